@@ -1,23 +1,23 @@
-//! One cell of the table: the same job by us and by a rival, in pairs.
+//! One row of the table: the same job by Sven and by a rival, in pairs of runs.
 
-use crate::measure::Cost;
+use crate::measure::RunCost;
 
-/// What the pairs of one cell measured.
-pub struct Cell {
-    /// What was done, on what.
+/// The measurements of a job.
+pub struct TableCell {
+    /// The job and its data.
     pub job: String,
-    /// Whom we were compared with.
+    /// The name of the rival.
     pub rival: &'static str,
-    /// Smallest ratio that the goal asks for (rival's wall time divided by ours).
+    /// The goal: the least ratio of the rival's wall time to ours.
     pub goal: Option<f64>,
-    /// Our runs.
-    pub ours: Vec<Cost>,
-    /// The rival's, pair by pair.
-    pub theirs: Vec<Cost>,
+    /// The runs of Sven.
+    pub ours: Vec<RunCost>,
+    /// The runs of the rival, in the order of the pairs.
+    pub theirs: Vec<RunCost>,
 }
 
-impl Cell {
-    /// Runs `pairs` counted pairs after one uncounted, ours and theirs in turn.
+impl TableCell {
+    /// Runs one pair that is not counted and `pairs` that are, Sven and the rival in turn.
     ///
     /// # Errors
     /// The first run that fails.
@@ -26,11 +26,11 @@ impl Cell {
         rival: &'static str,
         goal: Option<f64>,
         pairs: usize,
-        mut ours: impl FnMut() -> Result<Cost, String>,
-        mut theirs: impl FnMut() -> Result<Cost, String>,
-    ) -> Result<Cell, String> {
+        mut ours: impl FnMut() -> Result<RunCost, String>,
+        mut theirs: impl FnMut() -> Result<RunCost, String>,
+    ) -> Result<TableCell, String> {
         eprintln!("measuring {job} against {rival} …");
-        let mut cell = Cell {
+        let mut cell = TableCell {
             job,
             rival,
             goal,
@@ -47,14 +47,14 @@ impl Cell {
         Ok(cell)
     }
 
-    /// Median over the pairs of (rival / ours) for some figure.
-    pub fn ratio(&self, figure: impl Fn(&Cost) -> f64) -> f64 {
+    /// Returns the median over the pairs of rival / ours for a figure.
+    pub fn ratio(&self, figure: impl Fn(&RunCost) -> f64) -> f64 {
         let pairs = self.ours.iter().zip(&self.theirs);
         median(pairs.map(|(a, b)| figure(b) / figure(a).max(1e-3)).collect())
     }
 }
 
-/// The middle value.
+/// Returns the median.
 pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
@@ -65,7 +65,7 @@ pub fn median(mut values: Vec<f64>) -> f64 {
     }
 }
 
-/// Smallest and largest value.
+/// Returns the smallest and the largest value.
 pub fn spread(values: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
     (
         values.clone().fold(f64::INFINITY, f64::min),
@@ -79,11 +79,11 @@ mod tests {
 
     #[test]
     fn ratios_are_taken_pair_by_pair() {
-        let cost = |wall| Cost {
+        let cost = |wall| RunCost {
             wall,
-            ..Cost::default()
+            ..RunCost::default()
         };
-        let cell = Cell {
+        let cell = TableCell {
             job: String::new(),
             rival: "",
             goal: None,

@@ -1,11 +1,11 @@
-//! HTTP: the stock client, and crowds of plain ones, against our server and Apache with mod_dav_svn.
+//! HTTP: the stock client and the lean client with Sven and with Apache with mod_dav_svn.
 //!
-//! Both servers get the same repositories, a cache of one gibibyte and the same compression level, 0 and 5 in turn; Apache has its
-//! path-based checks off, ours always checks. *Cold* starts a new server for each run, *hot* leaves it running.
+//! Both servers have the same repositories, a cache of 1 GiB and the same compression level, 0 and 5 in turn. Apache
+//! does no path-based checks, Sven does. *Cold* starts a new server for each run, *hot* leaves it running.
 //!
-//! The stock client takes most of the time of hot runs for itself, and 64 of its processes would leave no CPU time to the
-//! servers. So what it asks is also asked by a lean client ([`crate::asker`]) that throws the answers away, over as many
-//! connections, several times in a run: those rows show the servers.
+//! In hot runs the stock client needs most of the time, and 64 of its processes would leave no CPU time for the
+//! servers. Therefore the lean client ([`crate::lean_client`]) sends the same requests, over as many connections,
+//! several times in a run: those rows show the servers.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -14,22 +14,22 @@ use std::process::Command;
 
 use clap::Args;
 
-use crate::asker::Questions;
-use crate::cells::Cell;
-use crate::measure::Cost;
-use crate::rivals::servers::Running;
-use crate::rivals::{Sven, apache};
-use crate::serving::{Client, Job, Warmth, client};
+use crate::cells::TableCell;
+use crate::lean_client::RequestList;
+use crate::measure::RunCost;
+use crate::rivals::servers::StartedServer;
+use crate::rivals::{SvenBinary, apache};
+use crate::serving::{ClientFactory, ServerJob, Warmth, client};
 use crate::setup::Selection;
 use crate::workload::{self, Workload};
 
 const APACHE: &str = "Apache 2.4 event, mod_dav_svn";
-/// Connections of a crowd.
-const CROWD: usize = 64;
+/// The number of connections of the rows with 64 clients.
+const MANY_CONNECTIONS: usize = 64;
 
-/// What to measure.
+/// The options of the HTTP measurements.
 #[derive(Args, Clone)]
-pub struct Options {
+pub struct HttpOptions {
     #[command(flatten)]
     selection: Selection,
     /// How many files of the Linux sources to import (0: none; Debian's linux-source-6.1)
@@ -40,30 +40,30 @@ pub struct Options {
     levels: Vec<u8>,
 }
 
-/// Measures every cell and prints, stores and draws the table.
+/// Measures all cells and prints, stores and draws the table.
 ///
 /// # Errors
 /// The first thing that could not be made or run.
-pub fn main(mut options: Options) -> Result<(), String> {
+pub fn main(mut options: HttpOptions) -> Result<(), String> {
     if options.selection.quick {
         options.selection.revisions = vec![200];
         options.selection.runs = 0;
         options.files = 50;
         options.levels = vec![5];
     }
-    let sven = options.selection.places.prepare()?;
+    let sven = options.selection.directories.prepare()?;
     let selection = &options.selection;
     let scratch = tempfile::tempdir().map_err(|e| e.to_string())?;
     let mut cells = Vec::new();
-    let bench = |level| Bench {
+    let bench = |level| HttpBench {
         selection,
         files: options.files,
         sven: &sven,
-        place: scratch.path(),
+        scratch: scratch.path(),
         level,
     };
     for revisions in &selection.revisions {
-        let workload = workload::history::workload(&selection.places.data, *revisions, selection.seed)?;
+        let workload = workload::history::workload(&selection.directories.data, *revisions, selection.seed)?;
         for level in &options.levels {
             bench(*level).reading(&workload, &mut cells)?;
         }
@@ -74,48 +74,48 @@ pub fn main(mut options: Options) -> Result<(), String> {
     selection.publish("http", "Apache with mod_dav_svn", &cells, "")
 }
 
-struct Bench<'a> {
+struct HttpBench<'a> {
     selection: &'a Selection,
     files: usize,
-    sven: &'a Sven,
-    place: &'a Path,
+    sven: &'a SvenBinary,
+    scratch: &'a Path,
     level: u8,
 }
 
-impl Bench<'_> {
-    fn start(&self, is_ours: bool, root: &Path) -> Result<Running, String> {
+impl HttpBench<'_> {
+    fn start(&self, is_ours: bool, root: &Path) -> Result<StartedServer, String> {
         match is_ours {
-            true => apache::ours(self.sven, root, self.level, self.place),
-            false => apache::theirs(root, self.level, self.place),
+            true => apache::start_sven(self.sven, root, self.level, self.scratch),
+            false => apache::start_apache(root, self.level, self.scratch),
         }
     }
 
-    fn reading(&self, workload: &Workload, cells: &mut Vec<Cell>) -> Result<(), String> {
+    fn reading(&self, workload: &Workload, cells: &mut Vec<TableCell>) -> Result<(), String> {
         let export = |url: &str| Ok(client(&["svnbench", "null-export"], url, workload.trunk));
         let log = |url: &str| Ok(client(&["svnbench", "null-log", "-v"], url, ""));
-        let tree = Tree::of(workload)?;
-        let stock = Stock::of(workload)?;
-        // A run of some tenths of a second, whatever the size.
+        let tree = WorkloadPaths::of(workload)?;
+        let stock = StockRequests::of(workload)?;
+        // The number of rounds makes a run last some tenths of a second for every size.
         let rounds = (100_000 / stock.youngest.parse().unwrap_or(1)).clamp(1, 10);
-        let list = |url: &str| self.ask(&tree.list(url)?, 1, rounds);
-        let crowd = |url: &str| self.ask(&tree.fetch(url)?, CROWD, rounds);
-        let log_alone = |url: &str| self.ask(&stock.log(url)?, 1, rounds);
-        let export_alone = |url: &str| self.ask(&stock.export(url)?, 4, rounds);
-        let export_crowd = |url: &str| self.ask(&stock.export(url)?, CROWD, rounds);
+        let list = |url: &str| self.lean_client(&tree.list(url)?, 1, rounds);
+        let crowd = |url: &str| self.lean_client(&tree.fetch(url)?, MANY_CONNECTIONS, rounds);
+        let log_alone = |url: &str| self.lean_client(&stock.log(url)?, 1, rounds);
+        let export_alone = |url: &str| self.lean_client(&stock.export(url)?, 4, rounds);
+        let export_crowd = |url: &str| self.lean_client(&stock.export(url)?, MANY_CONNECTIONS, rounds);
         let (cold, hot) = (Warmth::Cold, Warmth::Hot);
-        let rows: [(_, _, Client<'_>); 9] = [
+        let rows: [(_, _, ClientFactory<'_>); 9] = [
             ("null-export", cold, &export),
             ("null-export", hot, &export),
             ("null-log -v", cold, &log),
             ("null-log -v", hot, &log),
             ("list by PROPFIND", hot, &list),
             ("64 clients fetch files", hot, &crowd),
-            ("64 clients share exports", hot, &export_crowd),
-            ("what log -v asks, lean client", hot, &log_alone),
-            ("what export asks, lean client", hot, &export_alone),
+            ("64 clients, one export", hot, &export_crowd),
+            ("requests of log -v, lean client", hot, &log_alone),
+            ("requests of export, lean client", hot, &export_alone),
         ];
         for (name, warmth, client) in rows {
-            let job = Job {
+            let job = ServerJob {
                 name: format!(
                     "{name} {}, level {}, {}",
                     warmth.word(),
@@ -133,38 +133,46 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// The lean client, asking all of `questions` so many times.
-    fn ask(&self, questions: &Asked, connections: usize, rounds: usize) -> Result<Command, String> {
-        let file = self.place.join("questions");
-        fs::write(&file, questions.list.file()).map_err(|e| format!("{}: {e}", file.display()))?;
-        let mut asker = Command::new(std::env::current_exe().map_err(|e| e.to_string())?);
-        asker.arg("ask").arg(questions.host.to_string()).arg(&file);
-        asker
+    /// Returns the lean client for these requests.
+    fn lean_client(
+        &self,
+        requests: &RepositoryRequests,
+        connections: usize,
+        rounds: usize,
+    ) -> Result<Command, String> {
+        let file = self.scratch.join("requests");
+        fs::write(&file, requests.list.file()).map_err(|e| format!("{}: {e}", file.display()))?;
+        let mut client = Command::new(std::env::current_exe().map_err(|e| e.to_string())?);
+        client
+            .arg("send-requests")
+            .arg(requests.host.to_string())
+            .arg(&file);
+        client
             .arg(format!("--connections={connections}"))
             .arg(format!("--rounds={rounds}"));
-        Ok(asker)
+        Ok(client)
     }
 
     /// `svn import` of a source tree into a new repository.
-    fn import(&self, cells: &mut Vec<Cell>) -> Result<(), String> {
+    fn import(&self, cells: &mut Vec<TableCell>) -> Result<(), String> {
         let files = self.files;
         let job = format!("svn import, level {}, Linux 6.1, {files} files", self.level);
         if files == 0 || !self.selection.wanted(&job) {
             return Ok(());
         }
-        let data = &self.selection.places.data;
-        let tree = workload::import_tree(self.place, data, files, self.selection.quick)?;
-        let run = |is_ours| -> Result<Cost, String> {
-            let root = self.place.join("repositories");
+        let data = &self.selection.directories.data;
+        let tree = workload::import_tree(self.scratch, data, files, self.selection.quick)?;
+        let run = |is_ours| -> Result<RunCost, String> {
+            let root = self.scratch.join("repositories");
             _ = fs::remove_dir_all(&root);
             fs::create_dir_all(&root).map_err(|e| e.to_string())?;
             workload::run(Command::new("svnadmin").arg("create").arg(root.join("new")))?;
             let running = self.start(is_ours, &root)?;
             let url = format!("{}/new", running.url);
-            running.server.serve(&mut workload::import(&tree, &url))
+            running.server.measure_client(&mut workload::import(&tree, &url))
         };
         let (goal, pairs) = (Some(2.0), self.selection.runs.min(1));
-        cells.push(Cell::measure(
+        cells.push(TableCell::measure(
             job,
             APACHE,
             goal,
@@ -176,22 +184,22 @@ impl Bench<'_> {
     }
 }
 
-/// Requests for a server, with the repository's path before their own.
-struct Asked {
+/// Requests for a repository.
+struct RepositoryRequests {
     host: SocketAddr,
-    /// Path of the repository's URL.
+    /// The path of the repository's URL.
     root: String,
-    list: Questions,
+    list: RequestList,
 }
 
-impl Asked {
-    fn of(url: &str) -> Result<Asked, String> {
+impl RepositoryRequests {
+    fn of(url: &str) -> Result<RepositoryRequests, String> {
         let parts = url.strip_prefix("http://").and_then(|rest| rest.split_once('/'));
         let (host, root) = parts.ok_or_else(|| format!("{url}: not a URL of a repository"))?;
-        Ok(Asked {
+        Ok(RepositoryRequests {
             host: host.parse().map_err(|e| format!("{url}: {e}"))?,
             root: format!("/{root}"),
-            list: Questions::default(),
+            list: RequestList::default(),
         })
     }
 
@@ -202,67 +210,67 @@ impl Asked {
     }
 }
 
-/// What the stock client asks for.
-struct Stock {
+/// The requests of the stock client.
+struct StockRequests {
     youngest: String,
     trunk: String,
 }
 
-impl Stock {
-    fn of(workload: &Workload) -> Result<Stock, String> {
+impl StockRequests {
+    fn of(workload: &Workload) -> Result<StockRequests, String> {
         let mut look = Command::new("svnlook");
         look.arg("youngest").arg(&workload.repository);
         let output = look.output().map_err(|e| format!("svnlook: {e}"))?;
-        Ok(Stock {
+        Ok(StockRequests {
             youngest: String::from_utf8_lossy(&output.stdout).trim().to_owned(),
             trunk: workload.trunk.to_owned(),
         })
     }
 
-    fn log(&self, url: &str) -> Result<Asked, String> {
+    fn log(&self, url: &str) -> Result<RepositoryRequests, String> {
         let youngest = &self.youngest;
         let body = format!(
             "<S:log-report xmlns:S=\"svn:\"><S:start-revision>{youngest}</S:start-revision><S:end-revision>0</S:end-revision>\
              <S:discover-changed-paths/><S:revprop>svn:author</S:revprop><S:revprop>svn:date</S:revprop>\
              <S:revprop>svn:log</S:revprop><S:path></S:path><S:encode-binary-props/></S:log-report>"
         );
-        let mut asked = Asked::of(url)?;
-        asked.add("REPORT", &format!("!svn/rvr/{youngest}"), XML, &body);
-        Ok(asked)
+        let mut requests = RepositoryRequests::of(url)?;
+        requests.add("REPORT", &format!("!svn/rvr/{youngest}"), XML, &body);
+        Ok(requests)
     }
 
-    /// The report of an export, and a `GET` for each text that it names.
-    fn export(&self, url: &str) -> Result<Asked, String> {
+    /// Returns the report of an export, and a `GET` for each text in its response.
+    fn export(&self, url: &str) -> Result<RepositoryRequests, String> {
         let (youngest, trunk) = (&self.youngest, &self.trunk);
         let body = format!(
             "<S:update-report xmlns:S=\"svn:\"><S:include-props>yes</S:include-props><S:src-path>{url}/{trunk}</S:src-path>\
              <S:target-revision>{youngest}</S:target-revision><S:depth>unknown</S:depth>\
              <S:entry rev=\"{youngest}\" depth=\"infinity\" start-empty=\"true\"></S:entry></S:update-report>"
         );
-        let mut asked = Asked::of(url)?;
-        asked.add("REPORT", "!svn/me", XML, &body);
+        let mut requests = RepositoryRequests::of(url)?;
+        requests.add("REPORT", "!svn/me", XML, &body);
         for href in texts(&format!("{url}/!svn/me"), &body)? {
             let path = href
-                .strip_prefix(&asked.root)
+                .strip_prefix(&requests.root)
                 .and_then(|path| path.strip_prefix('/'));
             let path = path.ok_or_else(|| format!("{href}: outside of {url}"))?;
-            asked.add("GET", path, TEXT, "");
+            requests.add("GET", path, TEXT, "");
         }
-        Ok(asked)
+        Ok(requests)
     }
 }
 
 const XML: &str = "User-Agent: SVN/1.14.2 serf/1.3.9\r\nContent-Type: text/xml\r\nAccept-Encoding: gzip\r\n";
 const TEXT: &str = "User-Agent: SVN/1.14.2 serf/1.3.9\r\nAccept-Encoding: gzip\r\n";
 
-/// Where the texts of an export are, as the server itself says.
+/// Returns the URLs of the texts in the response to a report.
 fn texts(url: &str, report: &str) -> Result<Vec<String>, String> {
     let mut curl = Command::new("curl");
     curl.args(["-s", "-f", "-X", "REPORT", "-H", "Content-Type: text/xml"])
         .args(["-A", "SVN/1.14.2 serf/1.3.9", "--data", report, url]);
     let output = curl.output().map_err(|e| format!("curl: {e}"))?;
-    let answer = String::from_utf8_lossy(&output.stdout);
-    let files = answer.split("<S:add-file ").skip(1);
+    let response = String::from_utf8_lossy(&output.stdout);
+    let files = response.split("<S:add-file ").skip(1);
     let hrefs = files.filter_map(|file| file.split("<D:href>").nth(1)?.split("</D:href>").next());
     let texts: Vec<String> = hrefs.map(str::to_owned).collect();
     match texts.is_empty() {
@@ -271,19 +279,19 @@ fn texts(url: &str, report: &str) -> Result<Vec<String>, String> {
     }
 }
 
-/// What there is to ask for.
-struct Tree {
+/// The paths of a workload.
+struct WorkloadPaths {
     folders: Vec<String>,
     files: Vec<String>,
 }
 
-/// How a directory is listed by clients that know no better.
+/// The body of a PROPFIND that lists a directory.
 const PROPFIND: &str = "<?xml version=\"1.0\" encoding=\"utf-8\"?><propfind xmlns=\"DAV:\"><prop><resourcetype/><getcontentlength/>\
                         <version-name/><creationdate/><creator-displayname/>\
                         <deadprop-count xmlns=\"http://subversion.tigris.org/xmlns/dav/\"/></prop></propfind>";
 
-impl Tree {
-    fn of(workload: &Workload) -> Result<Tree, String> {
+impl WorkloadPaths {
+    fn of(workload: &Workload) -> Result<WorkloadPaths, String> {
         let mut look = Command::new("svnlook");
         look.args(["tree", "--full-paths"])
             .arg(&workload.repository)
@@ -296,25 +304,25 @@ impl Tree {
         };
         let (folders, files): (Vec<&str>, Vec<&str>) =
             all.lines().filter(plain).partition(|path| path.ends_with('/'));
-        Ok(Tree {
+        Ok(WorkloadPaths {
             folders: folders.into_iter().map(str::to_owned).collect(),
             files: files.into_iter().map(str::to_owned).collect(),
         })
     }
 
-    fn list(&self, url: &str) -> Result<Asked, String> {
-        let mut asked = Asked::of(url)?;
+    fn list(&self, url: &str) -> Result<RepositoryRequests, String> {
+        let mut requests = RepositoryRequests::of(url)?;
         for folder in &self.folders {
-            asked.add("PROPFIND", folder, &format!("Depth: 1\r\n{XML}"), PROPFIND);
+            requests.add("PROPFIND", folder, &format!("Depth: 1\r\n{XML}"), PROPFIND);
         }
-        Ok(asked)
+        Ok(requests)
     }
 
-    fn fetch(&self, url: &str) -> Result<Asked, String> {
-        let mut asked = Asked::of(url)?;
+    fn fetch(&self, url: &str) -> Result<RepositoryRequests, String> {
+        let mut requests = RepositoryRequests::of(url)?;
         for file in &self.files {
-            asked.add("GET", file, "", "");
+            requests.add("GET", file, "", "");
         }
-        Ok(asked)
+        Ok(requests)
     }
 }

@@ -1,27 +1,27 @@
-//! One text far larger than any memory that we may take: committed, exported, dumped and loaded.
+//! One text far larger than the allowed memory: committed, exported, dumped and loaded.
 //!
-//! What counts is the peak of memory: it must stay below what `-M` names and a fixed amount beside it, however long
-//! the text is. Nothing is compared; a rival that takes an hour would say nothing about that.
+//! The result is the peak of memory. It must stay below the size in `-M` plus a fixed amount, for any length of the
+//! text. There is no rival.
 
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::measure::{Cost, tool, tool_reading, tool_writing};
-use crate::rivals::Sven;
-use crate::rivals::servers::{Kind, LEAN, start};
+use crate::measure::{RunCost, tool, tool_reading, tool_writing};
+use crate::rivals::SvenBinary;
+use crate::rivals::servers::{SMALL_CACHE, ServerKind, start};
 use crate::workload::{large, run};
 
-/// MiB that may be taken beside the cache.
-const BESIDE: f64 = 128.0;
+/// The allowed memory in addition to the cache, in MiB.
+const ALLOWANCE_MIB: f64 = 128.0;
 
 /// Measures, and returns a table.
 ///
 /// # Errors
 /// The first thing that could not be made or run.
-pub fn rows(sven: &Sven, place: &Path, megabytes: u64, seed: u64) -> Result<String, String> {
-    let at = |name: &str| place.join(name);
+pub fn rows(sven: &SvenBinary, scratch: &Path, megabytes: u64, seed: u64) -> Result<String, String> {
+    let at = |name: &str| scratch.join(name);
     let (text, out, dump) = (at("huge"), at("huge-out"), at("huge.dump"));
     large::file(&text, megabytes, true, seed)?;
     let served = at("huge-served");
@@ -30,26 +30,29 @@ pub fn rows(sven: &Sven, place: &Path, megabytes: u64, seed: u64) -> Result<Stri
     run(Command::new("svnadmin").arg("create").arg(&repository))?;
     let conf = repository.join("conf/svnserve.conf");
     fs::write(&conf, "[general]\nanon-access = write\n").map_err(|e| format!("{}: {e}", conf.display()))?;
-    let lean = LEAN.to_string();
+    let lean = SMALL_CACHE.to_string();
     let mut rows = Vec::new();
     {
-        let running = start(Kind::SvenLean, sven, &served)?;
+        let running = start(ServerKind::SvenLean, sven, &served)?;
         let url = format!("{}/repository/huge", running.url);
         let mut put = Command::new("svnmucc");
         put.args(["--non-interactive", "-m", "huge", "put"])
             .arg(&text)
             .arg(&url);
-        rows.push(("commit, of the server", running.server.serve(&mut put)?));
+        rows.push(("commit, of the server", running.server.measure_client(&mut put)?));
     }
     {
-        let running = start(Kind::SvenLean, sven, &served)?;
+        let running = start(ServerKind::SvenLean, sven, &served)?;
         let url = format!("{}/repository/huge", running.url);
         let mut export = Command::new("svn");
         export
             .args(["export", "-q", "--non-interactive"])
             .arg(&url)
             .arg(&out);
-        rows.push(("export, of the server", running.server.serve(&mut export)?));
+        rows.push((
+            "export, of the server",
+            running.server.measure_client(&mut export)?,
+        ));
     }
     same(&text, &out)?;
     let admin = |words: &[&str], repository: &Path| {
@@ -77,21 +80,21 @@ pub fn rows(sven: &Sven, place: &Path, megabytes: u64, seed: u64) -> Result<Stri
     Ok(table(&rows, megabytes))
 }
 
-/// Fails if two files differ.
+/// Returns an error if two files differ.
 fn same(one: &Path, other: &Path) -> Result<(), String> {
     run(Command::new("cmp").arg(one).arg(other)).map(drop)
 }
 
-fn table(rows: &[(&str, Cost)], megabytes: u64) -> String {
-    let bar = f64::from(LEAN) + BESIDE;
+fn table(rows: &[(&str, RunCost)], megabytes: u64) -> String {
+    let goal = f64::from(SMALL_CACHE) + ALLOWANCE_MIB;
     let mut text = format!(
-        "\n| a text of {megabytes} MiB, `-M {LEAN}` | wall s | CPU s | peak MiB | bar |\n|---|---:|---:|---:|---|\n"
+        "\n| a text of {megabytes} MiB, `-M {SMALL_CACHE}` | wall s | CPU s | peak MiB | goal |\n|---|---:|---:|---:|---|\n"
     );
     for (job, cost) in rows {
-        let met = if cost.memory <= bar { "met" } else { "**missed**" };
+        let met = if cost.memory <= goal { "met" } else { "**missed**" };
         _ = writeln!(
             text,
-            "| {job} | {:.1} | {:.1} | {:.0} | ≤ {bar:.0} {met} |",
+            "| {job} | {:.1} | {:.1} | {:.0} | ≤ {goal:.0} {met} |",
             cost.wall, cost.cpu, cost.memory
         );
     }

@@ -1,5 +1,5 @@
-//! Many clients at once: ten thousand that are connected, a thousand that export; ours beside Subversion's,
-//! with threads and with a process for each.
+//! Many clients at the same time: ten thousand connected ones, a thousand that export. Compares Sven with
+//! Subversion's svnserve, with threads and with a process for each client.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,15 +12,15 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::crowd::{Answers, Crowd, LATEST};
-use crate::rivals::servers::{self, Running};
+use crate::rivals::servers::{self, StartedServer};
 use crate::rivals::subversion_version;
-use crate::setup::Places;
+use crate::setup::Directories;
+use crate::svn_clients::{LATEST, ResponseTotals, SvnClients};
 use crate::workload::{self, run};
 
-/// How many clients, on what.
+/// The numbers of clients and the data.
 #[derive(Args)]
-pub struct Options {
+pub struct LoadOptions {
     /// Clients that are connected and quiet
     #[arg(long, default_value_t = 10_000)]
     idle: usize,
@@ -37,16 +37,16 @@ pub struct Options {
     #[arg(long)]
     only: Option<String>,
     #[command(flatten)]
-    places: Places,
+    directories: Directories,
 }
 
-/// Runs both loads against all servers and prints and stores the table.
+/// Runs both loads with all servers, and prints and stores the table.
 ///
 /// # Errors
 /// The first thing that could not be made or run; clients that fail are numbers in the table.
-pub fn main(mut options: Options) -> Result<(), String> {
+pub fn main(mut options: LoadOptions) -> Result<(), String> {
     let limit = getrlimit(Resource::Nofile);
-    // If it can't be raised, clients are missing, and counted.
+    // If the limit cannot be raised, the table reports missing clients.
     _ = setrlimit(
         Resource::Nofile,
         Rlimit {
@@ -54,9 +54,9 @@ pub fn main(mut options: Options) -> Result<(), String> {
             maximum: limit.maximum,
         },
     );
-    let sven = options.places.prepare()?;
-    let workload = workload::history::workload(&options.places.data, options.revisions, 1)?;
-    let load = Load {
+    let sven = options.directories.prepare()?;
+    let workload = workload::history::workload(&options.directories.data, options.revisions, 1)?;
+    let load = LoadBench {
         options: &options,
         repository: workload.repository.clone(),
         trunk: workload.trunk,
@@ -64,7 +64,7 @@ pub fn main(mut options: Options) -> Result<(), String> {
     let many = (options.idle.max(options.exporting) + 100).to_string();
     let mut table = format!(
         "Sven beside Subversion {}, {} cores; clients and server on the same machine.\n\n\
-         | load | server | answered | wall s | bytes for each | memory MiB | peak MiB | threads or processes |\n\
+         | load | server | completed | wall s | bytes each | memory MiB | peak MiB | threads or processes |\n\
          |---|---|---:|---:|---:|---:|---:|---:|\n",
         subversion_version(),
         thread::available_parallelism().map_or(1, usize::from),
@@ -90,45 +90,46 @@ pub fn main(mut options: Options) -> Result<(), String> {
         load.exporting(name, command, &mut table)?;
     }
     print!("{table}");
-    options.places.store("load.md", table.as_bytes())
+    options.directories.store("load.md", table.as_bytes())
 }
 
-struct Load<'a> {
-    options: &'a Options,
+struct LoadBench<'a> {
+    options: &'a LoadOptions,
     repository: PathBuf,
     trunk: &'static str,
 }
 
-impl Load<'_> {
+impl LoadBench<'_> {
     fn limit(&self) -> Duration {
         Duration::from_secs(self.options.limit)
     }
 
     fn idle(&self, name: &str, command: &mut Command, table: &mut String) -> Result<(), String> {
         let count = self.options.idle;
-        let server = Server::start(command, &self.repository)?;
+        let server = WatchedServer::start(command, &self.repository)?;
         let begun = Instant::now();
-        let mut crowd = Crowd::connect(server.running.address, &server.running.url, count, self.limit());
-        let mut answers = crowd.greet(self.limit()).map_err(|e| e.to_string())?;
-        answers.wall = begun.elapsed().as_secs_f64();
-        // Threads leave, buffers go.
+        let mut clients =
+            SvnClients::connect(server.running.address, &server.running.url, count, self.limit());
+        let mut totals = clients.log_in(self.limit()).map_err(|e| e.to_string())?;
+        totals.wall = begun.elapsed().as_secs_f64();
+        // Time for idle threads to end and buffers to be released.
         thread::sleep(Duration::from_secs(5));
         server.row(
-            &format!("{count} connect, log in, are quiet"),
+            &format!("{count} clients log in and stay idle"),
             name,
             count,
-            answers,
+            totals,
             table,
         );
-        if answers.answered < count {
+        if totals.completed < count {
             return Ok(());
         }
-        let answers = crowd.ask(LATEST, self.limit()).map_err(|e| e.to_string())?;
+        let totals = clients.request(LATEST, self.limit()).map_err(|e| e.to_string())?;
         server.row(
-            &format!("all {} ask once", crowd.len()),
+            &format!("each of the {} sends one request", clients.len()),
             name,
             count,
-            answers,
+            totals,
             table,
         );
         Ok(())
@@ -136,47 +137,47 @@ impl Load<'_> {
 
     fn exporting(&self, name: &str, command: &mut Command, table: &mut String) -> Result<(), String> {
         let count = self.options.exporting;
-        let server = Server::start(command, &self.repository)?;
+        let server = WatchedServer::start(command, &self.repository)?;
         let begun = Instant::now();
         let url = format!("{}/{}", server.running.url, self.trunk);
-        let mut crowd = Crowd::connect(server.running.address, &url, count, self.limit());
-        // A real client among them, who must notice nothing but the crowd.
-        let place = tempfile::tempdir().map_err(|e| e.to_string())?;
+        let mut clients = SvnClients::connect(server.running.address, &url, count, self.limit());
+        // A stock client runs at the same time. Its result must be correct.
+        let scratch = tempfile::tempdir().map_err(|e| e.to_string())?;
         let real = {
-            let to = place.path().join("real");
+            let to = scratch.path().join("real");
             thread::spawn(move || {
                 let mut export = Command::new("svn");
                 export.args(["export", "-q", "--non-interactive", &url]).arg(&to);
                 run(&mut export)
             })
         };
-        let mut answers = crowd
+        let mut totals = clients
             .export(self.options.revisions, self.limit())
             .map_err(|e| e.to_string())?;
-        answers.wall = begun.elapsed().as_secs_f64();
-        drop(crowd);
+        totals.wall = begun.elapsed().as_secs_f64();
+        drop(clients);
         let real = real.join().map_err(|_| "the real client's thread")?;
         let local = format!("file://{}/{}", self.repository.display(), self.trunk);
         run(Command::new("svn")
             .args(["export", "-q", &local])
-            .arg(place.path().join("local")))?;
+            .arg(scratch.path().join("local")))?;
         let same = real.is_ok()
             && run(Command::new("diff")
                 .arg("-r")
-                .args([place.path().join("real"), place.path().join("local")]))
+                .args([scratch.path().join("real"), scratch.path().join("local")]))
             .is_ok();
         let job = format!(
-            "{count} export at once (stock svn among them: {})",
+            "{count} clients export at the same time, and the stock `svn` (its result: {})",
             if same { "equal" } else { "**failed**" }
         );
-        server.row(&job, name, count, answers, table);
+        server.row(&job, name, count, totals, table);
         Ok(())
     }
 }
 
-/// A server, watched.
-struct Server {
-    running: Running,
+/// A server with a thread that samples its number of threads.
+struct WatchedServer {
+    running: StartedServer,
     peaks: Arc<Peaks>,
 }
 
@@ -186,13 +187,13 @@ struct Peaks {
     threads: AtomicUsize,
 }
 
-impl Server {
-    fn start(command: &mut Command, repository: &Path) -> Result<Server, String> {
+impl WatchedServer {
+    fn start(command: &mut Command, repository: &Path) -> Result<WatchedServer, String> {
         let mut svnserve = Command::new(command.get_program());
         svnserve.args(command.get_args());
         let running = servers::listen(svnserve, repository)?;
         let peaks = Arc::new(Peaks::default());
-        let server = Server {
+        let server = WatchedServer {
             running,
             peaks: peaks.clone(),
         };
@@ -207,39 +208,40 @@ impl Server {
         Ok(server)
     }
 
-    fn row(&self, job: &str, name: &str, count: usize, answers: Answers, table: &mut String) {
+    fn row(&self, job: &str, name: &str, count: usize, totals: ResponseTotals, table: &mut String) {
         let pid = self.running.server.id();
         let (memory, processes) = memory(pid);
-        let lost = count - answers.answered;
-        let answered = match lost {
+        let lost = count - totals.completed;
+        let completed = match lost {
             0 => "all".to_owned(),
             lost => format!("**{} missing**", lost),
         };
-        let bytes = match answers.bytes {
+        let bytes = match totals.bytes {
             (low, high) if low == high => low.to_string(),
             (low, high) => format!("{low}–{high}"),
         };
         let row = format!(
-            "| {job} | {name} | {answered} | {:.2} | {bytes} | {} | {} | {} |",
-            answers.wall,
+            "| {job} | {name} | {completed} | {:.2} | {bytes} | {} | {} | {} |",
+            totals.wall,
             memory / 1024,
             status(pid, "VmHWM:").max(memory) / 1024,
             self.peaks.threads.load(Ordering::Relaxed).max(processes),
         );
-        // Where a server bears less than it is asked to, the rest takes long.
+        // Each row is printed at once, because an overloaded server takes long.
         eprintln!("{row}");
         table.push_str(&row);
         table.push('\n');
     }
 }
 
-impl Drop for Server {
+impl Drop for WatchedServer {
     fn drop(&mut self) {
         self.peaks.over.store(true, Ordering::Relaxed);
     }
 }
 
-/// What a server holds, in KiB, and in how many processes. Of what a server and its children share each counts its part.
+/// Returns the memory of a server in KiB, and its number of processes. Memory that processes share is divided among
+/// them.
 fn memory(pid: u32) -> (usize, usize) {
     let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
     let children: Vec<u32> = children
@@ -256,7 +258,7 @@ fn memory(pid: u32) -> (usize, usize) {
     (held, children.len() + 1)
 }
 
-/// A number of the kernel's account of a process; 0 if it is gone.
+/// Returns a number from `/proc/PID/status`; 0 if the process has ended.
 fn status(pid: u32, name: &str) -> usize {
     field(&format!("/proc/{pid}/status"), name)
 }

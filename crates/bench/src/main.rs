@@ -1,11 +1,11 @@
-//! Measures Sven beside Subversion: same machine, same data, one run.
+//! Measures Sven and Subversion side by side on one machine with the same data.
 //!
 //! `cargo run -p bench --release -- read` makes the workloads, starts both servers in turn, runs the same stock
-//! client against each, and prints a table of medians, spreads and ratios with the server's CPU seconds and peak
-//! memory. Runs are paired (ours, theirs, ours, theirs, …), so that a machine whose speed drifts slows both; the
-//! ratio is the median of the pairs' ratios. Cells where we lose are printed like the others.
+//! client with each, and prints a table of medians, spreads and ratios with the server's CPU seconds and peak memory.
+//! Runs are paired (ours, theirs, ours, theirs, …), so that a change of the machine's speed affects both. The ratio
+//! is the median of the pairs' ratios. Cells in which Sven is slower are printed like the others.
 //!
-//! Rivals are processes: nothing here links against them, and without them only our own columns fill.
+//! Rivals are processes; no code of them is linked.
 
 #![expect(
     clippy::print_stdout,
@@ -13,11 +13,10 @@
     reason = "a program, not a library"
 )]
 
-mod asker;
 mod cells;
-mod crowd;
 mod http;
 mod huge;
+mod lean_client;
 mod load;
 mod measure;
 mod plot;
@@ -26,6 +25,7 @@ mod rivals;
 mod serving;
 mod setup;
 mod sizes;
+mod svn_clients;
 mod table;
 mod workload;
 mod write;
@@ -36,24 +36,24 @@ use clap::{Parser, Subcommand};
 
 #[derive(Parser)]
 #[command(about = "Measures Sven beside Subversion")]
-struct Cli {
+struct BenchCli {
     #[command(subcommand)]
-    command: Command,
+    command: BenchCommand,
 }
 
 #[derive(Subcommand)]
-enum Command {
+enum BenchCommand {
     /// Reading: verify, dump, export, log, list, blame
-    Read(read::Options),
+    Read(read::ReadOptions),
     /// Writing: load, import, large files, pack, hotcopy, sizes
-    Write(write::Options),
+    Write(write::WriteOptions),
     /// Many clients at once: connected, asking, exporting
-    Load(load::Options),
+    Load(load::LoadOptions),
     /// HTTP: export, log, list, import and many clients, beside Apache
-    Http(http::Options),
+    Http(http::HttpOptions),
     /// Sends a list of HTTP requests and throws the answers away: the client of rows about servers alone
     #[command(hide = true)]
-    Ask(asker::Options),
+    SendRequests(lean_client::LeanClientOptions),
     /// Writes a generated history as a dump stream to standard output
     Generate {
         /// Revisions to generate
@@ -66,13 +66,13 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let outcome = match Cli::parse().command {
-        Command::Read(options) => read::main(options),
-        Command::Write(options) => write::main(options),
-        Command::Load(options) => load::main(options),
-        Command::Http(options) => http::main(options),
-        Command::Ask(options) => asker::main(&options),
-        Command::Generate { revisions, seed } => {
+    let outcome = match BenchCli::parse().command {
+        BenchCommand::Read(options) => read::main(options),
+        BenchCommand::Write(options) => write::main(options),
+        BenchCommand::Load(options) => load::main(options),
+        BenchCommand::Http(options) => http::main(options),
+        BenchCommand::SendRequests(options) => lean_client::main(&options),
+        BenchCommand::Generate { revisions, seed } => {
             workload::history::write(&mut std::io::stdout().lock(), revisions, seed)
                 .map_err(|e| e.to_string())
         }

@@ -1,9 +1,9 @@
-//! Runs a process and tells what it cost: wall time, CPU seconds, peak memory.
+//! Runs a process and measures wall time, CPU seconds and peak memory.
 //!
-//! The numbers are the kernel's own accounting of the process (`/proc/<pid>/stat`, read after its end and before it
-//! is reaped). Peak memory is the kernel's high-water mark, sampled while the process lives, so a very short
-//! process may show none. Servers are measured from outside while a client works: CPU as a difference,
-//! children included.
+//! The numbers are the kernel's accounting of the process (`/proc/<pid>/stat`, read after its end and before it is
+//! reaped). Peak memory is the kernel's high-water mark, sampled while the process is running, so a very short
+//! process may have none. Servers are measured from outside while a client works: their CPU time is a difference and
+//! includes their children.
 
 use std::fs;
 use std::path::Path;
@@ -14,22 +14,22 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
-/// What one run cost.
+/// The cost of one run.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Cost {
-    /// Seconds from start to end.
+pub struct RunCost {
+    /// The seconds from start to end.
     pub wall: f64,
-    /// User and system seconds: of the tool itself, or of the server while its client ran.
+    /// User and system seconds: of the tool, or of the server while its client ran.
     pub cpu: f64,
-    /// Peak resident memory in MiB; of the server where there is one.
+    /// The peak of resident memory in MiB: of the tool or the server.
     pub memory: f64,
 }
 
-/// Runs a command to its end, its output thrown away.
+/// Runs a command until it ends and discards its output.
 ///
 /// # Errors
 /// If it cannot start or fails.
-pub fn tool(command: &mut Command) -> Result<Cost, String> {
+pub fn tool(command: &mut Command) -> Result<RunCost, String> {
     tool_with(command, Stdio::null(), Stdio::null())
 }
 
@@ -37,7 +37,7 @@ pub fn tool(command: &mut Command) -> Result<Cost, String> {
 ///
 /// # Errors
 /// If the file can't be made, or the command cannot start or fails.
-pub fn tool_writing(command: &mut Command, output: &Path) -> Result<Cost, String> {
+pub fn tool_writing(command: &mut Command, output: &Path) -> Result<RunCost, String> {
     let file = fs::File::create(output).map_err(|e| format!("{}: {e}", output.display()))?;
     tool_with(command, Stdio::null(), file.into())
 }
@@ -46,12 +46,12 @@ pub fn tool_writing(command: &mut Command, output: &Path) -> Result<Cost, String
 ///
 /// # Errors
 /// If the file can't be opened, or the command cannot start or fails.
-pub fn tool_reading(command: &mut Command, input: &Path) -> Result<Cost, String> {
+pub fn tool_reading(command: &mut Command, input: &Path) -> Result<RunCost, String> {
     let file = fs::File::open(input).map_err(|e| format!("{}: {e}", input.display()))?;
     tool_with(command, file.into(), Stdio::null())
 }
 
-fn tool_with(command: &mut Command, input: Stdio, output: Stdio) -> Result<Cost, String> {
+fn tool_with(command: &mut Command, input: Stdio, output: Stdio) -> Result<RunCost, String> {
     let started = Instant::now();
     let mut child = command
         .stdin(input)
@@ -65,27 +65,27 @@ fn tool_with(command: &mut Command, input: Stdio, output: Stdio) -> Result<Cost,
     let cpu = cpu_of(child.id()).own;
     let status = child.wait().map_err(|e| e.to_string())?;
     if status.success() {
-        Ok(Cost { wall, cpu, memory })
+        Ok(RunCost { wall, cpu, memory })
     } else {
         Err(format!("{command:?}: {status}"))
     }
 }
 
-/// Waits for the end of a child without reaping it, and tells when that was; calls `look` now and then meanwhile.
-fn watch(child: &Child, mut look: impl FnMut()) -> Result<Instant, String> {
+/// Waits for the end of a child without reaping it and returns its time. Calls `sample` repeatedly meanwhile.
+fn watch(child: &Child, mut sample: impl FnMut()) -> Result<Instant, String> {
     let pid = Pid::from_child(child);
     let (tell, told) = mpsc::channel();
-    // Sampling takes time and sleeps in between, so a thread of its own notices the end.
+    // Sampling sleeps, so another thread waits for the end.
     thread::scope(|scope| {
         scope.spawn(move || {
             let ended = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
             let ended = ended.map(|_| Instant::now()).map_err(|e| format!("waitid: {e}"));
-            // The receiver exists until the end.
+            // The receiver lives longer than this thread.
             _ = tell.send(ended);
         });
         let mut pause = Duration::from_micros(500);
         loop {
-            look();
+            sample();
             match told.recv_timeout(pause) {
                 Ok(ended) => return ended,
                 Err(mpsc::RecvTimeoutError::Timeout) => pause = (pause * 2).min(Duration::from_millis(5)),
@@ -95,27 +95,27 @@ fn watch(child: &Child, mut look: impl FnMut()) -> Result<Instant, String> {
     })
 }
 
-/// A server process that is being measured.
-pub struct Server {
+/// A server process that is measured.
+pub struct MeasuredServer {
     child: Child,
 }
 
-impl Server {
-    /// Takes over a started server.
+impl MeasuredServer {
+    /// Returns a started server.
     pub fn new(child: Child) -> Self {
-        Server { child }
+        MeasuredServer { child }
     }
 
-    /// The process's number.
+    /// Returns the process ID.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Runs a client against the server: wall time is the client's, CPU and memory the server's.
+    /// Runs a client: wall time is the client's, CPU and memory are the server's.
     ///
     /// # Errors
     /// If the client cannot start or fails.
-    pub fn serve(&self, client: &mut Command) -> Result<Cost, String> {
+    pub fn measure_client(&self, client: &mut Command) -> Result<RunCost, String> {
         let before = cpu_of(self.child.id()).tree();
         let started = Instant::now();
         let mut child = client
@@ -136,7 +136,7 @@ impl Server {
         if !status.success() {
             return Err(format!("{client:?}: {status}"));
         }
-        // A forked child that has not been reaped yet is counted by the last look at it alive.
+        // A forked child that has not been reaped yet counts with its last sample.
         thread::sleep(Duration::from_millis(20));
         let reaped = cpu_of(self.child.id()).tree() - before;
         let left = self.children().1;
@@ -145,10 +145,10 @@ impl Server {
         } else {
             reaped + living.max(left)
         };
-        Ok(Cost { wall, cpu, memory })
+        Ok(RunCost { wall, cpu, memory })
     }
 
-    /// Resident MiB and CPU seconds of the server's living children, the largest and the sum.
+    /// Returns the largest resident MiB and the sum of CPU seconds of the server's running children.
     fn children(&self) -> (f64, f64) {
         let path = format!("/proc/{0}/task/{0}/children", self.child.id());
         let list = fs::read_to_string(path).unwrap_or_default();
@@ -159,7 +159,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for MeasuredServer {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -179,7 +179,7 @@ impl Cpu {
 
 fn cpu_of(pid: u32) -> Cpu {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // The command name may hold blanks; fields are counted after its closing parenthesis.
+    // The command name may contain spaces. Fields are counted after its closing parenthesis.
     let after = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
     let field = |at: usize| {
         after

@@ -1,14 +1,14 @@
-//! Draws the ratios as bars: right of the line at 1 we are faster.
+//! Draws the ratios as bars. Right of the line at 1 Sven is faster.
 
 use plotters::prelude::*;
 
-use crate::cells::Cell;
+use crate::cells::TableCell;
 
-/// An SVG with one bar a cell.
+/// Returns an SVG with one bar for each cell.
 ///
 /// # Errors
-/// If it can't be drawn.
-pub fn ratios(cells: &[Cell]) -> Result<String, String> {
+/// If the drawing fails.
+pub fn ratios(cells: &[TableCell]) -> Result<String, String> {
     let height = 60 + 26 * cells.len() as u32;
     let mut svg = String::new();
     {
@@ -20,7 +20,7 @@ pub fn ratios(cells: &[Cell]) -> Result<String, String> {
 
 fn draw(
     root: &DrawingArea<SVGBackend<'_>, plotters::coord::Shift>,
-    cells: &[Cell],
+    cells: &[TableCell],
     height: u32,
 ) -> Result<(), Box<dyn std::error::Error>> {
     root.fill(&WHITE)?;

@@ -1,23 +1,23 @@
-//! The reading cells: administration in one process, and the stock client against both servers.
+//! The reading cells: administration tools, and the stock client with both servers.
 
 use std::process::Command;
 
 use clap::Args;
 
-use crate::cells::Cell;
+use crate::cells::TableCell;
 use crate::measure::tool;
-use crate::rivals::Sven;
-use crate::rivals::servers::{Kind, start};
-use crate::serving::{Job, Warmth, client};
+use crate::rivals::SvenBinary;
+use crate::rivals::servers::{ServerKind, start};
+use crate::serving::{ServerJob, Warmth, client};
 use crate::setup::Selection;
 use crate::workload::{self, Workload};
 
 const TUNED: &str = "1.14 -T -M 1024";
 const INSTALLED: &str = "1.14 as installed";
 
-/// What to read, and how often.
+/// The options of the reading measurements.
 #[derive(Args, Clone)]
-pub struct Options {
+pub struct ReadOptions {
     #[command(flatten)]
     selection: Selection,
     /// Adds the history of N source releases of Django, fetched with pip
@@ -28,18 +28,18 @@ pub struct Options {
     linux: bool,
 }
 
-/// Measures every cell and prints, stores and draws the table.
+/// Measures all cells and prints, stores and draws the table.
 ///
 /// # Errors
 /// The first thing that could not be made or run.
-pub fn main(options: Options) -> Result<(), String> {
+pub fn main(options: ReadOptions) -> Result<(), String> {
     let mut selection = options.selection;
     if selection.quick {
         selection.revisions = vec![200];
         selection.runs = 1;
     }
-    let sven = selection.places.prepare()?;
-    let data = &selection.places.data;
+    let sven = selection.directories.prepare()?;
+    let data = &selection.directories.data;
     let mut workloads = Vec::new();
     for revisions in &selection.revisions {
         workloads.push(workload::history::workload(data, *revisions, selection.seed)?);
@@ -52,7 +52,7 @@ pub fn main(options: Options) -> Result<(), String> {
     }
     let mut cells = Vec::new();
     for workload in &workloads {
-        let bench = Bench {
+        let bench = ReadBench {
             selection: &selection,
             sven: &sven,
             workload,
@@ -63,15 +63,15 @@ pub fn main(options: Options) -> Result<(), String> {
     selection.publish("read", "Subversion", &cells, "")
 }
 
-struct Bench<'a> {
+struct ReadBench<'a> {
     selection: &'a Selection,
-    sven: &'a Sven,
+    sven: &'a SvenBinary,
     workload: &'a Workload,
 }
 
-impl Bench<'_> {
-    /// Tools that open the repository themselves.
-    fn administration(&self, cells: &mut Vec<Cell>) -> Result<(), String> {
+impl ReadBench<'_> {
+    /// Measures tools that open the repository themselves.
+    fn administration(&self, cells: &mut Vec<TableCell>) -> Result<(), String> {
         let repository = &self.workload.repository;
         let jobs: [(&str, &[&str], f64); 3] = [
             ("verify", &["verify", "-q", "-M", "1024"], 2.0),
@@ -85,7 +85,7 @@ impl Bench<'_> {
             }
             let ours = || tool(self.sven.command("svnadmin").args(args).arg(repository));
             let theirs = || tool(Command::new("svnadmin").args(args).arg(repository));
-            cells.push(Cell::measure(
+            cells.push(TableCell::measure(
                 job,
                 TUNED,
                 Some(goal),
@@ -97,8 +97,8 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// The stock client against a server: cold (a new server for each run) and hot.
-    fn serving(&self, cells: &mut Vec<Cell>) -> Result<(), String> {
+    /// Measures the stock client with a server: cold (a new server for each run) and hot.
+    fn serving(&self, cells: &mut Vec<TableCell>) -> Result<(), String> {
         let trunk = self.workload.trunk;
         let export: &[&str] = &["svnbench", "null-export"];
         let log: &[&str] = &["svnbench", "null-log", "-v"];
@@ -112,7 +112,7 @@ impl Bench<'_> {
             (log, cold, "", INSTALLED, Some(3.0)),
             (export, hot, trunk, TUNED, None),
             (log, hot, "", TUNED, None),
-            // A process for each connection has nothing to remember; one server has, and this is what its clients see.
+            // With a process for each connection no cache is warm, as its clients experience it.
             (export, hot, trunk, INSTALLED, None),
             (log, hot, "", INSTALLED, None),
             (list, hot, trunk, TUNED, None),
@@ -128,16 +128,16 @@ impl Bench<'_> {
                 self.workload.name
             );
             let theirs = if rival == TUNED {
-                Kind::SubversionTuned
+                ServerKind::SubversionTuned
             } else {
-                Kind::SubversionInstalled
+                ServerKind::SubversionInstalled
             };
-            let job = Job {
+            let job = ServerJob {
                 name,
                 rival,
                 goal,
                 warmth,
-                start: &|ours, root| start(if ours { Kind::Sven } else { theirs }, self.sven, root),
+                start: &|ours, root| start(if ours { ServerKind::Sven } else { theirs }, self.sven, root),
                 client: &|url| Ok(client(words, url, path)),
             };
             cells.extend(job.measure(self.workload, self.selection)?);

@@ -1,25 +1,25 @@
-//! Cells of a client against two servers: *cold* starts a new server for each run, *hot* leaves it running.
+//! Measures a client with two servers: *cold* starts a new server for each run, *hot* leaves it running.
 
 use std::path::Path;
 use std::process::Command;
 
-use crate::cells::Cell;
-use crate::measure::Cost;
-use crate::rivals::servers::Running;
+use crate::cells::TableCell;
+use crate::measure::RunCost;
+use crate::rivals::servers::StartedServer;
 use crate::setup::Selection;
 use crate::workload::Workload;
 
-/// Whether a run gets a server of its own.
+/// Whether each run starts a new server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Warmth {
     /// A new server for each run.
     Cold,
-    /// Servers that have answered the same before.
+    /// A server that has served the same requests before.
     Hot,
 }
 
 impl Warmth {
-    /// As in the names of cells.
+    /// Returns the word in the names of cells.
     pub fn word(self) -> &'static str {
         match self {
             Warmth::Cold => "cold",
@@ -28,60 +28,60 @@ impl Warmth {
     }
 }
 
-/// Makes the client for a repository's URL.
-pub type Client<'a> = &'a dyn Fn(&str) -> Result<Command, String>;
+/// A function that returns the client for a repository's URL.
+pub type ClientFactory<'a> = &'a dyn Fn(&str) -> Result<Command, String>;
 
-/// One cell that is to be measured.
-pub struct Job<'a> {
-    /// Its name in the table.
+/// A cell to measure.
+pub struct ServerJob<'a> {
+    /// The name in the table.
     pub name: String,
-    /// Whom we are compared with.
+    /// The name of the rival.
     pub rival: &'static str,
-    /// Smallest ratio that the goal asks for.
+    /// The goal: the least ratio.
     pub goal: Option<f64>,
     /// Cold or hot.
     pub warmth: Warmth,
-    /// Starts ours (`true`) or theirs for the repositories below a folder.
-    pub start: &'a dyn Fn(bool, &Path) -> Result<Running, String>,
-    /// The client that is run against the repository of this URL.
-    pub client: Client<'a>,
+    /// Starts Sven (`true`) or the rival for the repositories below a directory.
+    pub start: &'a dyn Fn(bool, &Path) -> Result<StartedServer, String>,
+    /// The client to run.
+    pub client: ClientFactory<'a>,
 }
 
-impl Job<'_> {
-    /// Measures the cell, if it is asked for.
+impl ServerJob<'_> {
+    /// Measures the cell, if it is selected.
     ///
     /// # Errors
-    /// The first server that doesn't start or client that fails.
-    pub fn measure(self, on: &Workload, selection: &Selection) -> Result<Option<Cell>, String> {
+    /// The first server that does not start or client that fails.
+    pub fn measure(self, on: &Workload, selection: &Selection) -> Result<Option<TableCell>, String> {
         if !selection.wanted(&self.name) {
             return Ok(None);
         }
         let start = |ours| (self.start)(ours, on.root());
-        let ask = |running: &Running| -> Result<Cost, String> {
+        let ask = |running: &StartedServer| -> Result<RunCost, String> {
             let url = format!("{}/{}", running.url, on.base_name());
-            running.server.serve(&mut (self.client)(&url)?)
+            running.server.measure_client(&mut (self.client)(&url)?)
         };
         let (name, rival, goal, runs) = (self.name, self.rival, self.goal, selection.runs);
         let cell = match self.warmth {
             Warmth::Cold => {
                 let run = |ours| ask(&start(ours)?);
-                Cell::measure(name, rival, goal, runs, || run(true), || run(false))
+                TableCell::measure(name, rival, goal, runs, || run(true), || run(false))
             }
             Warmth::Hot => {
                 let (ours, theirs) = (start(true)?, start(false)?);
-                // Where the only pair counts it needs one before it.
+                // With `runs == 0` the only pair counts, so the servers need a run before it.
                 if runs == 0 {
                     ask(&ours)?;
                     ask(&theirs)?;
                 }
-                Cell::measure(name, rival, goal, runs, || ask(&ours), || ask(&theirs))
+                TableCell::measure(name, rival, goal, runs, || ask(&ours), || ask(&theirs))
             }
         };
         cell.map(Some)
     }
 }
 
-/// A stock client that takes the URL as its last argument, with `path` behind it.
+/// Returns a stock client with the URL of `path` as its last argument.
 pub fn client(words: &[&str], url: &str, path: &str) -> Command {
     let mut command = Command::new(words[0]);
     command.args(&words[1..]).arg(format!("{url}/{path}"));

@@ -1,17 +1,17 @@
-//! What every measurement needs to be told: on which data, how often, and where the results go.
+//! Options of all measurements: the data, the number of runs, and the directories.
 
 use std::fs;
 use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::cells::Cell;
-use crate::rivals::{Sven, subversion_version};
+use crate::cells::TableCell;
+use crate::rivals::{SvenBinary, subversion_version};
 use crate::{plot, table};
 
-/// Where things are.
+/// The directories and the binary.
 #[derive(Args, Clone)]
-pub struct Places {
+pub struct Directories {
     /// Where workloads are kept between runs, and repositories are written
     #[arg(long, default_value = "bench-data")]
     pub data: PathBuf,
@@ -23,15 +23,15 @@ pub struct Places {
     sven: Option<PathBuf>,
 }
 
-impl Places {
-    /// Makes the folder of workloads, takes its absolute path, and finds our binary.
+impl Directories {
+    /// Makes the directory of workloads, makes its path absolute, and finds the Sven binary.
     ///
     /// # Errors
-    /// If the folder can't be made or there is no binary.
-    pub fn prepare(&mut self) -> Result<Sven, String> {
+    /// If the directory cannot be made or there is no binary.
+    pub fn prepare(&mut self) -> Result<SvenBinary, String> {
         let data = fs::create_dir_all(&self.data).and_then(|()| fs::canonicalize(&self.data));
         self.data = data.map_err(|e| format!("{}: {e}", self.data.display()))?;
-        Sven::find(self.sven.as_deref())
+        SvenBinary::find(self.sven.as_deref())
     }
 
     /// Writes one file of results.
@@ -46,7 +46,7 @@ impl Places {
     }
 }
 
-/// What is measured in pairs, on generated histories.
+/// The options of measurements in pairs, on generated histories.
 #[derive(Args, Clone)]
 pub struct Selection {
     /// Sizes of the generated histories, in revisions
@@ -65,22 +65,22 @@ pub struct Selection {
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
     #[command(flatten)]
-    pub places: Places,
+    pub directories: Directories,
 }
 
 impl Selection {
-    /// Whether a cell of this name is asked for.
+    /// True if the cell of this name is selected.
     pub fn wanted(&self, job: &str) -> bool {
         self.only.as_ref().is_none_or(|only| job.contains(only.as_str()))
     }
 
-    /// Prints the table (and `more` behind it), and stores it as `name.md`, `.json` and `.svg`.
+    /// Prints the table followed by `more`, and stores it as `name.md`, `.json` and `.svg`.
     ///
     /// # Errors
     /// If a file can't be written.
-    pub fn publish(&self, name: &str, rival: &str, cells: &[Cell], more: &str) -> Result<(), String> {
+    pub fn publish(&self, name: &str, rival: &str, cells: &[TableCell], more: &str) -> Result<(), String> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        // A machine that did other things is no reason to hide the numbers, but to show the load.
+        // The load averages show whether the machine did other work.
         let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
         let heading = format!(
             "Sven beside {rival} {}, {cores} cores, {} pairs of runs a cell, medians. A ratio is theirs divided by ours. \
@@ -92,9 +92,9 @@ impl Selection {
         let text = format!("{}{more}", table::markdown(cells, &heading));
         print!("{text}");
         let json = format!("{:#}\n", table::json(cells));
-        self.places.store(&format!("{name}.md"), text.as_bytes())?;
-        self.places.store(&format!("{name}.json"), json.as_bytes())?;
+        self.directories.store(&format!("{name}.md"), text.as_bytes())?;
+        self.directories.store(&format!("{name}.json"), json.as_bytes())?;
         let svg = plot::ratios(cells)?;
-        self.places.store(&format!("{name}.svg"), svg.as_bytes())
+        self.directories.store(&format!("{name}.svg"), svg.as_bytes())
     }
 }

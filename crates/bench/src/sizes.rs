@@ -1,23 +1,23 @@
-//! How large repositories are: ours and theirs of the same content, with the same settings.
+//! Sizes of repositories with the same content and settings, made by Sven and by Subversion.
 
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-/// Ours may be this much larger.
-const BAR: f64 = 1.02;
+/// The goal: the largest ratio of Sven's size to Subversion's.
+const MAX_RATIO: f64 = 1.02;
 
-/// Two repositories of the same content, in bytes.
-pub struct Size {
+/// The sizes of two repositories with the same content, in bytes.
+pub struct RepositorySizes {
     what: String,
     ours: u64,
     theirs: u64,
 }
 
-impl Size {
-    /// Takes both.
+impl RepositorySizes {
+    /// Returns the sizes of a pair.
     pub fn new(what: String, ours: u64, theirs: u64) -> Self {
-        Size { what, ours, theirs }
+        RepositorySizes { what, ours, theirs }
     }
 
     fn ratio(&self) -> f64 {
@@ -25,10 +25,10 @@ impl Size {
     }
 }
 
-/// Bytes in the files below `db/revs` and `db/revprops` and in the rep-cache: what revisions take.
+/// Returns the bytes in the files below `db/revs` and `db/revprops` and in the rep-cache.
 ///
 /// # Errors
-/// If a folder can't be read.
+/// If a directory cannot be read.
 pub fn of_repository(repository: &Path) -> Result<u64, String> {
     let db = repository.join("db");
     let cache = fs::metadata(db.join("rep-cache.db")).map_or(0, |meta| meta.len());
@@ -49,18 +49,22 @@ fn below(folder: &Path) -> Result<u64, String> {
     Ok(total)
 }
 
-/// The table as Markdown; here the ratio is ours divided by theirs.
-pub fn markdown(sizes: &[Size]) -> String {
+/// Returns the table as Markdown. Here the ratio is Sven's size divided by Subversion's.
+pub fn markdown(sizes: &[RepositorySizes]) -> String {
     let mut out = String::from(
-        "| repository (revisions, their properties, rep-cache) | ours MiB | theirs MiB | ours / theirs | bar |\n|---|---:|---:|---:|---|\n",
+        "| repository (revisions, their properties, rep-cache) | Sven MiB | Subversion MiB | ratio | goal |\n|---|---:|---:|---:|---|\n",
     );
     for size in sizes {
-        let verdict = if size.ratio() <= BAR { "met" } else { "**missed**" };
+        let verdict = if size.ratio() <= MAX_RATIO {
+            "met"
+        } else {
+            "**missed**"
+        };
         let mib = |bytes: u64| bytes as f64 / 1_048_576.0;
         // Writing to a string cannot fail.
         _ = writeln!(
             out,
-            "| {} | {:.2} | {:.2} | {:.3} | ≤ {BAR} {verdict} |",
+            "| {} | {:.2} | {:.2} | {:.3} | ≤ {MAX_RATIO} {verdict} |",
             size.what,
             mib(size.ours),
             mib(size.theirs),
@@ -77,8 +81,8 @@ mod tests {
     #[test]
     fn a_little_larger_is_met_and_more_is_missed() {
         let text = markdown(&[
-            Size::new("a".to_owned(), 101, 100),
-            Size::new("b".to_owned(), 103, 100),
+            RepositorySizes::new("a".to_owned(), 101, 100),
+            RepositorySizes::new("b".to_owned(), 103, 100),
         ]);
         assert!(
             text.contains("| a | 0.00 | 0.00 | 1.010 | ≤ 1.02 met |"),

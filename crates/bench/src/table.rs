@@ -1,14 +1,14 @@
-//! Prints and stores the table.
+//! Formats the table.
 
 use std::fmt::Write as _;
 
-use crate::cells::{Cell, median, spread};
-use crate::measure::Cost;
+use crate::cells::{TableCell, median, spread};
+use crate::measure::RunCost;
 
-/// The table as Markdown: one row a cell, losses marked as plainly as wins.
-pub fn markdown(cells: &[Cell], heading: &str) -> String {
+/// Returns the table as Markdown, one row for each cell. A cell in which Sven is slower is marked.
+pub fn markdown(cells: &[TableCell], heading: &str) -> String {
     let mut out = format!("{heading}\n\n");
-    out.push_str("| job | rival | our wall s (min–max) | their wall s (min–max) | wall ratio | goal | CPU s ours / theirs | CPU ratio | peak MiB ours / theirs |\n");
+    out.push_str("| job | rival | Sven wall s (min–max) | rival wall s (min–max) | wall ratio | goal | CPU s Sven / rival | CPU ratio | peak MiB Sven / rival |\n");
     out.push_str("|---|---|---:|---:|---:|---:|---:|---:|---:|\n");
     for cell in cells {
         let ratio = cell.ratio(|c| c.wall);
@@ -35,13 +35,13 @@ pub fn markdown(cells: &[Cell], heading: &str) -> String {
     out
 }
 
-/// The cells as JSON: every run, so that another table can be made of them.
-pub fn json(cells: &[Cell]) -> serde_json::Value {
-    let runs = |costs: &[Cost]| -> Vec<serde_json::Value> {
-        let run = |c: &Cost| serde_json::json!({"wall": c.wall, "cpu": c.cpu, "memory_mib": c.memory});
+/// Returns all runs of the cells as JSON, so that other tables can be made of them.
+pub fn json(cells: &[TableCell]) -> serde_json::Value {
+    let runs = |costs: &[RunCost]| -> Vec<serde_json::Value> {
+        let run = |c: &RunCost| serde_json::json!({"wall": c.wall, "cpu": c.cpu, "memory_mib": c.memory});
         costs.iter().map(run).collect()
     };
-    let cell = |c: &Cell| {
+    let cell = |c: &TableCell| {
         serde_json::json!({
             "job": c.job, "rival": c.rival, "goal": c.goal,
             "ours": runs(&c.ours), "theirs": runs(&c.theirs),
@@ -51,11 +51,11 @@ pub fn json(cells: &[Cell]) -> serde_json::Value {
     serde_json::Value::Array(cells.iter().map(cell).collect())
 }
 
-fn wall(costs: &[Cost]) -> String {
+fn wall(costs: &[RunCost]) -> String {
     let (low, high) = spread(costs.iter().map(|c| c.wall));
     format!("{:.3} ({low:.3}–{high:.3})", middle(costs, |c| c.wall))
 }
 
-fn middle(costs: &[Cost], figure: impl Fn(&Cost) -> f64) -> f64 {
+fn middle(costs: &[RunCost], figure: impl Fn(&RunCost) -> f64) -> f64 {
     median(costs.iter().map(figure).collect())
 }

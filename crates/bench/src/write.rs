@@ -1,8 +1,7 @@
-//! The writing cells: load, import, large files, pack, hotcopy; and how large the results are.
+//! The writing cells: load, import, large files, pack, hotcopy, and the sizes of the results.
 //!
-//! Both sides begin each run with a repository that the incumbent has just made, so that they have the same format and the same
-//! settings. Where files are made, what is measured is the program that makes them: of a server the CPU and memory columns are the
-//! server's, of a tool the tool's.
+//! Both sides begin each run with a repository that Subversion has just made, so that they have the same format and
+//! settings. CPU and memory are those of the program that writes: the server or the tool.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,24 +9,24 @@ use std::process::Command;
 
 use clap::Args;
 
-use crate::cells::Cell;
-use crate::measure::{Cost, tool, tool_reading};
-use crate::rivals::Sven;
-use crate::rivals::servers::{Kind, start};
+use crate::cells::TableCell;
+use crate::measure::{RunCost, tool, tool_reading};
+use crate::rivals::SvenBinary;
+use crate::rivals::servers::{ServerKind, start};
 use crate::setup::Selection;
-use crate::sizes::{Size, of_repository};
+use crate::sizes::{RepositorySizes, of_repository};
 use crate::workload::{self, large, run};
 use crate::{huge, sizes};
 
 const RIVAL: &str = "1.14.2";
 const SERVER: &str = "1.14 -T -M 1024";
 
-/// What to write, and how often.
+/// The options of the writing measurements.
 #[derive(Args, Clone)]
-pub struct Options {
+pub struct WriteOptions {
     #[command(flatten)]
     selection: Selection,
-    /// Size of the large files, in MiB
+    /// RepositorySizes of the large files, in MiB
     #[arg(long, default_value_t = 1024)]
     megabytes: u64,
     /// How many files of the Linux sources to import (0: none; Debian's linux-source-6.1)
@@ -38,25 +37,25 @@ pub struct Options {
     huge: bool,
 }
 
-/// Measures every cell and prints, stores and draws the table.
+/// Measures all cells and prints, stores and draws the table.
 ///
 /// # Errors
 /// The first thing that could not be made or run.
-pub fn main(mut options: Options) -> Result<(), String> {
+pub fn main(mut options: WriteOptions) -> Result<(), String> {
     if options.selection.quick {
         options.selection.revisions = vec![100];
         options.selection.runs = 0;
         options.megabytes = 2;
         options.files = 50;
     }
-    let sven = options.selection.places.prepare()?;
+    let sven = options.selection.directories.prepare()?;
     let selection = &options.selection;
-    let place = tempfile::tempdir_in(&selection.places.data).map_err(|e| e.to_string())?;
-    let mut bench = Bench {
+    let scratch = tempfile::tempdir_in(&selection.directories.data).map_err(|e| e.to_string())?;
+    let mut bench = WriteBench {
         sven,
         selection,
         options: &options,
-        place: place.path(),
+        scratch: scratch.path(),
         cells: Vec::new(),
         sizes: Vec::new(),
         huge: String::new(),
@@ -71,43 +70,43 @@ pub fn main(mut options: Options) -> Result<(), String> {
     }
     if options.huge {
         let megabytes = if selection.quick { 8 } else { 4096 };
-        bench.huge = huge::rows(&bench.sven, bench.place, megabytes, selection.seed)?;
+        bench.huge = huge::rows(&bench.sven, bench.scratch, megabytes, selection.seed)?;
     }
     bench.publish()
 }
 
-/// Ours and theirs, in the order of a pair.
+/// Sven (`true`) and Subversion, in the order of a pair.
 const SIDES: [bool; 2] = [true, false];
 
-struct Bench<'a> {
-    sven: Sven,
+struct WriteBench<'a> {
+    sven: SvenBinary,
     selection: &'a Selection,
-    options: &'a Options,
-    place: &'a Path,
-    cells: Vec<Cell>,
-    sizes: Vec<Size>,
+    options: &'a WriteOptions,
+    scratch: &'a Path,
+    cells: Vec<TableCell>,
+    sizes: Vec<RepositorySizes>,
     huge: String,
     failed: Vec<String>,
 }
 
-impl Bench<'_> {
+impl WriteBench<'_> {
     fn measure(
         &mut self,
         job: String,
         rival: &'static str,
         goal: f64,
-        run: impl Fn(bool) -> Result<Cost, String>,
+        run: impl Fn(bool) -> Result<RunCost, String>,
     ) {
         let runs = self.selection.runs;
         let name = job.clone();
-        match Cell::measure(job, rival, Some(goal), runs, || run(true), || run(false)) {
+        match TableCell::measure(job, rival, Some(goal), runs, || run(true), || run(false)) {
             Ok(cell) => self.cells.push(cell),
-            // The others are worth having all the same.
+            // The other cells are still measured.
             Err(error) => self.failed.push(format!("{name}: {error}")),
         }
     }
 
-    /// Load with and without syncs, then pack and copy what was loaded.
+    /// Measures load with and without syncs, then pack and hotcopy of the loaded repository.
     fn history(&mut self, revisions: u32) -> Result<(), String> {
         let name = format!("history {revisions}");
         let jobs = ["load", "load --no-flush-to-disk", "pack", "hotcopy", "size"];
@@ -117,7 +116,7 @@ impl Bench<'_> {
         {
             return Ok(());
         }
-        let dump = workload::history::dump(&self.selection.places.data, revisions, self.selection.seed)?;
+        let dump = workload::history::dump(&self.selection.directories.data, revisions, self.selection.seed)?;
         for flag in [None, Some("--no-flush-to-disk")] {
             let job = format!(
                 "load{}, {name}",
@@ -126,9 +125,9 @@ impl Bench<'_> {
             if !self.selection.wanted(&job) {
                 continue;
             }
-            let (place, sven, dump) = (self.place, self.sven.clone(), &dump);
+            let (scratch, sven, dump) = (self.scratch, self.sven.clone(), &dump);
             let load = |ours| {
-                let repository = fresh(place, "load")?;
+                let repository = fresh(scratch, "load")?;
                 let mut command = admin(&sven, ours);
                 command.args(["load", "-q"]).args(flag).arg(&repository);
                 tool_reading(&mut command, dump)
@@ -139,7 +138,7 @@ impl Bench<'_> {
     }
 
     fn after_load(&mut self, name: &str, dump: &Path) -> Result<(), String> {
-        let (ours, theirs) = (self.place.join("ours"), self.place.join("theirs"));
+        let (ours, theirs) = (self.scratch.join("ours"), self.scratch.join("theirs"));
         for side in SIDES {
             let path = if side { &ours } else { &theirs };
             clear(path)?;
@@ -147,17 +146,17 @@ impl Bench<'_> {
             let mut command = admin(&self.sven, side);
             tool_reading(command.args(["load", "-q", "--no-flush-to-disk"]).arg(path), dump)?;
         }
-        self.sizes.push(Size::new(
+        self.sizes.push(RepositorySizes::new(
             format!("{name}, unpacked"),
             of_repository(&ours)?,
             of_repository(&theirs)?,
         ));
-        // Both pack and copy what theirs loaded.
-        let place = self.place;
+        // Both pack and copy the repository that Subversion loaded.
+        let scratch = self.scratch;
         if self.selection.wanted(&format!("pack, {name}")) {
             let sven = self.sven.clone();
             let pack = |side: bool| {
-                let copy = place.join("pack");
+                let copy = scratch.join("pack");
                 clear(&copy)?;
                 run(Command::new("cp").arg("-a").arg(&theirs).arg(&copy))?;
                 let mut command = admin(&sven, side);
@@ -168,7 +167,7 @@ impl Bench<'_> {
         if self.selection.wanted(&format!("hotcopy, {name}")) {
             let sven = self.sven.clone();
             let copy = |side: bool| {
-                let target = place.join("copy");
+                let target = scratch.join("copy");
                 clear(&target)?;
                 let mut command = admin(&sven, side);
                 tool(command.args(["hotcopy", "-q"]).arg(&theirs).arg(&target))
@@ -178,7 +177,7 @@ impl Bench<'_> {
         for (side, path) in [(true, &ours), (false, &theirs)] {
             run(admin(&self.sven, side).args(["pack", "-q"]).arg(path))?;
         }
-        self.sizes.push(Size::new(
+        self.sizes.push(RepositorySizes::new(
             format!("{name}, packed"),
             of_repository(&ours)?,
             of_repository(&theirs)?,
@@ -186,32 +185,35 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// `svn import` of a source tree through both servers.
+    /// Measures `svn import` of a source tree through both servers.
     fn import(&mut self) -> Result<(), String> {
         let files = self.options.files;
         let job = format!("svn import, Linux 6.1, {files} files");
         if files == 0 || !self.selection.wanted(&job) {
             return Ok(());
         }
-        let data = &self.selection.places.data;
-        let tree = workload::import_tree(self.place, data, files, self.selection.quick)?;
+        let data = &self.selection.directories.data;
+        let tree = workload::import_tree(self.scratch, data, files, self.selection.quick)?;
         let repository = |side| {
-            self.place
+            self.scratch
                 .join(if side { "served-ours" } else { "served-theirs" })
         };
-        let (place, sven) = (self.place, self.sven.clone());
+        let (scratch, sven) = (self.scratch, self.sven.clone());
         let import = |side: bool| {
             let name = if side { "served-ours" } else { "served-theirs" };
-            served(place, name, side, &sven, |url| workload::import(&tree, url))
+            served(scratch, name, side, &sven, |url| workload::import(&tree, url))
         };
         let (ours, theirs) = (repository(true), repository(false));
         self.measure(job.clone(), SERVER, 1.5, import);
-        self.sizes
-            .push(Size::new(job, of_repository(&ours)?, of_repository(&theirs)?));
+        self.sizes.push(RepositorySizes::new(
+            job,
+            of_repository(&ours)?,
+            of_repository(&theirs)?,
+        ));
         Ok(())
     }
 
-    /// One large file, put into the repository by `svnmucc`.
+    /// Measures the commit of one large file by `svnmucc`.
     fn large_file(&mut self, compressible: bool) -> Result<(), String> {
         let megabytes = self.options.megabytes;
         let what = if compressible {
@@ -223,12 +225,12 @@ impl Bench<'_> {
         if !self.selection.wanted(&job) {
             return Ok(());
         }
-        let file = self.place.join("large");
+        let file = self.scratch.join("large");
         large::file(&file, megabytes, compressible, self.selection.seed)?;
-        let (place, sven) = (self.place, self.sven.clone());
+        let (scratch, sven) = (self.scratch, self.sven.clone());
         let put = |side: bool| {
             let name = if side { "served-ours" } else { "served-theirs" };
-            served(place, name, side, &sven, |url| {
+            served(scratch, name, side, &sven, |url| {
                 let mut client = Command::new("svnmucc");
                 client
                     .args(["--non-interactive", "-m", "large", "put"])
@@ -238,8 +240,8 @@ impl Bench<'_> {
             })
         };
         self.measure(job.clone(), SERVER, 2.0, put);
-        let [ours, theirs] = ["served-ours", "served-theirs"].map(|name| of_repository(&place.join(name)));
-        self.sizes.push(Size::new(job, ours?, theirs?));
+        let [ours, theirs] = ["served-ours", "served-theirs"].map(|name| of_repository(&scratch.join(name)));
+        self.sizes.push(RepositorySizes::new(job, ours?, theirs?));
         clear(&file)
     }
 
@@ -255,7 +257,7 @@ impl Bench<'_> {
     }
 }
 
-fn admin(sven: &Sven, ours: bool) -> Command {
+fn admin(sven: &SvenBinary, ours: bool) -> Command {
     if ours {
         sven.command("svnadmin")
     } else {
@@ -263,27 +265,31 @@ fn admin(sven: &Sven, ours: bool) -> Command {
     }
 }
 
-/// Serves a new repository, and measures what the server does for a client.
+/// Serves a new repository and measures the server while a client works.
 fn served(
-    place: &Path,
+    scratch: &Path,
     name: &str,
     ours: bool,
-    sven: &Sven,
+    sven: &SvenBinary,
     client: impl Fn(&str) -> Command,
-) -> Result<Cost, String> {
-    let repository = fresh(place, name)?;
+) -> Result<RunCost, String> {
+    let repository = fresh(scratch, name)?;
     let conf = repository.join("conf/svnserve.conf");
     fs::write(&conf, "[general]\nanon-access = write\n").map_err(|e| format!("{}: {e}", conf.display()))?;
-    let kind = if ours { Kind::Sven } else { Kind::SubversionTuned };
-    let running = start(kind, sven, place)?;
+    let kind = if ours {
+        ServerKind::Sven
+    } else {
+        ServerKind::SubversionTuned
+    };
+    let running = start(kind, sven, scratch)?;
     running
         .server
-        .serve(&mut client(&format!("{}/{name}", running.url)))
+        .measure_client(&mut client(&format!("{}/{name}", running.url)))
 }
 
-/// An empty repository, as the incumbent makes it.
-fn fresh(place: &Path, name: &str) -> Result<PathBuf, String> {
-    let path = place.join(name);
+/// Makes an empty repository with Subversion's `svnadmin`.
+fn fresh(scratch: &Path, name: &str) -> Result<PathBuf, String> {
+    let path = scratch.join(name);
     clear(&path)?;
     run(Command::new("svnadmin").arg("create").arg(&path))?;
     Ok(path)

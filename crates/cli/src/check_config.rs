@@ -1,6 +1,7 @@
-//! `sven check-config`: would `sven serve --config FILE` start, and what would it serve?
+//! `sven check-config`: checks whether `sven serve --config FILE` would start, and prints what it would serve.
 //!
-//! Mistakes go to standard error, each with file and line, and end with 1; warnings do not change the exit code.
+//! Mistakes go to standard error, each with file and line, and make the exit code 1. Warnings do not change the exit
+//! code.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -10,17 +11,17 @@ use base::Result;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 
 use crate::args::help::option_line;
-use crate::args::{self, Refusal};
-use crate::config::address::Address;
-use crate::config::file::Location;
-use crate::config::value::Many;
+use crate::args::{self, ArgumentError};
+use crate::config::address::ListenAddress;
+use crate::config::file::LocationTable;
+use crate::config::value::OneOrMany;
 use crate::config::{Config, files};
 use crate::out::Out;
 
 /// Looks for mistakes in a configuration file.
 #[derive(Debug, Parser)]
 #[command(name = "check-config")]
-pub struct CheckConfig {
+pub struct CheckConfigArgs {
     /// say nothing unless something is wrong
     #[arg(short = 'q', long)]
     quiet: bool,
@@ -35,26 +36,26 @@ const HINT: &str = "Type 'sven check-config --help' for usage.\n";
 
 /// Runs the command with the words after its name.
 pub fn run(mut out: Out, argv: Vec<OsString>) -> ExitCode {
-    let given = args::parse_flat(CheckConfig::command(), argv)
-        .and_then(|matches| Ok(CheckConfig::from_arg_matches(&matches).map_err(args::unreadable)?));
+    let given = args::parse_flat(CheckConfigArgs::command(), argv)
+        .and_then(|matches| Ok(CheckConfigArgs::from_arg_matches(&matches).map_err(args::definition_error)?));
     let given = match given {
         Ok(given) if given.help => {
             let printed = out.print(&help());
             return out.finish(printed.map(|()| ExitCode::SUCCESS));
         }
         Ok(given) => given,
-        Err(refusal) => return refused(out, &refusal),
+        Err(error) => return print_argument_error(out, &error),
     };
     let [path] = &given.file[..] else {
-        return refused(out, &Refusal::Plain("Give the file to check.".to_owned()));
+        return print_argument_error(out, &ArgumentError::Plain("Give the file to check.".to_owned()));
     };
     let outcome = check(path, given.quiet, &mut out);
     out.finish(outcome)
 }
 
-fn refused(mut out: Out, refusal: &Refusal) -> ExitCode {
+fn print_argument_error(mut out: Out, error: &ArgumentError) -> ExitCode {
     let program = out.program().to_owned();
-    out.complain(&format!("{program}: {refusal}\n{HINT}"));
+    out.print_stderr(&format!("{program}: {error}\n{HINT}"));
     ExitCode::FAILURE
 }
 
@@ -62,7 +63,7 @@ fn check(path: &Path, quiet: bool, out: &mut Out) -> Result<ExitCode> {
     let config = match Config::read(path) {
         Ok(config) => config,
         Err(mistakes) => {
-            out.complain(&format!("{mistakes}\n"));
+            out.print_stderr(&format!("{mistakes}\n"));
             return Ok(ExitCode::FAILURE);
         }
     };
@@ -72,37 +73,40 @@ fn check(path: &Path, quiet: bool, out: &mut Out) -> Result<ExitCode> {
     }
     for list in [found.warnings, found.mistakes.clone()] {
         if !list.is_empty() {
-            out.complain(&format!("{}\n", config.wrong(list)));
+            out.print_stderr(&format!("{}\n", config.wrong(list)));
         }
     }
     if !found.mistakes.is_empty() {
         return Ok(ExitCode::FAILURE);
     }
     if !quiet {
-        plan(&config, out)?;
+        print_plan(&config, out)?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Says what would be served.
-fn plan(config: &Config, out: &mut Out) -> Result<()> {
+/// Prints what would be served.
+fn print_plan(config: &Config, out: &mut Out) -> Result<()> {
     let file = &config.file;
     if let Some(root) = &file.serve.root {
-        let default =
-            (file.listen.http.is_none() && file.listen.https.is_none()).then(|| Many(vec![String::new()]));
-        for address in shown("svn", 3690, file.listen.svn.as_ref().or(default.as_ref())) {
-            out.line(&format!("{address} serves {}", config.located(root).display()))?;
+        let default = (file.listen.http.is_none() && file.listen.https.is_none())
+            .then(|| OneOrMany(vec![String::new()]));
+        for address in urls("svn", 3690, file.listen.svn.as_ref().or(default.as_ref())) {
+            out.line(&format!(
+                "{address} serves {}",
+                config.absolute_path(root).display()
+            ))?;
         }
     }
-    let mut listeners = shown("http", 80, file.listen.http.as_ref());
-    listeners.extend(shown("https", 443, file.listen.https.as_ref()));
-    for door in &listeners {
+    let mut listeners = urls("http", 80, file.listen.http.as_ref());
+    listeners.extend(urls("https", 443, file.listen.https.as_ref()));
+    for url in &listeners {
         for location in &file.location {
             let path = location.path.as_deref().unwrap_or("/").trim_end_matches('/');
             out.line(&format!(
                 "{}{path}/ serves {}",
-                door.trim_end_matches('/'),
-                what(config, location)
+                url.trim_end_matches('/'),
+                describe(config, location)
             ))?;
         }
         for redirect in &file.redirect {
@@ -110,12 +114,12 @@ fn plan(config: &Config, out: &mut Out) -> Result<()> {
             let from = from.unwrap_or("/").trim_end_matches('/');
             out.line(&format!(
                 "{}{from}/ has moved to {}",
-                door.trim_end_matches('/'),
+                url.trim_end_matches('/'),
                 to.unwrap_or_default()
             ))?;
         }
         if let (true, Some(root)) = (file.location.is_empty(), &file.serve.root) {
-            out.line(&format!("{door} serves {}", config.located(root).display()))?;
+            out.line(&format!("{url} serves {}", config.absolute_path(root).display()))?;
         }
     }
     if listeners.is_empty() && !file.location.is_empty() {
@@ -124,18 +128,21 @@ fn plan(config: &Config, out: &mut Out) -> Result<()> {
     out.line(&format!("{}: no mistakes.", config.path().display()))
 }
 
-fn what(config: &Config, location: &Location) -> String {
+fn describe(config: &Config, location: &LocationTable) -> String {
     match (&location.repository, &location.parent) {
-        (Some(repository), _) => format!("the repository {}", config.located(repository).display()),
-        (None, Some(parent)) => format!("the repositories below {}", config.located(parent).display()),
+        (Some(repository), _) => format!("the repository {}", config.absolute_path(repository).display()),
+        (None, Some(parent)) => format!(
+            "the repositories below {}",
+            config.absolute_path(parent).display()
+        ),
         (None, None) => "nothing".to_owned(),
     }
 }
 
-/// The URLs of the addresses in `list`.
-fn shown(scheme: &str, port: u16, list: Option<&Many>) -> Vec<String> {
+/// Returns the URLs of the addresses in `list`.
+fn urls(scheme: &str, port: u16, list: Option<&OneOrMany>) -> Vec<String> {
     let texts = list.into_iter().flat_map(|list| &list.0);
-    let addresses = texts.filter_map(|text| Address::parse(text, port).ok());
+    let addresses = texts.filter_map(|text| ListenAddress::parse(text, port).ok());
     addresses
         .map(|address| {
             let host = match &address.host {
@@ -158,7 +165,7 @@ fn help() -> String {
          it names, and says what would be served. Run it as the user who will serve.\n\
          The exit code is 1 if something must be mended.\n\nValid options:\n",
     );
-    let command = CheckConfig::command();
+    let command = CheckConfigArgs::command();
     for arg in command.get_arguments().filter(|arg| !arg.is_positional()) {
         text.push_str(&option_line(arg));
     }

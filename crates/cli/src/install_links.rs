@@ -10,7 +10,7 @@ use base::{Code, Error, Result};
 
 use crate::out::Out;
 
-/// Makes the links. A link that points here already is left alone; anything else of that name is not touched.
+/// Makes the links. A link that points to this program already is skipped; any other file of that name is an error.
 ///
 /// # Errors
 /// `CL_ARG_PARSING_ERROR` for a wrong number of operands, `errno` where a link cannot be made.

@@ -1,7 +1,7 @@
-//! Signals that end a tool in good order.
+//! Signals that end a tool without leaving partial work.
 //!
-//! The first SIGINT, SIGHUP or SIGTERM asks the work to stop; it ends with `Caught signal`, and the process then dies of that same
-//! signal, so that a shell loop around it stops too. A second signal does not wait.
+//! The first SIGINT, SIGHUP or SIGTERM cancels the operation, which ends with `Caught signal`. The process then ends
+//! itself with the same signal, so that a shell loop around it stops too. A second signal ends the process at once.
 
 use std::io;
 use std::sync::Arc;
@@ -15,19 +15,19 @@ use signal_hook::low_level::emulate_default_handler;
 
 use crate::out::Out;
 
-/// Listens for signals for as long as the process lives.
+/// The handler of SIGINT, SIGHUP and SIGTERM, in place until the process ends.
 pub struct Interrupt {
-    /// Raised by the first signal.
+    /// The token that the first signal cancels.
     pub cancel: Cancel,
     caught: Arc<AtomicI32>,
 }
 
 impl Interrupt {
-    /// Starts to listen.
+    /// Installs the handler.
     ///
     /// # Errors
-    /// `errno` if the system refuses the handlers.
-    pub fn listen() -> Result<Self> {
+    /// `errno` if the handlers or the thread cannot be made.
+    pub fn install() -> Result<Self> {
         let failed = |e: &io::Error| Error::os(e, "Can't listen for signals");
         let mut signals = Signals::new([SIGINT, SIGHUP, SIGTERM]).map_err(|e| failed(&e))?;
         let this = Interrupt {
@@ -49,15 +49,16 @@ impl Interrupt {
         Ok(this)
     }
 
-    /// Ends the work: if a signal was what stopped it, prints so and dies of that signal; otherwise hands the outcome back.
+    /// Ends the operation. If a signal cancelled it, prints the error and ends the process with that signal;
+    /// otherwise returns `outcome`.
     ///
     /// # Errors
     /// Those of `outcome`.
-    pub fn settle(&self, out: &mut Out, outcome: Result<()>) -> Result<()> {
+    pub fn finish(&self, out: &mut Out, outcome: Result<()>) -> Result<()> {
         let signal = self.caught.load(Ordering::SeqCst);
         match outcome {
             Err(error) if signal != 0 && error.has(Code::CANCELLED) => {
-                out.error(&error);
+                out.print_error(&error);
                 let _ = emulate_default_handler(signal);
                 Err(error)
             }

@@ -1,13 +1,13 @@
-//! Paths of the local disk as they are typed.
+//! Paths of the local disk in argument lists.
 //!
-//! Subversion prints and uses them without doubled or trailing slashes and without `.` components; the current
+//! Subversion prints and uses them without doubled or trailing slashes and without `.` components. The current
 //! directory is the empty path, shown as `.`.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
-/// Takes out what says nothing.
+/// Returns the path without doubled and trailing slashes and `.` components.
 pub fn canonical(typed: &OsStr) -> PathBuf {
     let bytes = typed.as_bytes();
     let parts: Vec<&[u8]> = bytes
@@ -22,7 +22,7 @@ pub fn canonical(typed: &OsStr) -> PathBuf {
     PathBuf::from(OsStr::from_bytes(&path))
 }
 
-/// The path as it is printed.
+/// Returns the path as messages show it.
 pub fn shown(path: &std::path::Path) -> String {
     if path.as_os_str().is_empty() {
         ".".to_owned()
@@ -31,7 +31,7 @@ pub fn shown(path: &std::path::Path) -> String {
     }
 }
 
-/// True for `scheme://…`.
+/// True if the operand begins with `scheme://`.
 pub fn is_url(typed: &OsStr) -> bool {
     let bytes = typed.as_bytes();
     let Some(colon) = bytes.iter().position(|b| *b == b':') else {
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slashes_and_dots_go() {
+    fn doubled_slashes_and_dots_are_removed() {
         for (typed, path) in [
             ("./r//", "r"),
             (".", ""),

@@ -1,8 +1,8 @@
-//! The character set of the terminal, and text on its way there.
+//! The character set of the terminal, and the conversion of text to and from it.
 //!
-//! Inside, text is UTF-8. A terminal (or a pipe) takes what the locale says: UTF-8 as it is, otherwise ASCII, where a character
-//! without an equal loses its accent or becomes its number, as `{U+65E5}`. Bytes that are no text (file contents, property
-//! values, dump streams) never pass through here.
+//! The program's text is UTF-8. In a UTF-8 locale it is printed unchanged. In any other locale it is printed in
+//! ASCII: a letter loses its accent, and a character without an ASCII form is printed as its number, such as
+//! `{U+65E5}`. Bytes that are not text (file contents, property values, dump streams) are not converted.
 
 use std::borrow::Cow;
 use std::env;
@@ -15,17 +15,17 @@ use unicode_normalization::char::is_combining_mark;
 
 use crate::args::operand;
 
-/// What the locale's character set can show.
+/// The character set of the locale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Charset {
-    /// Everything.
+    /// UTF-8.
     Utf8,
-    /// ASCII: the C locale, and every set that we have no table for.
+    /// ASCII: the C locale, and every other character set, because there are no conversion tables.
     Ascii,
 }
 
 impl Charset {
-    /// The character set that LC_ALL, LC_CTYPE or LANG names, the first that is set and not empty.
+    /// Returns the character set in LC_ALL, LC_CTYPE or LANG, the first that is set and not empty.
     pub fn from_env() -> Self {
         let name = ["LC_ALL", "LC_CTYPE", "LANG"]
             .iter()
@@ -40,10 +40,10 @@ impl Charset {
         }
     }
 
-    /// Bytes in this character set as text.
+    /// Converts bytes in this character set to text.
     ///
     /// # Errors
-    /// `errno` 22 for bytes that it does not have.
+    /// `errno` 22 for bytes that are not in the character set.
     pub fn read(self, bytes: &[u8]) -> Result<&str> {
         if self == Charset::Utf8 || bytes.is_ascii() {
             return operand::text(OsStr::from_bytes(bytes));
@@ -59,7 +59,7 @@ impl Charset {
         Err(Error::new(Code(22), shown).wrap(Code(22), what))
     }
 
-    /// The text as this character set shows it.
+    /// Converts text to this character set.
     pub fn show(self, text: &str) -> Cow<'_, str> {
         if self == Charset::Utf8 || text.is_ascii() {
             return Cow::Borrowed(text);
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ascii_degrades_what_it_cannot_show() {
+    fn ascii_replaces_other_characters() {
         assert_eq!(Charset::Ascii.show("é–x"), "e{U+2013}x");
         assert_eq!(Charset::Utf8.show("é–x"), "é–x");
     }

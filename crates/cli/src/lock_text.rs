@@ -1,10 +1,10 @@
-//! A user's lock as the tools describe it.
+//! The description of a user's lock in `svnadmin lslocks` and `svnlook lock`.
 
 use base::Lock;
 
-use crate::when;
+use crate::date_text;
 
-/// Token, owner, dates and comment, a line each.
+/// Returns token, owner, dates and comment of a lock, one line each.
 pub fn describe(lock: &Lock) -> String {
     let comment = lock.comment.as_deref().unwrap_or_default();
     let lines = comment.matches('\n').count() + 1;
@@ -12,8 +12,8 @@ pub fn describe(lock: &Lock) -> String {
         "UUID Token: {}\nOwner: {}\nCreated: {}\nExpires: {}\nComment ({lines} line{}):\n{comment}\n",
         lock.token,
         lock.owner,
-        when::human(lock.created),
-        lock.expires.map(when::human).unwrap_or_default(),
+        date_text::human(lock.created),
+        lock.expires.map(date_text::human).unwrap_or_default(),
         if lines == 1 { "" } else { "s" },
     )
 }

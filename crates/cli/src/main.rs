@@ -4,13 +4,14 @@
 //! started as `sven`, the first word does (`sven admin`, `sven svnadmin`). A tool takes the incumbent's arguments and prints
 //! the incumbent's output; help texts are ours.
 //!
-//! [`args`] reads argument lists, [`out`] speaks, [`locale`] knows the terminal's character set, [`progress`] shows long work.
+//! [`args`] parses argument lists, [`out`] prints, [`locale`] reads the terminal's character set, [`progress`] shows
+//! the progress of long operations.
 //! Each tool is a folder, each subcommand a file in it.
 
 mod args;
 mod check_config;
 mod config;
-mod front;
+mod date_text;
 mod import_config;
 mod install_links;
 mod interrupt;
@@ -27,8 +28,8 @@ mod svnauthz;
 mod svnfsfs;
 mod svnlook;
 mod svnserve;
+mod tool_runner;
 mod version;
-mod when;
 mod xml;
 
 use std::env;
@@ -41,15 +42,15 @@ use out::Out;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// One of the tools that this program can be.
+/// One of the tools that are in this program.
 struct Personality {
-    /// The incumbent's name: of the link, and as first word.
+    /// The incumbent's name: the link's name, also accepted as the first word.
     name: &'static str,
     /// The shorter first word.
     word: &'static str,
-    /// What it is for, for `sven help`.
+    /// The description in `sven help`.
     about: &'static str,
-    /// Runs it with the words after its name.
+    /// The function that runs the tool with the words after its name.
     run: fn(Out, Vec<OsString>) -> ExitCode,
 }
 
@@ -103,11 +104,11 @@ fn main() -> ExitCode {
     }
 }
 
-/// The program under its own name.
+/// Runs the program under its own name.
 fn sven(mut argv: Vec<OsString>) -> ExitCode {
     let mut out = Out::new("sven");
     if argv.is_empty() {
-        out.complain("Type 'sven help' for usage.\n");
+        out.print_stderr("Type 'sven help' for usage.\n");
         return ExitCode::FAILURE;
     }
     let word = argv.remove(0);
@@ -137,7 +138,7 @@ fn sven(mut argv: Vec<OsString>) -> ExitCode {
                 "Unknown subcommand: '{}'\nType 'sven help' for usage.\n",
                 word.to_string_lossy()
             );
-            out.complain(&text);
+            out.print_stderr(&text);
             return ExitCode::FAILURE;
         }
     };
@@ -190,7 +191,7 @@ fn usage() -> String {
     text
 }
 
-/// The names of all the tools, for the links.
+/// Returns the names of all tools: the names of the links.
 fn tool_names() -> impl Iterator<Item = &'static str> {
     PERSONALITIES.iter().map(|tool| tool.name)
 }

@@ -1,7 +1,7 @@
-//! Where a tool's words go: standard output, standard error, and the exit code.
+//! The output of a tool: standard output, standard error and the exit code.
 //!
-//! Standard output is buffered and flushed once at the end (or where someone waits: [`Out::flush`]); a full disk is an error,
-//! a reader that went away is not worth a word. Errors print link by link as the incumbent prints them.
+//! Standard output is buffered and flushed at the end and in [`Out::flush`]. A full disk is an error. A closed pipe
+//! ends the tool without a message. Errors print link by link as the incumbent prints them.
 
 use std::io::{self, BufWriter, Stdout, Write};
 use std::process::ExitCode;
@@ -10,7 +10,7 @@ use base::{Code, Error, Result};
 
 use crate::locale::Charset;
 
-/// The two streams of a tool and the name under which it speaks.
+/// The two output streams of a tool and the program name in its messages.
 pub struct Out {
     program: String,
     charset: Charset,
@@ -18,7 +18,7 @@ pub struct Out {
 }
 
 impl Out {
-    /// Streams for the tool that was called `program`.
+    /// Returns the streams of the tool that was called as `program`.
     pub fn new(program: impl Into<String>) -> Self {
         Out {
             program: program.into(),
@@ -27,12 +27,12 @@ impl Out {
         }
     }
 
-    /// The name under which the tool was called.
+    /// Returns the name by which the tool was called.
     pub fn program(&self) -> &str {
         &self.program
     }
 
-    /// The character set of the terminal.
+    /// Returns the character set of the terminal.
     pub fn charset(&self) -> Charset {
         self.charset
     }
@@ -40,7 +40,7 @@ impl Out {
     /// Prints text on standard output.
     ///
     /// # Errors
-    /// `IO_PIPE_WRITE_ERROR` if the reader went away, else `errno`.
+    /// `IO_PIPE_WRITE_ERROR` if the pipe is closed, else `errno`.
     pub fn print(&mut self, text: &str) -> Result<()> {
         let shown = self.charset.show(text);
         self.stdout
@@ -57,7 +57,7 @@ impl Out {
         self.print("\n")
     }
 
-    /// Writes bytes to standard output as they are.
+    /// Writes bytes to standard output without conversion.
     ///
     /// # Errors
     /// See [`Out::print`].
@@ -67,7 +67,7 @@ impl Out {
             .map_err(|e| write_failed(&e, "Can't write to stream"))
     }
 
-    /// Shows what was printed so far.
+    /// Flushes standard output.
     ///
     /// # Errors
     /// See [`Out::print`].
@@ -75,51 +75,52 @@ impl Out {
         self.stdout.flush().map_err(|e| write_failed(&e, "Write error"))
     }
 
-    /// Prints text on standard error, after what standard output got so far. A closed standard error is ignored.
-    pub fn complain(&mut self, text: &str) {
+    /// Flushes standard output, then prints text on standard error. A closed standard error is ignored.
+    pub fn print_stderr(&mut self, text: &str) {
         let _ = self.stdout.flush();
         let _ = io::stderr().write_all(self.charset.show(text).as_bytes());
     }
 
-    /// Prints the whole chain of an error, outermost first. A link with the number and text of one before it is left out.
-    pub fn error(&mut self, error: &Error) {
+    /// Prints the chain of an error, outermost link first. A link with the number and text of an earlier one is
+    /// omitted.
+    pub fn print_error(&mut self, error: &Error) {
         let mut text = String::new();
         for line in chain_lines(error) {
             text.push_str(&format!("{}: {line}\n", self.program));
         }
-        self.complain(&text);
+        self.print_stderr(&text);
     }
 
     /// Prints the outermost link of an error as a warning.
-    pub fn warning(&mut self, error: &Error) {
+    pub fn print_warning(&mut self, error: &Error) {
         let text = format!(
             "{}: warning: W{:06}: {}\n",
             self.program,
             error.code().0,
             error.message()
         );
-        self.complain(&text);
+        self.print_stderr(&text);
     }
 
-    /// Ends the tool: flushes, prints the error if there is one, and says how the process ends.
+    /// Flushes standard output, prints the error if there is one, and returns the exit code.
     pub fn finish(mut self, outcome: Result<ExitCode>) -> ExitCode {
         let outcome = outcome.and_then(|code| self.flush().map(|()| code));
         match outcome {
             Ok(code) => code,
             Err(error) if error.has(Code::IO_PIPE_WRITE_ERROR) || error.has(EPIPE) => {
-                // What is left in the buffer has no reader: dropping it as ordinary would write again.
+                // Dropping the writer would write the rest of the buffer to the closed pipe again.
                 let (_, _) = self.stdout.into_parts();
                 ExitCode::FAILURE
             }
             Err(error) => {
-                self.error(&error);
+                self.print_error(&error);
                 ExitCode::FAILURE
             }
         }
     }
 }
 
-/// `E160013: message` for each link, repeated ones left out.
+/// Returns `E160013: message` for each link, without repeated ones.
 pub fn chain_lines(error: &Error) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for link in error.links() {
@@ -135,7 +136,7 @@ pub fn chain_lines(error: &Error) -> Vec<String> {
     lines
 }
 
-/// The error of a failed write to standard output.
+/// Returns the error for a failed write to standard output.
 pub fn write_failed(error: &io::Error, what: &str) -> Error {
     let ours = Error::os(error, what);
     match error.kind() {
@@ -144,7 +145,7 @@ pub fn write_failed(error: &io::Error, what: &str) -> Error {
     }
 }
 
-/// A reader went away, as the system numbers it: streams that are written elsewhere fail with this one.
+/// The `errno` of a closed pipe. Streams that are not written through [`Out`] fail with it.
 const EPIPE: Code = Code(32);
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Long work shows how far it is: a bar on a terminal, the incumbent's lines elsewhere.
+//! The progress of long operations: a bar on a terminal, the incumbent's lines elsewhere.
 
 use std::io::{self, IsTerminal as _};
 use std::time::Duration;
@@ -6,9 +6,9 @@ use std::time::Duration;
 use base::Revnum;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// How a range of revisions is shown while it is worked on.
+/// The display of progress over a range of revisions.
 pub enum Progress {
-    /// Nothing: the user asked for quiet.
+    /// No display, for `--quiet`.
     Quiet,
     /// The incumbent's lines, one per revision: standard error is not a terminal.
     Lines,
@@ -17,8 +17,9 @@ pub enum Progress {
 }
 
 impl Progress {
-    /// For the work on `first..=last`. The lines go to standard output if `lines_on_stdout`: then the bar needs that to be a
-    /// terminal, too, or a script would miss them.
+    /// Returns the display for the revisions `first..=last`. With `lines_on_stdout` the incumbent's lines go to
+    /// standard output. Then the bar is shown only if standard output is a terminal too, because a script reads the
+    /// lines.
     pub fn over(first: Revnum, last: Revnum, quiet: bool, lines_on_stdout: bool) -> Self {
         if quiet {
             return Progress::Quiet;
@@ -34,7 +35,7 @@ impl Progress {
         Progress::Bar(bar)
     }
 
-    /// One revision is done; returns true if the caller prints the incumbent's line for it.
+    /// Counts a completed revision. Returns true if the caller must print the incumbent's line for it.
     pub fn done(&self, what: &str, revision: Revnum) -> bool {
         match self {
             Progress::Quiet => false,
@@ -52,7 +53,7 @@ impl Progress {
         matches!(self, Progress::Lines)
     }
 
-    /// Lets `print` print on standard error without tearing the bar.
+    /// Hides the bar while `print` writes to standard error.
     pub fn suspend(&self, print: impl FnOnce()) {
         match self {
             Progress::Bar(bar) => bar.suspend(print),
@@ -60,7 +61,7 @@ impl Progress {
         }
     }
 
-    /// Takes the bar away, before a message or at the end.
+    /// Removes the bar, before a message or at the end.
     pub fn clear(&self) {
         if let Progress::Bar(bar) = self {
             bar.finish_and_clear();

@@ -1,15 +1,16 @@
-//! `sven serve`: serves a directory of repositories (or one), or what a configuration file says.
+//! `sven serve`: serves a directory of repositories (or one repository), or what a configuration file describes.
 //!
-//! Without a file, what a repository's own `svnserve.conf` says holds; where it says nothing, all users may read. Options win
-//! over the file. `--demo` lays out a small repository with some history, serves it to this machine alone and prints what to
-//! try.
+//! Without a configuration file, the `svnserve.conf` of each repository applies; without that all users may read.
+//! Options override the configuration file. `--demo` makes a small repository with some history, serves it to this
+//! machine alone and prints commands to try.
 //!
-//! [`listeners`] has the sockets ([`activation`] takes those that systemd passes), [`running`] the server from its start to its
-//! end, [`error_log`] and [`notify`] tell others how it is, [`found`] shows people what is served.
+//! [`listeners`] opens the sockets, [`activation`] takes those that systemd passes, [`running`] runs the server and
+//! reloads its settings, [`error_log`] writes the log, [`notify`] reports the state to systemd, [`discovery`] lists
+//! the served repositories for the terminal.
 
 mod activation;
+mod discovery;
 mod error_log;
-mod found;
 mod listeners;
 mod notify;
 mod running;
@@ -28,20 +29,20 @@ use server::Listener;
 use server::config::Source;
 
 use crate::args::help::option_line;
-use crate::args::option::Memory;
-use crate::args::{self, Refusal};
+use crate::args::option::CacheSizeOption;
+use crate::args::{self, ArgumentError};
 use crate::config::Config;
-use crate::config::address::Address;
-use crate::config::file::{File, Listen};
+use crate::config::address::ListenAddress;
+use crate::config::file::{ConfigFile, ListenTable};
 use crate::config::resolve::Settings;
-use crate::config::value::{Many, Size};
+use crate::config::value::{OneOrMany, Size};
 use crate::out::Out;
 use listeners::Listeners;
 
 /// Serves every repository below ROOT, or ROOT itself.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "serve")]
-pub struct Serve {
+pub struct ServeArgs {
     /// address to serve svn:// on, as HOST:PORT, HOST, :PORT or PORT; every address and port 3690 if no other address is given
     #[arg(long, value_name = "ADDR")]
     svn: Vec<String>,
@@ -61,7 +62,7 @@ pub struct Serve {
     #[arg(short = 'R', long)]
     read_only: bool,
     #[command(flatten)]
-    memory: Memory,
+    memory: CacheSizeOption,
     /// explain this command
     #[arg(id = "help", short = 'h', short_alias = '?', long = "help")]
     help: bool,
@@ -69,26 +70,26 @@ pub struct Serve {
     root: Vec<PathBuf>,
 }
 
-/// The history of the demonstration.
+/// The dump stream of the demonstration's repository.
 const DEMO: &[u8] = include_bytes!("../data/demo.dump");
 
 /// Runs the command with the words after its name.
 pub fn run(mut out: Out, argv: Vec<OsString>) -> ExitCode {
-    let given = args::parse_flat(Serve::command(), argv)
-        .and_then(|matches| Ok(Serve::from_arg_matches(&matches).map_err(args::unreadable)?));
+    let given = args::parse_flat(ServeArgs::command(), argv)
+        .and_then(|matches| Ok(ServeArgs::from_arg_matches(&matches).map_err(args::definition_error)?));
     let outcome = match given {
         Ok(given) => given.run(&mut out),
-        Err(refusal) => {
+        Err(error) => {
             let program = out.program().to_owned();
-            out.complain(&format!("{program}: {refusal}\n{HINT}"));
+            out.print_stderr(&format!("{program}: {error}\n{HINT}"));
             return ExitCode::FAILURE;
         }
     };
     match outcome {
         Ok(()) => out.finish(Ok(ExitCode::SUCCESS)),
-        Err(Refusal::Failed(error)) => out.finish(Err(error)),
-        Err(refusal) => {
-            out.complain(&format!("{refusal}\n{HINT}"));
+        Err(ArgumentError::Failed(error)) => out.finish(Err(error)),
+        Err(error) => {
+            out.print_stderr(&format!("{error}\n{HINT}"));
             ExitCode::FAILURE
         }
     }
@@ -96,8 +97,8 @@ pub fn run(mut out: Out, argv: Vec<OsString>) -> ExitCode {
 
 const HINT: &str = "Type 'sven serve --help' for usage.\n";
 
-impl Serve {
-    fn run(&self, out: &mut Out) -> std::result::Result<(), Refusal> {
+impl ServeArgs {
+    fn run(&self, out: &mut Out) -> std::result::Result<(), ArgumentError> {
         if self.help {
             out.print(&help())?;
             return Ok(());
@@ -107,33 +108,33 @@ impl Serve {
                 .prefix("sven-demo-")
                 .tempdir()
                 .map_err(|e| Error::os(&e, "Can't create a temporary directory"))?;
-            return Ok(self.demonstrate(folder.path(), out)?);
+            return Ok(self.run_demo(folder.path(), out)?);
         }
-        let passed = activation::passed()?;
+        let passed = activation::take_passed_sockets()?;
         if self.root.len() > 1 || (self.root.is_empty() && self.config.is_none()) {
-            return Err(Refusal::Plain(
+            return Err(ArgumentError::Plain(
                 "Give the directory to serve, or --config FILE, or --demo.".to_owned(),
             ));
         }
         let settings = self.settings()?;
         let listeners = Listeners::open(&settings, passed)?;
-        self.say_what_is_served(&settings, &listeners, out)?;
+        self.print_served(&settings, &listeners, out)?;
         let this = self.clone();
-        let again: Option<running::Again> = match self.config {
+        let reload: Option<running::ReloadSettings> = match self.config {
             Some(_) => Some(Box::new(move || this.settings())),
             None => None,
         };
-        Ok(running::run(settings, listeners, again)?)
+        Ok(running::run(settings, listeners, reload)?)
     }
 
-    /// What the file and the command line say together.
+    /// Returns the settings of the configuration file and the command line together.
     fn settings(&self) -> Result<Settings> {
-        let many = |texts: &[String], port: u16| -> Result<Option<Many>> {
-            let addresses = texts.iter().map(|text| Address::parse(text, port));
+        let many = |texts: &[String], port: u16| -> Result<Option<OneOrMany>> {
+            let addresses = texts.iter().map(|text| ListenAddress::parse(text, port));
             let addresses: Result<Vec<String>> = addresses.map(|a| a.map(|a| a.to_string())).collect();
-            Ok((!texts.is_empty()).then_some(Many(addresses?)))
+            Ok((!texts.is_empty()).then_some(OneOrMany(addresses?)))
         };
-        let listen = Listen {
+        let listen = ListenTable {
             svn: many(&self.svn, PORT)?,
             http: many(&self.http, HTTP_PORT)?,
             https: many(&self.https, HTTPS_PORT)?,
@@ -144,8 +145,8 @@ impl Serve {
             root = Some(whole.map_err(|e| Error::io("Can't open directory", given, &e))?);
         }
         let (read_only, memory) = (self.read_only, self.memory.given());
-        let change = |file: &mut File| {
-            let Listen { svn, http, https } = listen;
+        let change = |file: &mut ConfigFile| {
+            let ListenTable { svn, http, https } = listen;
             file.listen.svn = svn.or(file.listen.svn.take());
             file.listen.http = http.or(file.listen.http.take());
             file.listen.https = https.or(file.listen.https.take());
@@ -153,7 +154,7 @@ impl Serve {
             if read_only {
                 file.serve.read_only = Some(true);
             }
-            // Without a known size the default is used.
+            // 0 means that the machine's memory is unknown: then the default applies.
             if let Some(bytes) = memory.filter(|bytes| *bytes > 0) {
                 file.cache.memory = Some(Size(bytes));
             }
@@ -167,27 +168,28 @@ impl Serve {
         Ok(settings)
     }
 
-    /// One line for each URL, and the repositories there.
-    fn say_what_is_served(&self, settings: &Settings, listeners: &Listeners, out: &mut Out) -> Result<()> {
+    /// Prints one line for each URL, followed by the repositories there.
+    fn print_served(&self, settings: &Settings, listeners: &Listeners, out: &mut Out) -> Result<()> {
         for (scheme, listeners) in listeners.public() {
-            let usual = usual_port(scheme);
+            let default = default_port(scheme);
             for listener in listeners {
-                let url = found::url(scheme, listener.address()?, usual);
+                let url = discovery::url(scheme, listener.address()?, default);
                 if let ("svn", Some(root)) = (scheme, &settings.root) {
-                    say(out, &url, root)?;
+                    print_location(out, &url, root)?;
                     continue;
                 }
                 for location in &settings.web.locations {
                     let (Source::Repository(path) | Source::Parent(path)) = &location.source;
-                    let prefix = found::percent_encoded(Path::new(location.prefix.trim_start_matches('/')));
+                    let prefix =
+                        discovery::percent_encoded(Path::new(location.prefix.trim_start_matches('/')));
                     let slash = if prefix.is_empty() { "" } else { "/" };
-                    say(out, &format!("{url}{prefix}{slash}"), path)?;
+                    print_location(out, &format!("{url}{prefix}{slash}"), path)?;
                 }
             }
         }
         out.flush()?;
         if let (Some(root), true) = (&settings.root, self.config.is_none())
-            && let (found, true) = found::repositories(root)
+            && let (found, true) = discovery::repositories(root)
             && found.is_empty()
         {
             let warning = format!(
@@ -196,25 +198,25 @@ impl Serve {
                 root.join("NAME").display()
             );
             let program = out.program().to_owned();
-            out.complain(&format!("{program}: warning: {warning}\n"));
+            out.print_stderr(&format!("{program}: warning: {warning}\n"));
         }
         Ok(())
     }
 
-    /// Serves the demonstration in `folder` and says what to try.
-    fn demonstrate(&self, folder: &Path, out: &mut Out) -> Result<()> {
-        lay_out(folder)?;
+    /// Makes the demonstration in `folder`, prints what to try, and serves it.
+    fn run_demo(&self, folder: &Path, out: &mut Out) -> Result<()> {
+        make_demo_repository(folder)?;
         let listeners = Listeners {
             svn: vec![self.demo_listener(&self.svn, PORT)?],
             http: vec![self.demo_listener(&self.http, HTTP_PORT)?],
             ..Listeners::default()
         };
         let address = |list: &[Listener]| list.iter().map(Listener::address).collect::<Result<Vec<_>>>();
-        let svn = found::url("svn", address(&listeners.svn)?[0], PORT);
-        let web = found::url("http", address(&listeners.http)?[0], 80);
-        out.print(&what_to_try(&svn, &web))?;
+        let svn = discovery::url("svn", address(&listeners.svn)?[0], PORT);
+        let web = discovery::url("http", address(&listeners.http)?[0], 80);
+        out.print(&demo_text(&svn, &web))?;
         out.flush()?;
-        let this = Serve {
+        let this = ServeArgs {
             root: vec![folder.to_owned()],
             config: None,
             ..self.clone()
@@ -222,16 +224,17 @@ impl Serve {
         running::run(this.settings()?, listeners, None)
     }
 
-    /// Returns the port of the protocol, or any other if it is taken: the demonstration always starts.
+    /// Returns a listener on the protocol's port, or on a free port if that one is in use, so that the demonstration
+    /// always starts.
     fn demo_listener(&self, asked: &[String], port: u16) -> Result<Listener> {
         if let Some(asked) = asked.first() {
-            return Address::parse(asked, port)?.bind();
+            return ListenAddress::parse(asked, port)?.bind();
         }
         Listener::bind(Some(LOOPBACK), port, false).or_else(|_| Listener::bind(Some(LOOPBACK), 0, false))
     }
 }
 
-/// Refuses a root that is no directory.
+/// Returns an error if `path` is no directory.
 fn check_directory(path: &Path) -> Result<()> {
     let is_dir = path.metadata().and_then(|meta| match meta.is_dir() {
         true => Ok(()),
@@ -240,26 +243,26 @@ fn check_directory(path: &Path) -> Result<()> {
     is_dir.map_err(|e| Error::io("Can't open directory", path, &e))
 }
 
-/// One place where repositories are served, and some of them.
-fn say(out: &mut Out, url: &str, root: &Path) -> Result<()> {
+/// Prints a URL at which repositories are served, and the first of them.
+fn print_location(out: &mut Out, url: &str, root: &Path) -> Result<()> {
     let what = match Repository::is_repository(root) {
         true => "the repository",
         false => "repositories below",
     };
     out.line(&format!("Serving {what} '{}' at {url}", root.display()))?;
-    let (found, all) = found::repositories(root);
+    let (found, all) = discovery::repositories(root);
     let named = found.iter().filter(|name| !name.as_os_str().is_empty());
-    for name in named.take(found::SHOWN) {
-        out.line(&format!("  {url}{}", found::percent_encoded(name)))?;
+    for name in named.take(discovery::SHOWN) {
+        out.line(&format!("  {url}{}", discovery::percent_encoded(name)))?;
     }
-    if found.len() > found::SHOWN || (!all && !found.is_empty()) {
+    if found.len() > discovery::SHOWN || (!all && !found.is_empty()) {
         out.line("  and more")?;
     }
     Ok(())
 }
 
-/// The port that a URL need not name.
-fn usual_port(scheme: &str) -> u16 {
+/// Returns the port that a URL of this scheme can omit.
+fn default_port(scheme: &str) -> u16 {
     match scheme {
         "http" => 80,
         "https" => 443,
@@ -269,15 +272,15 @@ fn usual_port(scheme: &str) -> u16 {
 
 const LOOPBACK: &str = "127.0.0.1";
 const PORT: u16 = 3690;
-/// Ordinary users may not take the usual ones.
+/// The default ports of `sven serve`: only root may bind the standard ports 80 and 443.
 const HTTP_PORT: u16 = 8080;
 const HTTPS_PORT: u16 = 8443;
 
 /// Makes the demonstration's repository in `folder`.
 ///
 /// # Errors
-/// The system's.
-fn lay_out(folder: &Path) -> Result<PathBuf> {
+/// Errors of the file system.
+fn make_demo_repository(folder: &Path) -> Result<PathBuf> {
     let repository = folder.join("demo");
     repos::create(&repository, &CreateOptions::default(), now())?;
     let made = Repository::open(&repository, &Cache::new(1 << 20))?;
@@ -286,7 +289,7 @@ fn lay_out(folder: &Path) -> Result<PathBuf> {
         &made,
         DEMO,
         &load::LoadOptions::default(),
-        &mut Silent,
+        &mut SilentObserver,
         &Cancel::new(),
         &clock,
     )?;
@@ -299,15 +302,15 @@ fn now() -> Date {
 }
 
 /// Ignores the progress of making the demonstration.
-struct Silent;
+struct SilentObserver;
 
-impl load::LoadObserver for Silent {
+impl load::LoadObserver for SilentObserver {
     fn event(&mut self, _event: load::LoadEvent) -> Result<()> {
         Ok(())
     }
 }
 
-fn what_to_try(svn: &str, web: &str) -> String {
+fn demo_text(svn: &str, web: &str) -> String {
     let (url, web) = (format!("{svn}demo"), format!("{web}demo"));
     format!(
         "A small repository is being served until you press Ctrl-C. Try, in another terminal:\n\n\
@@ -328,7 +331,7 @@ fn help() -> String {
          what is served, how and to whom; options win over it. 'sven check-config' looks\n\
          for mistakes in it, 'sven import-config' makes one from Apache's or svnserve's.\n\nValid options:\n",
     );
-    let command = Serve::command();
+    let command = ServeArgs::command();
     for arg in command.get_arguments().filter(|arg| !arg.is_positional()) {
         text.push_str(&option_line(arg));
     }

@@ -1,15 +1,15 @@
-//! What `--version` says.
+//! The output of `--version`.
 //!
-//! Scripts read the number to learn what they may ask of a tool, so a tool answers with the version of Subversion whose
-//! behaviour it has; our own version stands beside it.
+//! Scripts read the number to learn which options a tool has. Therefore a tool prints the version of Subversion whose
+//! behaviour it has, followed by its own version.
 
-/// The version of Subversion that the tools answer as.
+/// The version of Subversion that the tools are compatible with.
 pub const COMPATIBLE: &str = "1.14.2";
 
 /// [`COMPATIBLE`] as numbers: major, minor, patch.
 pub const COMPATIBLE_NUMBERS: (u32, u32, u32) = (1, 14, 2);
 
-/// The text of `TOOL --version`; the number alone if `quiet`.
+/// Returns the output of `TOOL --version`; the number alone if `quiet`.
 pub fn text(tool: &str, quiet: bool) -> String {
     let ours = env!("CARGO_PKG_VERSION");
     match (tool, quiet) {

@@ -1,4 +1,4 @@
-//! XML as the tools print it: one attribute a line, text escaped the incumbent's way.
+//! XML in the tools' output: one attribute a line, text escaped as the incumbent does.
 
 use std::fmt::Write as _;
 
@@ -13,14 +13,14 @@ pub fn is_safe(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_ok_and(|text| text.chars().all(fits))
 }
 
-/// Text between tags.
+/// Escapes text between tags.
 pub fn text(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     escape_text(text, &mut out);
     out
 }
 
-/// A start tag with its attributes; `end` is `>`, `/>` or, with a line feed, what the layout wants.
+/// Returns a start tag with its attributes; `end` is `>` or `/>`, and a line feed where the layout has one.
 pub fn tag(name: &str, attributes: &[(&str, &str)], end: &str) -> String {
     let mut out = format!("<{name}");
     for (name, value) in attributes {
@@ -30,14 +30,14 @@ pub fn tag(name: &str, attributes: &[(&str, &str)], end: &str) -> String {
     out
 }
 
-/// The value of an attribute, without the quotes. The incumbent's tools escape apostrophes too.
+/// Escapes the value of an attribute. The incumbent's tools escape apostrophes too.
 fn attribute(value: &str) -> String {
     let mut out = String::with_capacity(value.len());
     escape_attribute(value, &mut out);
     out.replace('\'', "&apos;")
 }
 
-/// Base64 in lines of 76 letters, each ended.
+/// Returns Base64 in lines of 76 letters, each with a line feed.
 pub fn base64(bytes: &[u8]) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     const BYTES_A_LINE: usize = 57;

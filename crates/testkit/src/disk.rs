@@ -1,8 +1,8 @@
-//! Disks for the storage engine that do what disks do on bad days.
+//! Disks for the storage engine that fail or lose data.
 //!
-//! [`FailingDisk`] works on the machine's files and lets the n-th call fail; [`CrashDisk`] works on them too, remembers
-//! everything, and afterwards makes the image that a power cut at any moment would have left. Both are [`Watched`]: every call
-//! passes a [`Watcher`] before it is done and after.
+//! [`FailingDisk`] works on the machine's files and lets the n-th call fail. [`CrashDisk`] records all calls and can
+//! make the image that a power cut at any point would have left. Both are [`WatchedDisk`]s: a [`Watcher`] sees every
+//! call before and after it.
 
 mod crash;
 mod failing;
@@ -16,11 +16,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use fsfs::disk::{Create, Disk, DiskFile, DiskLock, DiskWriter, FileMeta, UnsyncedDisk};
 
 pub use crash::{CrashDisk, Loss};
-pub use failing::{Calls, FailingDisk, Fault};
+pub use failing::{CountedCalls, DiskFault, FailingDisk};
 
-/// A call that is made to a disk. Files that are written have numbers, one for each time that one is opened.
+/// A call to a disk. A file opened for writing has a number, a new one for each time that a file is opened.
 #[derive(Clone, Copy, Debug)]
-pub enum Op<'a> {
+pub enum DiskCall<'a> {
     /// Opens for reading.
     Open(&'a Path),
     /// Reads a whole file.
@@ -29,13 +29,13 @@ pub enum Op<'a> {
     ReadAt(&'a Path),
     /// Lists a directory.
     List(&'a Path),
-    /// Asks about a file.
+    /// Reads the metadata of a file.
     Metadata(&'a Path),
-    /// Opens for writing, as this number.
+    /// Opens for writing, with this file number.
     Write(&'a Path, Create, u64),
     /// Appends to a file.
     Append(&'a Path, u64, &'a [u8]),
-    /// Cuts a file off.
+    /// Truncates a file.
     Truncate(&'a Path, u64, u64),
     /// Makes a file durable.
     Sync(&'a Path, u64),
@@ -57,76 +57,77 @@ pub enum Op<'a> {
     Lock(&'a Path),
 }
 
-/// What happens to a call.
+/// The decision of a [`Watcher`] about a call.
 #[derive(Debug)]
-pub enum Verdict {
-    /// It is made.
-    Go,
-    /// It fails, and nothing has been done.
+pub enum CallDecision {
+    /// The call is made.
+    Proceed,
+    /// The call fails without any effect.
     Fail(io::Error),
-    /// It fails after half of the bytes.
-    Half(io::Error),
+    /// The call fails after half of the bytes.
+    FailAfterHalf(io::Error),
 }
 
-/// Who is asked about every call.
+/// The observer of all calls to a [`WatchedDisk`].
 pub trait Watcher: Send + Sync + 'static {
-    /// Before a call.
-    fn before(&self, op: Op<'_>) -> Verdict {
-        _ = op;
-        Verdict::Go
+    /// Called before a call; decides about it.
+    fn before(&self, call: DiskCall<'_>) -> CallDecision {
+        _ = call;
+        CallDecision::Proceed
     }
 
-    /// After a call that succeeded.
-    fn after(&self, op: Op<'_>) {
-        _ = op;
+    /// Called after a successful call.
+    fn after(&self, call: DiskCall<'_>) {
+        _ = call;
     }
 }
 
-/// The machine's files, with a watcher that sees each call. Nothing is forced to the disk: the watcher decides what is durable.
-pub struct Watched<W>(Arc<Shared<W>>);
+/// A disk on the machine's files with a watcher that sees each call. Syncs have no effect: the watcher decides what
+/// is durable.
+pub struct WatchedDisk<W>(Arc<WatchedDiskState<W>>);
 
-struct Shared<W> {
+struct WatchedDiskState<W> {
     watcher: W,
     next_file: AtomicU64,
 }
 
-impl<W> Clone for Watched<W> {
+impl<W> Clone for WatchedDisk<W> {
     fn clone(&self) -> Self {
-        Watched(self.0.clone())
+        WatchedDisk(self.0.clone())
     }
 }
 
-impl<W: Watcher> Watched<W> {
-    /// Lets this one watch.
+impl<W: Watcher> WatchedDisk<W> {
+    /// Returns a disk with this watcher.
     pub fn new(watcher: W) -> Self {
-        Watched(Arc::new(Shared {
+        WatchedDisk(Arc::new(WatchedDiskState {
             watcher,
             next_file: AtomicU64::new(0),
         }))
     }
 
-    /// Who watches.
+    /// Returns the watcher.
     pub fn watcher(&self) -> &W {
         &self.0.watcher
     }
 
-    fn watch<T>(&self, op: Op<'_>, call: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
-        match self.0.watcher.before(op) {
-            Verdict::Go => {}
-            Verdict::Fail(e) | Verdict::Half(e) => return Err(e),
+    fn watch<T>(&self, call: DiskCall<'_>, run: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        match self.0.watcher.before(call) {
+            CallDecision::Proceed => {}
+            CallDecision::Fail(e) | CallDecision::FailAfterHalf(e) => return Err(e),
         }
-        let result = call();
+        let result = run();
         if result.is_ok() {
-            self.0.watcher.after(op);
+            self.0.watcher.after(call);
         }
         result
     }
 }
 
-impl<W: Watcher> Disk for Watched<W> {
+impl<W: Watcher> Disk for WatchedDisk<W> {
     fn open(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
-        let file = self.watch(Op::Open(path), || UnsyncedDisk.open(path))?;
-        Ok(Arc::new(File {
+        let file = self.watch(DiskCall::Open(path), || UnsyncedDisk.open(path))?;
+        Ok(Arc::new(WatchedFile {
             disk: self.clone(),
             path: path.to_owned(),
             file,
@@ -134,21 +135,23 @@ impl<W: Watcher> Disk for Watched<W> {
     }
 
     fn read_small(&self, path: &Path) -> io::Result<Vec<u8>> {
-        self.watch(Op::ReadSmall(path), || UnsyncedDisk.read_small(path))
+        self.watch(DiskCall::ReadSmall(path), || UnsyncedDisk.read_small(path))
     }
 
     fn list(&self, path: &Path) -> io::Result<Vec<OsString>> {
-        self.watch(Op::List(path), || UnsyncedDisk.list(path))
+        self.watch(DiskCall::List(path), || UnsyncedDisk.list(path))
     }
 
     fn metadata(&self, path: &Path) -> io::Result<FileMeta> {
-        self.watch(Op::Metadata(path), || UnsyncedDisk.metadata(path))
+        self.watch(DiskCall::Metadata(path), || UnsyncedDisk.metadata(path))
     }
 
     fn write(&self, path: &Path, how: Create) -> io::Result<Box<dyn DiskWriter>> {
         let number = self.0.next_file.fetch_add(1, Ordering::Relaxed);
-        let file = self.watch(Op::Write(path, how, number), || UnsyncedDisk.write(path, how))?;
-        Ok(Box::new(Writer {
+        let file = self.watch(DiskCall::Write(path, how, number), || {
+            UnsyncedDisk.write(path, how)
+        })?;
+        Ok(Box::new(WatchedWriter {
             disk: self.clone(),
             path: path.to_owned(),
             number,
@@ -157,58 +160,58 @@ impl<W: Watcher> Disk for Watched<W> {
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.watch(Op::Rename(from, to), || UnsyncedDisk.rename(from, to))
+        self.watch(DiskCall::Rename(from, to), || UnsyncedDisk.rename(from, to))
     }
 
     fn remove_file(&self, path: &Path) -> io::Result<()> {
-        self.watch(Op::RemoveFile(path), || UnsyncedDisk.remove_file(path))
+        self.watch(DiskCall::RemoveFile(path), || UnsyncedDisk.remove_file(path))
     }
 
     fn create_dir(&self, path: &Path) -> io::Result<()> {
-        self.watch(Op::CreateDir(path), || UnsyncedDisk.create_dir(path))
+        self.watch(DiskCall::CreateDir(path), || UnsyncedDisk.create_dir(path))
     }
 
     fn remove_dir(&self, path: &Path) -> io::Result<()> {
-        self.watch(Op::RemoveDir(path), || UnsyncedDisk.remove_dir(path))
+        self.watch(DiskCall::RemoveDir(path), || UnsyncedDisk.remove_dir(path))
     }
 
     fn copy_permissions(&self, like: &Path, path: &Path) -> io::Result<()> {
-        self.watch(Op::Permissions(path), || {
+        self.watch(DiskCall::Permissions(path), || {
             UnsyncedDisk.copy_permissions(like, path)
         })
     }
 
     fn set_read_only(&self, path: &Path) -> io::Result<()> {
-        self.watch(Op::Permissions(path), || UnsyncedDisk.set_read_only(path))
+        self.watch(DiskCall::Permissions(path), || UnsyncedDisk.set_read_only(path))
     }
 
     fn share_group(&self, path: &Path) -> io::Result<()> {
-        self.watch(Op::Permissions(path), || UnsyncedDisk.share_group(path))
+        self.watch(DiskCall::Permissions(path), || UnsyncedDisk.share_group(path))
     }
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
-        self.watch(Op::SyncDir(path), || Ok(()))
+        self.watch(DiskCall::SyncDir(path), || Ok(()))
     }
 
     fn sync_all(&self, path: &Path) -> io::Result<()> {
-        self.watch(Op::SyncAll(path), || Ok(()))
+        self.watch(DiskCall::SyncAll(path), || Ok(()))
     }
 
     fn lock(&self, path: &Path, wait: bool) -> io::Result<Option<Box<dyn DiskLock>>> {
-        self.watch(Op::Lock(path), || UnsyncedDisk.lock(path, wait))
+        self.watch(DiskCall::Lock(path), || UnsyncedDisk.lock(path, wait))
     }
 }
 
-struct File<W> {
-    disk: Watched<W>,
+struct WatchedFile<W> {
+    disk: WatchedDisk<W>,
     path: PathBuf,
     file: Arc<dyn DiskFile>,
 }
 
-impl<W: Watcher> DiskFile for File<W> {
+impl<W: Watcher> DiskFile for WatchedFile<W> {
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
         self.disk
-            .watch(Op::ReadAt(&self.path), || self.file.read_at(buf, offset))
+            .watch(DiskCall::ReadAt(&self.path), || self.file.read_at(buf, offset))
     }
 
     fn len(&self) -> io::Result<u64> {
@@ -216,17 +219,17 @@ impl<W: Watcher> DiskFile for File<W> {
     }
 }
 
-struct Writer<W> {
-    disk: Watched<W>,
+struct WatchedWriter<W> {
+    disk: WatchedDisk<W>,
     path: PathBuf,
     number: u64,
     file: Box<dyn DiskWriter>,
 }
 
-impl<W: Watcher> DiskFile for Writer<W> {
+impl<W: Watcher> DiskFile for WatchedWriter<W> {
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
         self.disk
-            .watch(Op::ReadAt(&self.path), || self.file.read_at(buf, offset))
+            .watch(DiskCall::ReadAt(&self.path), || self.file.read_at(buf, offset))
     }
 
     fn len(&self) -> io::Result<u64> {
@@ -234,30 +237,31 @@ impl<W: Watcher> DiskFile for Writer<W> {
     }
 }
 
-impl<W: Watcher> DiskWriter for Writer<W> {
+impl<W: Watcher> DiskWriter for WatchedWriter<W> {
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         let watcher = self.disk.watcher();
-        match watcher.before(Op::Append(&self.path, self.number, bytes)) {
-            Verdict::Go => {}
-            Verdict::Fail(e) => return Err(e),
-            Verdict::Half(e) => {
+        match watcher.before(DiskCall::Append(&self.path, self.number, bytes)) {
+            CallDecision::Proceed => {}
+            CallDecision::Fail(e) => return Err(e),
+            CallDecision::FailAfterHalf(e) => {
                 let half = &bytes[..bytes.len() / 2];
                 self.file.append(half)?;
-                watcher.after(Op::Append(&self.path, self.number, half));
+                watcher.after(DiskCall::Append(&self.path, self.number, half));
                 return Err(e);
             }
         }
         self.file.append(bytes)?;
-        watcher.after(Op::Append(&self.path, self.number, bytes));
+        watcher.after(DiskCall::Append(&self.path, self.number, bytes));
         Ok(())
     }
 
     fn truncate(&mut self, length: u64) -> io::Result<()> {
-        let op = Op::Truncate(&self.path, self.number, length);
-        self.disk.watch(op, || self.file.truncate(length))
+        let call = DiskCall::Truncate(&self.path, self.number, length);
+        self.disk.watch(call, || self.file.truncate(length))
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        self.disk.watch(Op::Sync(&self.path, self.number), || Ok(()))
+        self.disk
+            .watch(DiskCall::Sync(&self.path, self.number), || Ok(()))
     }
 }

@@ -1,8 +1,8 @@
-//! The Greek tree: the small sample that Subversion's own documentation and tests use everywhere.
+//! The Greek tree: the sample tree of Subversion's documentation and tests.
 
 use std::path::Path;
 
-/// Its files: path and text. Folders follow from the paths, but for `A/C`, which is empty.
+/// The files: path and text. [`DIRS`] has the directories.
 pub const FILES: [(&str, &str); 12] = [
     ("iota", "This is the file 'iota'.\n"),
     ("A/mu", "This is the file 'mu'.\n"),
@@ -18,10 +18,10 @@ pub const FILES: [(&str, &str); 12] = [
     ("A/D/H/omega", "This is the file 'omega'.\n"),
 ];
 
-/// Its folders, parents first.
+/// The directories, parents first.
 pub const DIRS: [&str; 8] = ["A", "A/B", "A/B/E", "A/B/F", "A/C", "A/D", "A/D/G", "A/D/H"];
 
-/// Writes it into a folder of the disk.
+/// Writes the tree into a directory of the disk.
 pub fn write(into: &Path) {
     for dir in DIRS {
         std::fs::create_dir_all(into.join(dir)).expect("because the test's folder can be written");

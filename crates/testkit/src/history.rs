@@ -1,15 +1,16 @@
-//! Histories worth reading: one that holds every oddity of the format, a random one, a tiny one.
+//! Fixed histories: a rich one with every special case of the format, a small one, one with unreferenced texts. Also
+//! generators of texts and numbers.
 
 use crate::greek;
-use crate::stream::{Content, Kind, Stream};
-use Kind::{Dir, File};
+use crate::stream::{Content, DumpStream, RecordKind};
+use RecordKind::{Dir, File};
 
 /// UUID of the repositories made from [`rich`].
 pub const RICH_UUID: &str = "8c0e5e6a-5a1f-4e0b-9d56-1f2a3b4c5d6e";
 
-/// Eleven revisions of the Greek tree: adds, edits, a copy, a delete, properties.
-pub fn small() -> Stream {
-    let mut s = Stream::new("1e720ca1-2b3c-4d4e-8f50-61728394a5b6");
+/// Returns eleven revisions of the Greek tree: adds, edits, a copy, a delete, properties.
+pub fn small() -> DumpStream {
+    let mut s = DumpStream::new("1e720ca1-2b3c-4d4e-8f50-61728394a5b6");
     s.rev("Import the tree").mkdirs(greek::DIRS);
     for (path, text) in greek::FILES {
         s.file(path, text);
@@ -39,9 +40,9 @@ pub fn small() -> Stream {
     s
 }
 
-/// Sixty-odd revisions that hold every oddity of the format: see the log messages.
-pub fn rich() -> Stream {
-    let mut s = Stream::new(RICH_UUID);
+/// Returns more than sixty revisions with every special case of the format; the log messages describe them.
+pub fn rich() -> DumpStream {
+    let mut s = DumpStream::new(RICH_UUID);
     let big = lines(1, 7000);
     let binary = noise(7, 250_000);
     first_steps(&mut s, &big, &binary);
@@ -55,11 +56,12 @@ pub fn rich() -> Stream {
     s
 }
 
-/// Texts that no node refers to: a file edited twice in one revision, a file added and deleted in one. Subversion 1.14.2 leaves such
-/// texts in the revision's file, indexed; when it packs a logically addressed shard it loses them but keeps their numbers, and its own
-/// `verify` then fails with E160058. So this is not part of [`rich`].
-pub fn orphans() -> Stream {
-    let mut s = Stream::new("5e1d0f7e-0f0f-4a4a-8b8b-c0c0d0d0e0e0");
+/// Returns a history with texts that no node refers to: a file edited twice in one revision, a file added and deleted
+/// in one. Subversion 1.14.2 stores such texts in the revision file, with index entries. When it packs a shard with
+/// logical addressing it drops the texts and keeps their item numbers, and its own `verify` then fails with E160058.
+/// Therefore they are not in [`rich`].
+pub fn orphans() -> DumpStream {
+    let mut s = DumpStream::new("5e1d0f7e-0f0f-4a4a-8b8b-c0c0d0d0e0e0");
     s.rev("Start")
         .mkdirs(["trunk"])
         .file("trunk/hello.txt", "Hello, world!\n");
@@ -73,7 +75,7 @@ pub fn orphans() -> Stream {
 }
 
 /// r1 to r8: adds, edits, empty files, files without text, properties.
-fn first_steps(s: &mut Stream, big: &str, binary: &[u8]) {
+fn first_steps(s: &mut DumpStream, big: &str, binary: &[u8]) {
     s.rev("Lay out the usual folders")
         .mkdirs(["trunk", "branches", "tags"]);
     s.rev("Add files: short, long, binary, empty, without text")
@@ -126,7 +128,7 @@ fn first_steps(s: &mut Stream, big: &str, binary: &[u8]) {
 }
 
 /// r9 to r14: texts of several windows.
-fn long_texts(s: &mut Stream, big: &str, binary: &[u8]) {
+fn long_texts(s: &mut DumpStream, big: &str, binary: &[u8]) {
     s.rev("Change the middle of the long text")
         .edit("trunk/big.txt", changed(big, 150_000, "in the middle\n"));
     s.rev("Insert at the start of the long text")
@@ -148,8 +150,8 @@ fn long_texts(s: &mut Stream, big: &str, binary: &[u8]) {
         .edit("trunk/never-a-text.txt", "A text at last.\n");
 }
 
-/// Copies of every kind.
-fn copies(s: &mut Stream) {
+/// Copies and moves of every kind.
+fn copies(s: &mut DumpStream) {
     let at = s.youngest();
     s.rev("Branch the trunk").copy(Dir, "branches/b1", at, "trunk");
     s.rev("Edit on the branch: a lazy copy becomes real")
@@ -221,8 +223,8 @@ fn copies(s: &mut Stream) {
         .copy(File, "trunk/c11.txt", at + 1, "trunk/c1.txt");
 }
 
-/// Mergeinfo: own, inherited, not inheritable, changed, removed.
-fn merges(s: &mut Stream) {
+/// Mergeinfo: explicit, inherited, not inheritable, changed, removed.
+fn merges(s: &mut DumpStream) {
     s.rev("Mergeinfo on the trunk").change(
         Dir,
         "trunk",
@@ -258,8 +260,8 @@ fn merges(s: &mut Stream) {
         .delete("branches/merged/no-newline");
 }
 
-/// Names that must pass through everything unharmed.
-fn names(s: &mut Stream) {
+/// Unusual names of files and properties.
+fn names(s: &mut DumpStream) {
     s.rev("Names: umlauts, CJK, spaces, colons, quotes, percent, at")
         .mkdirs(["trunk/dir with spaces", "trunk/日本語", "trunk/Grüße"])
         .file("trunk/dir with spaces/a: b.txt", "colon and space\n")
@@ -297,8 +299,8 @@ fn names(s: &mut Stream) {
     );
 }
 
-/// Folders with many entries, deep folders, empty folders.
-fn directories(s: &mut Stream) {
+/// Large, deep and empty directories.
+fn directories(s: &mut DumpStream) {
     s.rev("A folder with two hundred entries").mkdirs(["trunk/many"]);
     for n in 0..200 {
         s.file(
@@ -328,7 +330,7 @@ fn directories(s: &mut Stream) {
 }
 
 /// Revision properties of several sizes; revisions without any.
-fn revision_properties(s: &mut Stream) {
+fn revision_properties(s: &mut DumpStream) {
     s.rev(&format!("A long log message\n\n{}", lines(50, 120)))
         .edit("trunk/a.b", "3\n");
     let date = crate::stream::date(70);
@@ -347,8 +349,8 @@ fn revision_properties(s: &mut Stream) {
     s.rev("").edit("trunk/a.b", "7\n");
 }
 
-/// Long enough a line of history for delta chains and their shortcuts.
-fn many_small_edits(s: &mut Stream) {
+/// Enough revisions of one file for long delta chains and skip deltas.
+fn many_small_edits(s: &mut DumpStream) {
     let mut text = lines(60, 400);
     for n in 0..20 {
         text = changed(&text, 300 + n * 700, &format!("edit number {n}\n"));
@@ -371,7 +373,7 @@ fn many_small_edits(s: &mut Stream) {
     }
 }
 
-/// Readable text of `count` numbered lines.
+/// Returns random text of `count` numbered lines.
 pub fn lines(seed: u64, count: usize) -> String {
     let mut random = Random::new(seed);
     let words = [
@@ -389,30 +391,30 @@ pub fn lines(seed: u64, count: usize) -> String {
     out
 }
 
-/// Bytes that do not compress.
+/// Returns random bytes, which do not compress.
 pub fn noise(seed: u64, length: usize) -> Vec<u8> {
     let mut random = Random::new(seed);
     (0..length).map(|_| random.next() as u8).collect()
 }
 
-/// The text with the rest of the line at `at` replaced by `by`.
+/// Returns the text with the rest of the line at `at` replaced by `by`.
 pub fn changed(text: &str, at: usize, by: &str) -> String {
     let at = text.floor_char_boundary(at);
     let end = text[at..].find('\n').map_or(text.len(), |n| at + n + 1);
     format!("{}{by}{}", &text[..at], &text[end..])
 }
 
-/// A small generator of numbers that is the same on every machine (xorshift64*).
+/// A small random number generator, equal on every machine (xorshift64*).
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
 impl Random {
-    /// Different seeds give different sequences.
+    /// Returns a generator with a seed.
     pub fn new(seed: u64) -> Self {
         Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
-    /// The next number.
+    /// Returns the next number.
     #[expect(
         clippy::should_implement_trait,
         reason = "it never ends, so it is no iterator"
@@ -424,7 +426,7 @@ impl Random {
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 16
     }
 
-    /// A number below `bound` (which must not be 0).
+    /// Returns a number below `bound`, which must not be 0.
     pub fn below(&mut self, bound: usize) -> usize {
         (self.next() % bound as u64) as usize
     }

@@ -1,4 +1,4 @@
-//! Copies of repositories where a test wants them: below a folder that a server serves.
+//! Copies of repositories at a chosen path, such as below the root of a server.
 
 use std::path::Path;
 
@@ -6,10 +6,10 @@ use crate::repo::Repo;
 use crate::tool::Tool;
 
 impl Repo {
-    /// A copy at `path`, as `svnadmin hotcopy` makes it.
+    /// Copies the repository to `path` with Subversion's `svnadmin hotcopy`.
     ///
     /// # Panics
-    /// If it can't be made.
+    /// If the copy fails.
     pub fn copy_to(&self, path: &Path) {
         Tool::new("svnadmin")
             .arg("hotcopy")

@@ -1,8 +1,8 @@
-//! A whole small repository as one value: what the golden tests read.
+//! A small repository in one file, for the golden tests.
 //!
-//! An image is a hash dump ([`base::hashdump`]): keys are paths relative to the repository, values the files'
-//! contents; a key that ends in `/` is an empty directory. It carries no modes or times. Images are made by
-//! `cargo xtask golden` from repositories that the real `svnadmin` made.
+//! An image is a hash dump ([`base::hashdump`]): keys are paths relative to the repository, values are the contents
+//! of files. A key that ends in `/` is an empty directory. Modes and times are not stored. `cargo xtask golden` makes
+//! images from repositories of Subversion's `svnadmin`.
 
 use std::fs;
 use std::path::Path;
@@ -10,11 +10,12 @@ use std::path::Path;
 use base::hashdump::{Reader, Terminator};
 use base::{Code, Error, RelPath, Result};
 
-/// Writes the image's files below `target`, which is created if it is not there.
+/// Writes the image's files below `target`, which is created if it does not exist.
 ///
 /// # Errors
-/// `MALFORMED_FILE` if it is no image, `FS_PATH_SYNTAX` for a path that leaves `target`, or the system's error.
-pub fn lay_out(image: &[u8], target: &Path) -> Result<()> {
+/// `MALFORMED_FILE` for an invalid image, `FS_PATH_SYNTAX` for a path outside of `target`, or an error of the file
+/// system.
+pub fn write_files(image: &[u8], target: &Path) -> Result<()> {
     let mut reader = Reader::new(image, Terminator::End, false);
     while let Some(entry) = reader.next_entry()? {
         let name = std::str::from_utf8(entry.key).map_err(|_| Error::bare(Code::MALFORMED_FILE))?;
@@ -46,7 +47,7 @@ mod tests {
         let mut image = Vec::new();
         let entries = [(&b"a/b"[..], &b"text"[..]), (b"empty/", b"")];
         base::hashdump::write(&mut image, entries, Terminator::End);
-        lay_out(&image, folder.path()).expect("a sound image");
+        write_files(&image, folder.path()).expect("a sound image");
         assert_eq!(fs::read(folder.path().join("a/b")).expect("was written"), b"text");
         assert!(folder.path().join("empty").is_dir());
     }
@@ -57,7 +58,7 @@ mod tests {
         base::hashdump::write(&mut image, [(&b"../x"[..], &b""[..])], Terminator::End);
         let folder = tempfile::tempdir().expect("because the temporary folder is writable");
         assert_eq!(
-            lay_out(&image, folder.path()).expect_err("leaves").code(),
+            write_files(&image, folder.path()).expect_err("leaves").code(),
             Code::FS_PATH_SYNTAX
         );
     }

@@ -1,15 +1,16 @@
-//! What tests stand on: real repositories made by the real tools, and ways to run tools and compare what they say.
+//! Support for tests: repositories made by Subversion's tools, running programs and servers, comparing their outputs.
 //!
 //! The incumbent's programs (Debian's `subversion` and `subversion-tools`) are the oracle. [`repo::build`] makes a
-//! repository of any format, layout, compression and packing state with them, from a history that holds every oddity the
-//! format knows ([`history::rich`]); it is kept below `target/` and made once. [`tool::Tool`] runs theirs or ours in a clean
-//! environment, [`disk`] has disks that fail or lose power, [`server::Server`] starts and stops a server on a free port, [`normalize`] takes out what may differ.
-//! [`random`] and [`branches`] make histories of any number, [`probe`] asks a server in the protocol's own words.
+//! repository of any format, layout, compression and packing state with them, usually from a history with every
+//! special case of the format ([`history::rich`]). It is made once and kept below `target/`. [`tool::Tool`] runs a
+//! program of Subversion or of Sven in a clean environment, [`server::TestServer`] runs a server on a free port,
+//! [`disk`] has disks that fail or lose power, [`normalize`] removes the parts of outputs that may differ.
+//! [`random_history`] and [`branch_history`] generate histories from seeds, [`probe`] is a raw svn:// client.
 //!
-//! Everything here panics on failure, with the command line and its output: a test that cannot be set up must fail
-//! loudly. Nothing in a product crate may depend on this one except as a dev-dependency for `tests/it` and `tests/cmd`.
+//! All functions panic on failure, with the command line and its output, so that a test without its preconditions
+//! fails. Product crates may use this crate only as a development dependency, for `tests/it` and `tests/cmd`.
 
-pub mod branches;
+pub mod branch_history;
 pub mod disk;
 pub mod greek;
 pub mod history;
@@ -17,7 +18,7 @@ mod hotcopy;
 pub mod image;
 pub mod normalize;
 pub mod probe;
-pub mod random;
+pub mod random_history;
 pub mod repo;
 mod seeds;
 pub mod server;

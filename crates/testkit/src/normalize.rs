@@ -1,4 +1,4 @@
-//! Taking out of a tool's output what may rightly differ between two runs.
+//! Removes the parts of a tool's output that may differ between two runs.
 
 /// Replaces each `from` by its `to`, longest first.
 pub fn replace(text: &str, pairs: &[(&str, &str)]) -> String {
@@ -9,25 +9,26 @@ pub fn replace(text: &str, pairs: &[(&str, &str)]) -> String {
         .fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
 }
 
-/// The lines, sorted: for output whose order is not defined (property lists, `lstxns`).
+/// Returns the sorted lines, for output without a defined order (property lists, `lstxns`).
 pub fn sorted_lines(text: &str) -> Vec<&str> {
     let mut lines: Vec<_> = text.lines().collect();
     lines.sort_unstable();
     lines
 }
 
-/// Masks every digit and letter of things shaped like UUIDs: `<uuid>`.
+/// Replaces UUIDs by `<uuid>`.
 pub fn mask_uuids(text: &str) -> String {
     mask(text, "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx", "<uuid>")
 }
 
-/// Masks stored dates (`2026-11-21T19:24:27.317017Z`) and the long printed form: `<date>`.
+/// Replaces stored dates (`2026-11-21T19:24:27.317017Z`) and the long printed form by `<date>`.
 pub fn mask_dates(text: &str) -> String {
     let text = mask(text, "9999-99-99T99:99:99.999999Z", "<date>");
     mask(&text, "9999-99-99 99:99:99 +9999 (aaa, 99 aaa 9999)", "<date>")
 }
 
-/// Replaces what matches a shape: `9` a digit, `x` a hexadecimal digit, `a` a letter, anything else itself.
+/// Replaces text that matches a shape: `9` is a digit, `x` a hexadecimal digit, `a` a letter, any other character
+/// itself.
 fn mask(text: &str, shape: &str, by: &str) -> String {
     let bytes = text.as_bytes();
     let shape = shape.as_bytes();

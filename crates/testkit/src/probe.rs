@@ -1,6 +1,6 @@
-//! Asking a server in the protocol's own words, and seeing its raw answers.
+//! A raw svn:// client: sends any items and returns the server's items.
 //!
-//! Independent of our own codec on purpose: it is part of the oracle.
+//! It does not use the codec of `wire`, because it is part of the oracle.
 
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -11,26 +11,26 @@ use std::time::Duration;
 
 use base::checksum::Md5;
 
-use crate::server::Server;
+use crate::server::TestServer;
 use crate::tool::Side;
 
-/// Reads what has come, as `read` does. Where a process was stopped and goes on, a socket with a time limit says that it was
-/// interrupted, which means nothing: it is asked again.
+/// Reads bytes as `read` does, and repeats interrupted calls. A socket with a timeout reports an interruption when
+/// its process was stopped and continues.
 ///
 /// # Errors
-/// The system's, but for that one.
-pub fn hear(from: &mut impl Read, into: &mut [u8]) -> io::Result<usize> {
+/// Other errors of reading.
+pub fn read_some(from: &mut impl Read, into: &mut [u8]) -> io::Result<usize> {
     loop {
         match from.read(into) {
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            heard => return heard,
+            result => return result,
         }
     }
 }
 
 /// One item of the protocol.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Item {
+pub enum ProbeItem {
     /// `12`
     Number(u64),
     /// `word`
@@ -38,46 +38,46 @@ pub enum Item {
     /// `4:text`
     Text(Vec<u8>),
     /// `( … )`
-    List(Vec<Item>),
+    List(Vec<ProbeItem>),
 }
 
-/// A word.
-pub fn word(word: &str) -> Item {
-    Item::Word(word.into())
+/// Returns a word.
+pub fn word(word: &str) -> ProbeItem {
+    ProbeItem::Word(word.into())
 }
 
-/// A string.
-pub fn text(text: impl AsRef<[u8]>) -> Item {
-    Item::Text(text.as_ref().to_vec())
+/// Returns a string.
+pub fn text(text: impl AsRef<[u8]>) -> ProbeItem {
+    ProbeItem::Text(text.as_ref().to_vec())
 }
 
-/// A list.
-pub fn list(items: impl IntoIterator<Item = Item>) -> Item {
-    Item::List(items.into_iter().collect())
+/// Returns a list.
+pub fn list(items: impl IntoIterator<Item = ProbeItem>) -> ProbeItem {
+    ProbeItem::List(items.into_iter().collect())
 }
 
-/// A list of one item or none.
-pub fn optional(item: Option<Item>) -> Item {
+/// Returns a list of one item or none.
+pub fn optional(item: Option<ProbeItem>) -> ProbeItem {
     list(item)
 }
 
-/// `true` or `false`.
-pub fn flag(value: bool) -> Item {
+/// Returns `true` or `false`.
+pub fn flag(value: bool) -> ProbeItem {
     word(if value { "true" } else { "false" })
 }
 
-impl Item {
-    /// Appends the item as it goes over the wire.
+impl ProbeItem {
+    /// Appends the encoded item.
     pub fn write(&self, out: &mut Vec<u8>) {
         match self {
-            Item::Number(number) => out.extend(format!("{number} ").into_bytes()),
-            Item::Word(word) => out.extend(format!("{word} ").into_bytes()),
-            Item::Text(bytes) => {
+            ProbeItem::Number(number) => out.extend(format!("{number} ").into_bytes()),
+            ProbeItem::Word(word) => out.extend(format!("{word} ").into_bytes()),
+            ProbeItem::Text(bytes) => {
                 out.extend(format!("{}:", bytes.len()).into_bytes());
                 out.extend(bytes);
                 out.push(b' ');
             }
-            Item::List(items) => {
+            ProbeItem::List(items) => {
                 out.extend(b"( ");
                 items.iter().for_each(|item| item.write(out));
                 out.extend(b") ");
@@ -85,22 +85,22 @@ impl Item {
         }
     }
 
-    /// What a list holds; nothing for anything else.
-    pub fn items(&self) -> &[Item] {
+    /// Returns the items of a list; an empty slice for other items.
+    pub fn items(&self) -> &[ProbeItem] {
         match self {
-            Item::List(items) => items,
+            ProbeItem::List(items) => items,
             _ => &[],
         }
     }
 }
 
-impl fmt::Debug for Item {
+impl fmt::Debug for ProbeItem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Item::Number(number) => write!(f, "{number}"),
-            Item::Word(word) => f.write_str(word),
-            Item::Text(bytes) => write!(f, "'{}'", String::from_utf8_lossy(bytes)),
-            Item::List(items) => {
+            ProbeItem::Number(number) => write!(f, "{number}"),
+            ProbeItem::Word(word) => f.write_str(word),
+            ProbeItem::Text(bytes) => write!(f, "'{}'", String::from_utf8_lossy(bytes)),
+            ProbeItem::List(items) => {
                 f.write_str("(")?;
                 for (at, item) in items.iter().enumerate() {
                     write!(f, "{}{item:?}", if at == 0 { "" } else { " " })?;
@@ -111,10 +111,10 @@ impl fmt::Debug for Item {
     }
 }
 
-/// A conversation with a server.
+/// A session with a server.
 #[derive(Debug)]
 pub struct Probe {
-    server: Arc<Server>,
+    server: Arc<TestServer>,
     url: String,
     to: TcpStream,
     from: BufReader<TcpStream>,
@@ -125,25 +125,25 @@ impl Probe {
     pub fn open(repository: &Path, args: &[&str]) -> Probe {
         let root = repository.parent().expect("because a repository is in a folder");
         let name = repository.file_name().expect("because a repository has a name");
-        let server = Arc::new(Server::svnserve(Side::Theirs, root, args));
+        let server = Arc::new(TestServer::svnserve(Side::Theirs, root, args));
         let url = format!("svn://localhost/{}", name.to_string_lossy());
         Self::connect(server, url)
     }
 
     /// Opens another session: another process, with empty caches.
-    pub fn again(&self) -> Probe {
+    pub fn reconnect(&self) -> Probe {
         Self::connect(Arc::clone(&self.server), self.url.clone())
     }
 
-    fn connect(server: Arc<Server>, url: String) -> Probe {
+    fn connect(server: Arc<TestServer>, url: String) -> Probe {
         Self::connect_as(server, url, None)
     }
 
     /// Opens a session at a URL as a user with a password, or anonymously.
-    pub fn connect_as(server: Arc<Server>, url: String, user: Option<(&str, &str)>) -> Probe {
+    pub fn connect_as(server: Arc<TestServer>, url: String, user: Option<(&str, &str)>) -> Probe {
         let to = TcpStream::connect(server.addr()).expect("because svnserve listens");
         to.set_nodelay(true).expect("because it is a TCP socket");
-        to.set_read_timeout(Some(PATIENCE))
+        to.set_read_timeout(Some(TIMEOUT))
             .expect("because it is a TCP socket");
         let from = BufReader::new(to.try_clone().expect("because it is connected"));
         let mut probe = Probe {
@@ -164,7 +164,7 @@ impl Probe {
         ];
         let url = probe.url.clone();
         probe.write(&list([
-            Item::Number(2),
+            ProbeItem::Number(2),
             list(capabilities.map(word)),
             text(url),
             text("probe"),
@@ -173,20 +173,20 @@ impl Probe {
         probe.read();
         match user {
             None => probe.write(&list([word("ANONYMOUS"), list([text("")])])),
-            Some((name, password)) => probe.prove(name, password),
+            Some((name, password)) => probe.log_in(name, password),
         }
         probe.read();
         probe.read();
         probe
     }
 
-    /// Answers the challenge of CRAM-MD5.
-    fn prove(&mut self, name: &str, password: &str) {
+    /// Logs in with CRAM-MD5.
+    fn log_in(&mut self, name: &str, password: &str) {
         self.write(&list([word("CRAM-MD5"), list([])]));
         let step = self.read();
         let challenge = match step.items() {
-            [_, Item::List(params)] => match &params[..] {
-                [Item::Text(challenge)] => challenge.clone(),
+            [_, ProbeItem::List(params)] => match &params[..] {
+                [ProbeItem::Text(challenge)] => challenge.clone(),
                 other => panic!("no challenge: {other:?}"),
             },
             other => panic!("no challenge: {other:?}"),
@@ -201,20 +201,20 @@ impl Probe {
         self.write(&text(format!("{name} {digest}")));
     }
 
-    /// Says something as it is.
-    pub fn say(&mut self, words: &str) {
-        // The server may have hung up; that is seen when reading.
-        _ = self.to.write_all(words.as_bytes());
+    /// Sends text without encoding.
+    pub fn send_text(&mut self, text: &str) {
+        // If the server has closed the connection, the next read returns it.
+        _ = self.to.write_all(text.as_bytes());
     }
 
-    /// Says bytes as they are; a server that went away is seen when reading.
+    /// Sends bytes without encoding. If the server has closed the connection, the next read returns it.
     pub fn send(&mut self, bytes: &[u8]) {
         _ = self.to.write_all(bytes);
     }
 
     /// Runs a command with a single response; returns that.
-    pub fn ask(&mut self, command: &str, params: Vec<Item>) -> Item {
-        self.write(&list([word(command), Item::List(params)]));
+    pub fn request(&mut self, command: &str, params: Vec<ProbeItem>) -> ProbeItem {
+        self.write(&list([word(command), ProbeItem::List(params)]));
         let auth = self.read();
         if auth.items().first() == Some(&word("failure")) {
             return auth;
@@ -222,9 +222,9 @@ impl Probe {
         self.read()
     }
 
-    /// Runs a command that streams; returns what comes before `done`, and the response.
-    pub fn stream(&mut self, command: &str, params: Vec<Item>) -> (Vec<Item>, Item) {
-        self.write(&list([word(command), Item::List(params)]));
+    /// Runs a command that streams; returns the items before `done`, and the response.
+    pub fn stream(&mut self, command: &str, params: Vec<ProbeItem>) -> (Vec<ProbeItem>, ProbeItem) {
+        self.write(&list([word(command), ProbeItem::List(params)]));
         let mut items = Vec::new();
         let auth = self.read();
         if auth.items().first() == Some(&word("failure")) {
@@ -232,15 +232,15 @@ impl Probe {
         }
         loop {
             match self.read() {
-                Item::Word(closed) if closed == "closed" => return (items, word("closed")),
-                Item::Word(done) if done == "done" => return (items, self.read()),
+                ProbeItem::Word(closed) if closed == "closed" => return (items, word("closed")),
+                ProbeItem::Word(done) if done == "done" => return (items, self.read()),
                 failure if failure.items().first() == Some(&word("failure")) => return (items, failure),
                 item => items.push(item),
             }
         }
     }
 
-    fn write(&mut self, item: &Item) {
+    fn write(&mut self, item: &ProbeItem) {
         let mut bytes = Vec::new();
         item.write(&mut bytes);
         self.to.write_all(&bytes).expect("because svnserve listens");
@@ -251,7 +251,7 @@ impl Probe {
         let byte = loop {
             match self.from.fill_buf() {
                 Ok(bytes) => break bytes.first().copied()?,
-                // A process that was stopped and goes on.
+                // The process was stopped and continues.
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => return None,
             }
@@ -260,8 +260,8 @@ impl Probe {
         Some(byte)
     }
 
-    /// The next item, or the word "closed" if the server went away or says nothing for long.
-    pub fn read(&mut self) -> Item {
+    /// Returns the next item, or the word "closed" if the connection is closed or after a timeout.
+    pub fn read(&mut self) -> ProbeItem {
         self.skip()
             .and_then(|first| self.item(first))
             .unwrap_or_else(|| word("closed"))
@@ -276,13 +276,13 @@ impl Probe {
         }
     }
 
-    fn item(&mut self, first: u8) -> Option<Item> {
+    fn item(&mut self, first: u8) -> Option<ProbeItem> {
         match first {
             b'(' => {
                 let mut items = Vec::new();
                 loop {
                     match self.skip()? {
-                        b')' => return Some(Item::List(items)),
+                        b')' => return Some(ProbeItem::List(items)),
                         first => items.push(self.item(first)?),
                     }
                 }
@@ -293,18 +293,18 @@ impl Probe {
                     match self.byte()? {
                         digit @ b'0'..=b'9' => number = number * 10 + u64::from(digit - b'0'),
                         b':' => break,
-                        _ => return Some(Item::Number(number)),
+                        _ => return Some(ProbeItem::Number(number)),
                     }
                 }
                 let mut bytes = vec![0; number as usize];
                 self.from.read_exact(&mut bytes).ok()?;
-                Some(Item::Text(bytes))
+                Some(ProbeItem::Text(bytes))
             }
             _ => {
                 let mut word = String::from(char::from(first));
                 loop {
                     match self.byte()? {
-                        b' ' | b'\n' => return Some(Item::Word(word)),
+                        b' ' | b'\n' => return Some(ProbeItem::Word(word)),
                         byte => word.push(char::from(byte)),
                     }
                 }
@@ -313,5 +313,5 @@ impl Probe {
     }
 }
 
-/// How long a server may think.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// The time limit for a response.
+const TIMEOUT: Duration = Duration::from_secs(20);

@@ -1,50 +1,50 @@
-//! Repositories made by the real tools, of every format, layout, compression and packing state; made once, kept below
-//! `target/`.
+//! Repositories made by Subversion's tools, of every format, layout, compression and packing state. Each is made once
+//! and kept below `target/`.
 //!
-//! What comes out of [`build`] is shared by all tests: read it, never write to it. A test that changes a repository takes
-//! a [`Repo::copy`].
+//! All tests share the results of [`build`] and must not change them. A test that changes a repository uses a
+//! [`Repo::copy`].
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 
 use crate::history;
-use crate::stream::Stream;
+use crate::stream::DumpStream;
 use crate::tool::{Tool, folder, scratch, svnadmin_version};
 
-/// What repository to make. Start from [`Spec::new`] and change what matters.
+/// The description of a repository. Begin with [`Spec::new`] and change some fields.
 #[derive(Clone, Debug, Hash)]
 pub struct Spec {
-    /// The name tests use in messages.
+    /// The name in messages.
     pub name: String,
     /// Value of `--compatible-version`: "1.1" to "1.14".
     pub compatible: &'static str,
-    /// `svnadmin upgrade`, and when.
+    /// When `svnadmin upgrade` runs.
     pub upgrade: When,
-    /// Revisions a shard; `None` leaves what the tool chose (1000, or linear below 1.5); 0 makes it linear.
+    /// The number of revisions of a shard; `None` for the default (1000, or linear before 1.5); 0 for linear.
     pub shard: Option<u32>,
     /// `compression` in fsfs.conf; `None` leaves the default.
     pub compression: Option<&'static str>,
-    /// `svnadmin pack`, and when.
+    /// When `svnadmin pack` runs.
     pub pack: When,
     /// `revprop-pack-size` in kilobytes and `compress-packed-revprops`.
     pub packed_revprops: Option<(u32, bool)>,
-    /// More lines for fsfs.conf, as they stand there.
+    /// More lines for fsfs.conf.
     pub conf: String,
     /// The content.
-    pub history: Stream,
+    pub history: DumpStream,
     /// Whether to lock some files (see [`LOCKED`]).
     pub locks: bool,
-    /// Whether to leave an open transaction behind (see [`OPEN_TXN_LOG`]).
+    /// Whether to leave an open transaction (see [`OPEN_TXN_LOG`]).
     pub open_txn: bool,
     /// Whether to change revision properties after everything else (splits packed ones).
     pub revprop_edits: bool,
 }
 
-/// When something is done to the repository while it is filled.
+/// The time of an operation on a repository while it is filled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum When {
-    /// Not at all.
+    /// The operation does not run.
     Never,
     /// While it is empty.
     Before,
@@ -54,7 +54,7 @@ pub enum When {
     After,
 }
 
-/// Files that `locks` locks if they are there: path, owner, comment, token.
+/// The files that `locks` locks if they exist: path, owner, comment, token.
 pub const LOCKED: [(&str, &str, &str, &str); 5] = [
     (
         "/trunk/big.txt",
@@ -88,19 +88,19 @@ pub const LOCKED: [(&str, &str, &str, &str); 5] = [
     ),
 ];
 
-/// Log message of the transaction that `open_txn` leaves behind.
+/// The log message of the open transaction of `open_txn`.
 pub const OPEN_TXN_LOG: &str = "An open transaction";
 
 /// A repository on disk.
 #[derive(Debug)]
 pub struct Repo {
     path: PathBuf,
-    /// Keeps a copy's folder alive.
+    /// The directory of a copy, removed when it is dropped.
     scratch: Option<tempfile::TempDir>,
 }
 
 impl Spec {
-    /// The rich history in a repository as the tool makes it by default for this version.
+    /// Returns a repository with the rich history and the defaults of this version.
     pub fn new(compatible: &'static str) -> Self {
         Spec {
             name: compatible.to_owned(),
@@ -118,54 +118,54 @@ impl Spec {
         }
     }
 
-    /// The small history (11 revisions of the Greek tree), otherwise as [`Spec::new`].
+    /// Returns a repository with the small history (11 revisions of the Greek tree), otherwise as [`Spec::new`].
     pub fn small(compatible: &'static str) -> Self {
         Spec::new(compatible).with(history::small())
     }
 
-    /// Another content.
-    pub fn with(mut self, history: Stream) -> Self {
+    /// Sets the history.
+    pub fn with(mut self, history: DumpStream) -> Self {
         self.history = history;
         self
     }
 
-    /// A name for messages.
+    /// Sets the name in messages.
     pub fn named(mut self, name: &str) -> Self {
         self.name = name.to_owned();
         self
     }
 
-    /// Revisions a shard (0: linear).
+    /// Sets the number of revisions of a shard (0: linear).
     pub fn shard(mut self, revisions: u32) -> Self {
         self.shard = Some(revisions);
         self
     }
 
-    /// `compression` in fsfs.conf.
+    /// Sets `compression` in fsfs.conf.
     pub fn compression(mut self, value: &'static str) -> Self {
         self.compression = Some(value);
         self
     }
 
-    /// Packs.
+    /// Sets when the repository is packed.
     pub fn pack(mut self, when: When) -> Self {
         self.pack = when;
         self
     }
 
-    /// Upgrades to the newest format.
+    /// Sets when the repository is upgraded to the newest format.
     pub fn upgrade(mut self, when: When) -> Self {
         self.upgrade = when;
         self
     }
 
-    /// Size in kilobytes and compression of packed revision properties.
+    /// Sets size in kilobytes and compression of packed revision properties.
     pub fn packed_revprops(mut self, kilobytes: u32, compressed: bool) -> Self {
         self.packed_revprops = Some((kilobytes, compressed));
         self
     }
 
-    /// Locks, an open transaction and late changes of revision properties.
+    /// Adds locks, an open transaction and late changes of revision properties.
     pub fn busy(mut self) -> Self {
         self.locks = true;
         self.open_txn = true;
@@ -174,8 +174,8 @@ impl Spec {
     }
 }
 
-/// One repository of each kind that must read alike: formats 1 to 8, linear and sharded, packed, half packed and not,
-/// physical and logical, each compression, upgraded ones. The content is the same in all.
+/// Returns one repository of each kind: formats 1 to 8, linear and sharded, packed, half packed and unpacked,
+/// physical and logical addressing, each compression, upgraded ones. All have the same content.
 pub fn matrix() -> Vec<Spec> {
     let new = Spec::new;
     vec![
@@ -232,10 +232,10 @@ pub fn matrix() -> Vec<Spec> {
     ]
 }
 
-/// Makes the repository, or finds it made already. Do not write to it.
+/// Makes the repository, or returns the one made before. Do not write to it.
 pub fn build(spec: &Spec) -> Repo {
     let mut hasher = DefaultHasher::new();
-    (spec, svnadmin_version(), BUILDER).hash(&mut hasher);
+    (spec, svnadmin_version(), BUILDER_VERSION).hash(&mut hasher);
     let safe: String = spec
         .name
         .chars()
@@ -243,7 +243,7 @@ pub fn build(spec: &Spec) -> Repo {
         .collect();
     let path = folder("testkit-repos").join(format!("{safe}-{:016x}", hasher.finish()));
     if !path.exists() {
-        // Tests run side by side: each builds its own, the first to rename it wins.
+        // Tests run in parallel. Each makes its own repository, and the first rename succeeds.
         let making = tempfile::Builder::new()
             .prefix("making-")
             .tempdir_in(folder("testkit-repos"))
@@ -257,7 +257,7 @@ pub fn build(spec: &Spec) -> Repo {
 }
 
 impl Repo {
-    /// Wraps a repository that is there already.
+    /// Wraps an existing repository.
     pub fn at(path: &Path) -> Repo {
         Repo {
             path: path.to_owned(),
@@ -265,7 +265,7 @@ impl Repo {
         }
     }
 
-    /// An empty repository of a test's own.
+    /// Makes an empty repository for one test.
     pub fn create(compatible: &str) -> Repo {
         let scratch = scratch();
         let path = scratch.path().join("repo");
@@ -279,22 +279,22 @@ impl Repo {
         }
     }
 
-    /// The repository's folder.
+    /// Returns the repository's directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Its `db` folder.
+    /// Returns its `db` directory.
     pub fn db(&self) -> PathBuf {
         self.path.join("db")
     }
 
-    /// Its `file://` URL.
+    /// Returns its `file://` URL.
     pub fn url(&self) -> String {
         format!("file://{}", self.path.display())
     }
 
-    /// A copy that may be changed; it lasts as long as the value.
+    /// Returns a copy that may be changed. It is removed when the value is dropped.
     pub fn copy(&self) -> Repo {
         let scratch = scratch();
         let path = scratch.path().join("repo");
@@ -305,18 +305,18 @@ impl Repo {
         }
     }
 
-    /// True if it is a test's own and goes away with the value.
+    /// True if the repository belongs to one test and is removed with the value.
     pub fn is_own(&self) -> bool {
         self.scratch.is_some()
     }
 
-    /// Youngest revision, by the real tool.
+    /// Returns the youngest revision, by Subversion's `svnlook`.
     pub fn youngest(&self) -> u64 {
         let out = Tool::new("svnlook").arg("youngest").arg(&self.path).ok().out();
         out.trim().parse().expect("because svnlook prints a number")
     }
 
-    /// Loads a dump stream with the real tool.
+    /// Loads a dump stream with Subversion's `svnadmin`.
     pub fn load(&self, stream: Vec<u8>) {
         Tool::new("svnadmin")
             .args(["load", "-q", "--no-flush-to-disk"])
@@ -325,7 +325,7 @@ impl Repo {
             .ok();
     }
 
-    /// Sets a revision property with the real tool, without hooks.
+    /// Sets a revision property with Subversion's `svnadmin`, without hooks.
     pub fn set_revprop(&self, rev: u64, name: &str, value: &[u8]) {
         let file = tempfile::NamedTempFile::new().expect("because the temporary folder can be written");
         fs::write(file.path(), value).expect("because it was just made");
@@ -337,7 +337,7 @@ impl Repo {
             .ok();
     }
 
-    /// Locks a file with the real tool.
+    /// Locks a file with Subversion's `svnadmin`.
     pub fn lock(&self, path: &str, owner: &str, comment: &str, token: &str) {
         let file = tempfile::NamedTempFile::new().expect("because the temporary folder can be written");
         fs::write(file.path(), comment).expect("because it was just made");
@@ -345,9 +345,9 @@ impl Repo {
         Tool::new("svnadmin").arg("lock").arg(&self.path).args(args).ok();
     }
 
-    /// Leaves a transaction open: a commit whose pre-commit hook kills the program that commits. It adds below `/open` (a text of
-    /// several windows, properties, a copy of the youngest root), sets a property on the root, and edits, copies and deletes files
-    /// of the rich or the small history.
+    /// Leaves an open transaction: a commit whose pre-commit hook kills the committing program. It adds nodes below
+    /// `/open` (a text of several windows, properties, a copy of the youngest root), sets a property on the root, and
+    /// edits, copies and deletes files of the rich or the small history.
     pub fn open_txn(&self) {
         let folder = scratch();
         let long = folder.path().join("long");
@@ -401,7 +401,7 @@ impl Repo {
     }
 }
 
-/// Files that the open transaction edits, copies and deletes, in the rich and the small history.
+/// The files that the open transaction edits, copies and deletes, in the rich and the small history.
 const OPEN_TXN_FILES: [[&str; 3]; 2] = [
     ["trunk/hello.txt", "trunk/big.txt", "trunk/a-b"],
     ["A/D/gamma", "A/mu", "iota"],
@@ -447,7 +447,7 @@ fn make(spec: &Spec, path: &Path) {
     }
 }
 
-/// Edits what only a fresh repository may have edited: the layout, before any shard but the first exists.
+/// Edits the layout and fsfs.conf of a new repository. The layout can change only while there is one shard.
 fn configure(spec: &Spec, repo: &Repo) {
     let db = repo.db();
     if let Some(shard) = spec.shard {
@@ -495,5 +495,6 @@ fn overwrite(path: &Path, text: String) {
     fs::write(path, text).unwrap_or_else(|e| panic!("can't write {}: {e}", path.display()));
 }
 
-/// Raise it when the way of making changes without changing the [`Spec`].
-const BUILDER: u32 = 2;
+/// The version of this module. Increase it when [`make`] changes without a change of [`Spec`], so that kept
+/// repositories are made again.
+const BUILDER_VERSION: u32 = 2;

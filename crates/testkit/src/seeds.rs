@@ -1,11 +1,11 @@
-//! Which random cases a comparison runs.
+//! The seeds of random cases.
 
 use std::ops::Range;
 
-/// The seeds of a run: those that the environment variable names (`17` or `100..200`), or the usual ones.
-pub fn seeds(variable: &str, usual: Range<u64>) -> Range<u64> {
+/// Returns the seeds in the environment variable (`17` or `100..200`), or `default`.
+pub fn seeds(variable: &str, default: Range<u64>) -> Range<u64> {
     let Ok(named) = std::env::var(variable) else {
-        return usual;
+        return default;
     };
     let number = |text: &str| -> u64 {
         let parsed = text.trim().parse();

@@ -1,23 +1,23 @@
-//! Writing dump streams: how histories reach the real tool.
+//! Writes dump streams, from which Subversion's tools make repositories.
 //!
-//! A [`Stream`] is a list of revisions, each with its records in the order they were asked for; nothing is checked, the
-//! tool that loads it is the judge. Dates, authors and the UUID are fixed, so the same calls make the same repository.
+//! A [`DumpStream`] is a list of revisions with their records in order. It is not checked: the tool that loads it
+//! does that. Dates, authors and the UUID are fixed, so that the same calls make the same repository.
 
 use base::hashdump::{self, Terminator};
 
-/// A property list as tests write it.
-pub type PropList<'a> = &'a [(&'a str, &'a [u8])];
+/// A property list in a test.
+pub type PropEntries<'a> = &'a [(&'a str, &'a [u8])];
 
-/// A dump stream in the making.
+/// A dump stream under construction.
 #[derive(Clone, Debug, Hash)]
-pub struct Stream {
+pub struct DumpStream {
     uuid: String,
     revisions: Vec<Vec<u8>>,
 }
 
-/// What a node is, as the stream spells it.
+/// The kind of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum RecordKind {
     /// A file.
     File,
     /// A directory.
@@ -27,9 +27,9 @@ pub enum Kind {
 /// The content of a node's record.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Content<'a> {
-    /// The whole new property list; `None` leaves it alone.
-    pub props: Option<PropList<'a>>,
-    /// The whole new text; `None` leaves it alone.
+    /// The new property list; `None` for no change.
+    pub props: Option<PropEntries<'a>>,
+    /// The new text; `None` for no change.
     pub text: Option<&'a [u8]>,
 }
 
@@ -49,7 +49,7 @@ impl<'a> Content<'a> {
     }
 
     /// A property list.
-    pub fn props(props: PropList<'a>) -> Self {
+    pub fn props(props: PropEntries<'a>) -> Self {
         Content {
             props: Some(props),
             text: None,
@@ -57,7 +57,7 @@ impl<'a> Content<'a> {
     }
 
     /// Both.
-    pub fn both(props: PropList<'a>, text: &'a (impl AsRef<[u8]> + ?Sized)) -> Self {
+    pub fn both(props: PropEntries<'a>, text: &'a (impl AsRef<[u8]> + ?Sized)) -> Self {
         Content {
             props: Some(props),
             text: Some(text.as_ref()),
@@ -65,10 +65,10 @@ impl<'a> Content<'a> {
     }
 }
 
-impl Stream {
-    /// A stream with revision 0 alone.
+impl DumpStream {
+    /// Returns a stream with revision 0 only.
     pub fn new(uuid: &str) -> Self {
-        let mut stream = Stream {
+        let mut stream = DumpStream {
             uuid: uuid.to_owned(),
             revisions: Vec::new(),
         };
@@ -90,7 +90,7 @@ impl Stream {
     }
 
     /// Starts a revision with exactly these properties.
-    pub fn rev_with(&mut self, props: PropList<'_>) -> &mut Self {
+    pub fn rev_with(&mut self, props: PropEntries<'_>) -> &mut Self {
         let props = prop_section(props);
         let record = format!(
             "Revision-number: {}\nProp-content-length: {len}\nContent-length: {len}\n\n",
@@ -107,28 +107,28 @@ impl Stream {
     /// Adds directories, without properties.
     pub fn mkdirs<'a>(&mut self, paths: impl IntoIterator<Item = &'a str>) -> &mut Self {
         for path in paths {
-            self.add(Kind::Dir, path, Content::props(&[]));
+            self.add(RecordKind::Dir, path, Content::props(&[]));
         }
         self
     }
 
     /// Adds a file with a text and no properties.
     pub fn file(&mut self, path: &str, text: impl AsRef<[u8]>) -> &mut Self {
-        self.add(Kind::File, path, Content::both(&[], text.as_ref()))
+        self.add(RecordKind::File, path, Content::both(&[], text.as_ref()))
     }
 
     /// Adds a node.
-    pub fn add(&mut self, kind: Kind, path: &str, content: Content<'_>) -> &mut Self {
+    pub fn add(&mut self, kind: RecordKind, path: &str, content: Content<'_>) -> &mut Self {
         self.node(path, Some(kind), "add", None, content)
     }
 
     /// Changes a file's text.
     pub fn edit(&mut self, path: &str, text: impl AsRef<[u8]>) -> &mut Self {
-        self.change(Kind::File, path, Content::text(text.as_ref()))
+        self.change(RecordKind::File, path, Content::text(text.as_ref()))
     }
 
     /// Changes a node.
-    pub fn change(&mut self, kind: Kind, path: &str, content: Content<'_>) -> &mut Self {
+    pub fn change(&mut self, kind: RecordKind, path: &str, content: Content<'_>) -> &mut Self {
         self.node(path, Some(kind), "change", None, content)
     }
 
@@ -138,14 +138,14 @@ impl Stream {
     }
 
     /// Copies `from@rev` to `to`.
-    pub fn copy(&mut self, kind: Kind, to: &str, rev: u64, from: &str) -> &mut Self {
+    pub fn copy(&mut self, kind: RecordKind, to: &str, rev: u64, from: &str) -> &mut Self {
         self.copy_with(kind, to, rev, from, Content::NOTHING)
     }
 
     /// Copies and changes in the same record.
     pub fn copy_with(
         &mut self,
-        kind: Kind,
+        kind: RecordKind,
         to: &str,
         rev: u64,
         from: &str,
@@ -155,26 +155,26 @@ impl Stream {
     }
 
     /// Replaces a node by a new one without history.
-    pub fn replace(&mut self, kind: Kind, path: &str, content: Content<'_>) -> &mut Self {
+    pub fn replace(&mut self, kind: RecordKind, path: &str, content: Content<'_>) -> &mut Self {
         self.node(path, Some(kind), "replace", None, content)
     }
 
-    /// Replaces a node by a copy, the way `svnadmin dump` spells it.
-    pub fn replace_by_copy(&mut self, kind: Kind, to: &str, rev: u64, from: &str) -> &mut Self {
+    /// Replaces a node by a copy, with the records that `svnadmin dump` writes.
+    pub fn replace_by_copy(&mut self, kind: RecordKind, to: &str, rev: u64, from: &str) -> &mut Self {
         self.delete(to).copy(kind, to, rev, from)
     }
 
-    /// The youngest revision.
+    /// Returns the youngest revision.
     pub fn youngest(&self) -> u64 {
         (self.revisions.len() - 1) as u64
     }
 
-    /// The whole stream.
+    /// Returns the whole stream.
     pub fn bytes(&self) -> Vec<u8> {
         self.part(0, self.youngest())
     }
 
-    /// Revisions `first` to `last`, as a stream of its own (with the UUID if it begins at 0).
+    /// Returns the stream of the revisions `first` to `last`, with the UUID if `first` is 0.
     pub fn part(&self, first: u64, last: u64) -> Vec<u8> {
         let mut out = b"SVN-fs-dump-format-version: 2\n\n".to_vec();
         if first == 0 {
@@ -187,19 +187,19 @@ impl Stream {
         out
     }
 
-    /// Adds a record with these headers in this order: for what the other methods do not spell.
+    /// Adds a record with these headers, for records that the other methods do not write.
     pub fn node(
         &mut self,
         path: &str,
-        kind: Option<Kind>,
+        kind: Option<RecordKind>,
         action: &str,
         copyfrom: Option<(u64, &str)>,
         content: Content<'_>,
     ) -> &mut Self {
         let mut head = format!("Node-path: {path}\n");
         match kind {
-            Some(Kind::File) => head.push_str("Node-kind: file\n"),
-            Some(Kind::Dir) => head.push_str("Node-kind: dir\n"),
+            Some(RecordKind::File) => head.push_str("Node-kind: file\n"),
+            Some(RecordKind::Dir) => head.push_str("Node-kind: dir\n"),
             None => {}
         }
         head.push_str(&format!("Node-action: {action}\n"));
@@ -230,13 +230,14 @@ impl Stream {
     }
 }
 
-/// The date that [`Stream::rev`] gives a revision: hours after 2020-02-28 23:30, over a leap day.
+/// Returns the date that [`DumpStream::rev`] gives a revision: one hour each from 2020-02-28 23:30 on, over a leap
+/// day.
 pub fn date(revision: usize) -> String {
     let start: i64 = 1_582_932_600_000_000;
     base::Date(start + revision as i64 * 3_600_000_000 + 123_456).to_string()
 }
 
-fn prop_section(props: PropList<'_>) -> Vec<u8> {
+fn prop_section(props: PropEntries<'_>) -> Vec<u8> {
     let mut out = Vec::new();
     let entries = props.iter().map(|(name, value)| (name.as_bytes(), *value));
     hashdump::write(&mut out, entries, Terminator::PropsEnd);

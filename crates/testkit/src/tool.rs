@@ -1,4 +1,4 @@
-//! Running programs: theirs from `PATH`, ours from the build folder, both in the same clean environment.
+//! Runs programs in a clean environment: Subversion's from `PATH`, Sven's from the build directory.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -10,29 +10,29 @@ use std::sync::OnceLock;
 
 use crate::server::transport::certificate;
 
-/// Whose program.
+/// The implementation of a program: Sven's or Subversion's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Side {
-    /// Subversion 1.14 as installed.
+    /// Subversion 1.14, as installed.
     Theirs,
-    /// Our binary, started under the tool's name.
+    /// Sven, started under the tool's name.
     Ours,
 }
 
 impl Side {
-    /// Both, theirs first.
+    /// Both, Subversion first.
     pub const BOTH: [Side; 2] = [Side::Theirs, Side::Ours];
 
-    /// Prepares a run of one of the tools (`svnadmin`, `svnlook`, …).
+    /// Returns a tool of this implementation (`svnadmin`, `svnlook`, …).
     pub fn tool(self, name: &str) -> Tool {
         match self {
             Side::Theirs => Tool::new(name),
-            Side::Ours => Tool::new(personality(name)),
+            Side::Ours => Tool::new(tool_link(name)),
         }
     }
 }
 
-/// A program about to be run.
+/// A program with its arguments and environment.
 #[derive(Clone, Debug)]
 pub struct Tool {
     program: OsString,
@@ -43,7 +43,7 @@ pub struct Tool {
 }
 
 impl Tool {
-    /// A program by name (looked up in `PATH`) or by path.
+    /// Returns a program by name (looked up in `PATH`) or by path.
     pub fn new(program: impl AsRef<OsStr>) -> Self {
         Tool {
             program: program.as_ref().to_owned(),
@@ -72,8 +72,8 @@ impl Tool {
         self
     }
 
-    /// The same program, but what a file's permissions forbid is closed to it even where tests run as root: it starts without
-    /// the privileges that pass over them.
+    /// Applies the permissions of files to the program even if tests run as root: it starts without the capabilities
+    /// that override them.
     pub fn bound_by_permissions(mut self) -> Self {
         let is_root = std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
         if is_root {
@@ -84,19 +84,19 @@ impl Tool {
         self
     }
 
-    /// What the program reads on its standard input (nothing unless set).
+    /// Sets the standard input, which is empty by default.
     pub fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
         self.stdin = bytes.into();
         self
     }
 
-    /// Folder to run in.
+    /// Sets the current directory of the program.
     pub fn dir(mut self, dir: &Path) -> Self {
         self.dir = Some(dir.to_owned());
         self
     }
 
-    /// Runs to the end.
+    /// Runs the program until it ends.
     pub fn run(self) -> Output {
         let shown = self.to_string();
         let mut child = self
@@ -108,7 +108,7 @@ impl Tool {
             .unwrap_or_else(|e| panic!("can't run {shown}: {e}"));
         let mut input = child.stdin.take().expect("because it was piped");
         let bytes = self.stdin;
-        // A program that stops reading early is its own business: the broken pipe is not our failure.
+        // A program may end before it has read all input, so a broken pipe is no failure.
         let writer = std::thread::spawn(move || drop(input.write_all(&bytes)));
         let output = child
             .wait_with_output()
@@ -122,12 +122,12 @@ impl Tool {
         }
     }
 
-    /// Runs to the end and insists on exit code 0.
+    /// Runs the program until it ends, and panics unless the exit code is 0.
     pub fn ok(self) -> Output {
         self.run().expect_ok()
     }
 
-    /// The bare command, for callers that wire the streams themselves.
+    /// Returns the command, for callers that set the streams themselves.
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
         command
@@ -155,16 +155,16 @@ impl fmt::Display for Tool {
     }
 }
 
-/// What a program said.
+/// The output of a program.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Output {
     /// The command line, for messages.
     pub command: String,
-    /// Bytes of the standard output.
+    /// The bytes of standard output.
     pub stdout: Vec<u8>,
-    /// Bytes of the standard error.
+    /// The bytes of standard error.
     pub stderr: Vec<u8>,
-    /// Exit code; -1 if a signal ended it.
+    /// The exit code; -1 after a signal.
     pub code: i32,
 }
 
@@ -175,17 +175,17 @@ impl Output {
         self
     }
 
-    /// Standard output as text.
+    /// Returns standard output as text.
     pub fn out(&self) -> String {
         String::from_utf8_lossy(&self.stdout).into_owned()
     }
 
-    /// Standard error as text.
+    /// Returns standard error as text.
     pub fn err(&self) -> String {
         String::from_utf8_lossy(&self.stderr).into_owned()
     }
 
-    /// The numbers of all `E160013:`-like marks on standard error, in order.
+    /// Returns the numbers of all errors (`E160013:`) on standard error, in order.
     pub fn error_codes(&self) -> Vec<i32> {
         let text = self.err();
         let mut codes = Vec::new();
@@ -219,23 +219,23 @@ impl fmt::Debug for Output {
     }
 }
 
-/// Runs one of the incumbent's tools.
+/// Runs a tool of Subversion.
 pub fn run<A: AsRef<OsStr>>(tool: &str, args: &[A]) -> Output {
     Tool::new(tool).args(args).run()
 }
 
-/// Path of our binary as one of the tools: a link named like the tool.
-pub fn personality(name: &str) -> PathBuf {
+/// Returns the path of a link to Sven's binary with the name of a tool.
+pub fn tool_link(name: &str) -> PathBuf {
     let folder = folder("testkit-links");
     let link = folder.join(name);
     let target = std::fs::read_link(&link);
-    if target.as_ref().is_ok_and(|target| *target != sven()) {
-        // Left from another build folder or another `$SVEN_BIN`.
+    if target.as_ref().is_ok_and(|target| *target != sven_binary()) {
+        // The link is from another build directory or another `$SVEN_BIN`.
         _ = std::fs::remove_file(&link);
     }
     if link.symlink_metadata().is_err() {
         // Another process may make the same link at the same moment.
-        let made = std::os::unix::fs::symlink(sven(), &link);
+        let made = std::os::unix::fs::symlink(sven_binary(), &link);
         assert!(
             made.is_ok() || link.symlink_metadata().is_ok(),
             "can't link {}",
@@ -245,9 +245,9 @@ pub fn personality(name: &str) -> PathBuf {
     link
 }
 
-/// Our built binary: `$SVEN_BIN`, or `sven` in the build folder of the running test. A test that needs it fails without it:
-/// `cargo test --workspace` builds it, `cargo test -p` of a crate below `cli` does not.
-pub fn sven() -> PathBuf {
+/// Returns the path of Sven's binary: `$SVEN_BIN`, or `sven` in the build directory of the running test. Panics if it
+/// does not exist: `cargo test --workspace` builds it, `cargo test -p` of a crate below `cli` does not.
+pub fn sven_binary() -> PathBuf {
     if let Some(path) = std::env::var_os("SVEN_BIN") {
         return path.into();
     }
@@ -260,7 +260,7 @@ pub fn sven() -> PathBuf {
     path
 }
 
-/// A fresh temporary folder, removed when dropped.
+/// Makes a temporary directory, which is removed when it is dropped.
 pub fn scratch() -> tempfile::TempDir {
     tempfile::Builder::new()
         .prefix("sven-test-")
@@ -268,14 +268,14 @@ pub fn scratch() -> tempfile::TempDir {
         .expect("because the temporary folder can be written")
 }
 
-/// A folder kept below `target/`, made if needed.
+/// Returns a directory below `target/`, made if needed.
 pub fn folder(name: &str) -> PathBuf {
     let path = profile_dir().join(name);
     std::fs::create_dir_all(&path).expect("because target/ can be written");
     path
 }
 
-/// `svnadmin`'s version: caches depend on it.
+/// Returns the version of Subversion's `svnadmin`, on which kept repositories depend.
 pub fn svnadmin_version() -> &'static str {
     static VERSION: OnceLock<String> = OnceLock::new();
     VERSION.get_or_init(|| {
@@ -288,7 +288,7 @@ pub fn svnadmin_version() -> &'static str {
     })
 }
 
-/// `target/debug` or `target/release`: test programs live in its `deps`.
+/// Returns `target/debug` or `target/release`; test programs are in its `deps`.
 fn profile_dir() -> PathBuf {
     let exe = std::env::current_exe().expect("because the system knows what it runs");
     let deps = exe.ancestors().find(|dir| dir.ends_with("deps"));
@@ -296,7 +296,7 @@ fn profile_dir() -> PathBuf {
     dir.expect("because a program is in a folder").to_owned()
 }
 
-/// A home folder without anyone's Subversion configuration in it; its owner believes our test servers' certificate.
+/// Returns a home directory with a Subversion configuration that only trusts the test servers' certificate.
 fn home() -> &'static Path {
     static HOME: OnceLock<PathBuf> = OnceLock::new();
     HOME.get_or_init(|| {

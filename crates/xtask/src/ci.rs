@@ -1,4 +1,4 @@
-//! Everything that a submission must pass, quickest first.
+//! The checks that every submission must pass, the fastest first.
 
 use crate::run::{run, run_with};
 

@@ -1,13 +1,13 @@
-//! Gives the fuzz targets their minutes.
+//! Runs the fuzz targets.
 //!
-//! Fuzzing proper needs a nightly toolchain and cargo-fuzz, which a newcomer does not have; so CI only replays the
-//! committed seeds through the same decoders (`smoke`), and the full run is this chore.
+//! Fuzzing needs a nightly toolchain and cargo-fuzz. CI has neither, so it only checks that the targets compile
+//! (`smoke`). This command runs them.
 
 use std::process::Command;
 
 use crate::run::{exists, root, run};
 
-/// Fuzzes each target for `SECONDS` (300 unless told), one after the other; stops at the first find.
+/// Runs each target for `SECONDS` (300 by default), one after the other. Stops at the first failure.
 pub fn main(rest: &[String]) -> Result<(), String> {
     let seconds: u32 = match rest.first() {
         Some(text) => text
@@ -28,7 +28,7 @@ pub fn main(rest: &[String]) -> Result<(), String> {
         if root().join(&seeds).is_dir() {
             args.push(&seeds);
         }
-        // The search for leaks takes a thread that is about to end for one, and it is slow.
+        // Leak detection is slow, and it reports threads that are about to end.
         args.extend([
             "--",
             &limit,
@@ -41,7 +41,7 @@ pub fn main(rest: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// Builds the targets with the pinned toolchain, so that they cannot rot; runs nothing without nightly.
+/// Checks that the targets compile with the pinned toolchain.
 pub fn smoke() -> Result<(), String> {
     if !exists("cargo-fuzz") {
         println!("fuzz: cargo-fuzz is not installed, checking only that the targets compile");

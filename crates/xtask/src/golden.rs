@@ -1,8 +1,10 @@
-//! Makes the committed repositories anew with the real tools, or checks that they are what those tools make.
+//! Makes the committed repositories again with Subversion's tools, or checks that they equal the result of these
+//! tools.
 //!
-//! The source is one dump stream, `crates/cli/data/demo.dump`. Loaded by the real `svnadmin` into each format, packed
-//! or not, it gives an image (see `testkit::image`) for each golden test; the demonstration loads it itself. Loading
-//! is repeatable: ids, offsets and dates come from the stream; only the instance id is random and is fixed here.
+//! The source is one dump stream, `crates/cli/data/demo.dump`. Subversion's `svnadmin` loads it into each format,
+//! packed or not, which gives an image (see `testkit::image`) for each golden test. The demonstration of `sven serve
+//! --demo` loads it too. Loading is repeatable: IDs, offsets and dates come from the stream; only the instance ID is
+//! random and is replaced here.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,31 +15,33 @@ use base::hashdump::{Terminator, write};
 
 use crate::run::root;
 
-/// Writes all images; with `--check`, compares instead.
+/// Writes all images; with `--check`, compares them instead.
 pub fn main(rest: &[String]) -> Result<(), String> {
     let check = rest.iter().any(|a| a == "--check");
     let scratch = std::env::temp_dir().join(format!("sven-golden-{}", std::process::id()));
-    let outcome = IMAGES.iter().try_for_each(|image| one(image, &scratch, check));
+    let outcome = IMAGES
+        .iter()
+        .try_for_each(|image| write_or_check(image, &scratch, check));
     let _ = fs::remove_dir_all(&scratch);
     outcome
 }
 
-struct Image {
-    /// Where it is committed.
+struct GoldenImage {
+    /// The path of the committed file.
     file: &'static str,
-    /// `--compatible-version` of `svnadmin create`.
+    /// The value of `--compatible-version` of `svnadmin create`.
     version: &'static str,
-    /// Shard size instead of the default; `None` for the linear layout's formats.
+    /// The shard size; `None` for formats with the linear layout.
     shard: Option<u32>,
     packed: bool,
 }
 
-fn one(image: &Image, scratch: &Path, check: bool) -> Result<(), String> {
+fn write_or_check(image: &GoldenImage, scratch: &Path, check: bool) -> Result<(), String> {
     let repository = scratch.join("r");
     let _ = fs::remove_dir_all(scratch);
     fs::create_dir_all(scratch).map_err(|e| e.to_string())?;
     make(image, &repository)?;
-    let bytes = pack_up(&repository)?;
+    let bytes = image_of(&repository)?;
     let committed = root().join(image.file);
     if !check {
         println!("{}: {} bytes", image.file, bytes.len());
@@ -54,7 +58,7 @@ fn one(image: &Image, scratch: &Path, check: bool) -> Result<(), String> {
     }
 }
 
-fn make(image: &Image, repository: &Path) -> Result<(), String> {
+fn make(image: &GoldenImage, repository: &Path) -> Result<(), String> {
     svnadmin(
         &["create", "--compatible-version", image.version],
         repository,
@@ -100,8 +104,8 @@ fn svnadmin(args: &[&str], repository: &Path, input: Option<&Path>) -> Result<()
     ))
 }
 
-/// The repository as an image: without templates, caches and the random instance id.
-fn pack_up(repository: &Path) -> Result<Vec<u8>, String> {
+/// Returns the repository as an image, without templates and caches, with a fixed instance ID.
+fn image_of(repository: &Path) -> Result<Vec<u8>, String> {
     let mut files = BTreeMap::new();
     collect(repository, "", &mut files)?;
     if let Some(uuid) = files.get_mut("db/uuid") {
@@ -109,7 +113,7 @@ fn pack_up(repository: &Path) -> Result<Vec<u8>, String> {
         let fixed = text
             .lines()
             .enumerate()
-            .map(|(at, line)| if at == 0 { line } else { INSTANCE });
+            .map(|(at, line)| if at == 0 { line } else { INSTANCE_ID });
         *uuid = fixed
             .flat_map(|line| [line, "\n"])
             .collect::<String>()
@@ -133,7 +137,7 @@ fn collect(folder: &Path, prefix: &str, files: &mut BTreeMap<String, Vec<u8>>) -
         let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
         if entry.path().is_dir() {
             collect(&entry.path(), &format!("{name}/"), files)?;
-        } else if !LEFT_OUT.iter().any(|part| name.contains(part)) {
+        } else if !EXCLUDED.iter().any(|part| name.contains(part)) {
             files.insert(name, fs::read(entry.path()).map_err(|e| e.to_string())?);
         }
     }
@@ -143,74 +147,74 @@ fn collect(folder: &Path, prefix: &str, files: &mut BTreeMap<String, Vec<u8>>) -
     Ok(())
 }
 
-const INSTANCE: &str = "5e7e9000-7ea0-4000-8000-000000000002";
+const INSTANCE_ID: &str = "5e7e9000-7ea0-4000-8000-000000000002";
 
-/// Parts of names that no reader needs: hook templates, sample configuration, the rep cache, which SQLite does not
-/// write the same way twice.
-const LEFT_OUT: &[&str] = &[".tmpl", "rep-cache.db", "conf/", "README.txt", "fsfs.conf"];
+/// Parts of the names of files that are not in an image: hook templates, sample configuration, and the rep-cache,
+/// whose bytes are not repeatable.
+const EXCLUDED: &[&str] = &[".tmpl", "rep-cache.db", "conf/", "README.txt", "fsfs.conf"];
 
-const IMAGES: &[Image] = &[
-    Image {
+const IMAGES: &[GoldenImage] = &[
+    GoldenImage {
         file: "crates/testkit/data/golden/f1.image",
         version: "1.3",
         shard: None,
         packed: false,
     },
-    Image {
+    GoldenImage {
         file: "crates/testkit/data/golden/f2.image",
         version: "1.4",
         shard: None,
         packed: false,
     },
-    Image {
+    GoldenImage {
         file: "crates/testkit/data/golden/f3.image",
         version: "1.5",
         shard: Some(4),
         packed: false,
     },
-    Image {
+    GoldenImage {
         file: "crates/testkit/data/golden/f4.image",
         version: "1.6",
         shard: Some(4),
         packed: false,
     },
-    Image {
+    GoldenImage {
         file: "crates/testkit/data/golden/f4-packed.image",
         version: "1.6",
         shard: Some(4),
         packed: true,
     },
-    Image {
+    GoldenImage {
         file: "crates/testkit/data/golden/f6.image",
         version: "1.8",
         shard: Some(4),
         packed: false,
     },
-    Image {
+    GoldenImage {
         file: "crates/testkit/data/golden/f6-packed.image",
         version: "1.8",
         shard: Some(4),
         packed: true,
     },
-    Image {
+    GoldenImage {
         file: "crates/testkit/data/golden/f7.image",
         version: "1.9",
         shard: Some(4),
         packed: false,
     },
-    Image {
+    GoldenImage {
         file: "crates/testkit/data/golden/f7-packed.image",
         version: "1.9",
         shard: Some(4),
         packed: true,
     },
-    Image {
+    GoldenImage {
         file: "crates/testkit/data/golden/f8.image",
         version: "1.10",
         shard: Some(4),
         packed: false,
     },
-    Image {
+    GoldenImage {
         file: "crates/testkit/data/golden/f8-packed.image",
         version: "1.10",
         shard: Some(4),

@@ -1,21 +1,21 @@
-//! Runs the real clients (svn, svnsync, svnrdump, git-svn) against our server on repositories of every format, over every
-//! transport.
+//! Runs Subversion's clients (svn, svnsync, svnrdump, git-svn) with Sven's server on repositories of every format,
+//! over every transport.
 //!
-//! The scenarios live in `crates/cli/tests/interop`; this chore only names them and shows their progress. Over svn:// the
-//! rival is svnserve, over HTTP (with the newer protocol and without it) and HTTPS it is Apache with mod_dav_svn.
+//! The scenarios are in `crates/cli/tests/interop`. Over svn:// the oracle is svnserve; over HTTP (with HTTPv2 and
+//! without) and HTTPS it is Apache with mod_dav_svn.
 
 use crate::run::{exists, run_with};
 
-/// Over which each scenario runs, as `$SVEN_INTEROP_OVER` knows them.
+/// The transports, by their names in `$SVEN_INTEROP_OVER`.
 const TRANSPORTS: [&str; 4] = ["svn", "http", "http-v1", "https"];
 
-/// The scenarios that say nothing in the words of one protocol.
-const OVER_HTTP: [&str; 18] = [
+/// The scenarios that do not depend on the protocol.
+const PROTOCOL_INDEPENDENT: [&str; 18] = [
     "access::passwords",
     "access::paths",
     "access::user_names_are_folded_for_authz_alone",
     "checkout::",
-    RACING,
+    CONCURRENT_COMMITS,
     "history::",
     "hooks::",
     "http::counts::",
@@ -31,11 +31,12 @@ const OVER_HTTP: [&str; 18] = [
     "writing_programs::",
 ];
 
-/// In the old dialect each client checks out the latest baseline first, and who is too late is refused (E190003).
-const RACING: &str = "drained::two_hundred";
+/// A scenario that does not work without HTTPv2: there each client checks out the latest baseline first, and is
+/// refused if it is out of date (E190003).
+const CONCURRENT_COMMITS: &str = "drained::two_hundred";
 
-/// Runs the interop suite over all transports, or over the one after `--over`; `rest` may hold filters for the names of
-/// scenarios.
+/// Runs the interop suite over all transports, or over the one after `--over`; `rest` can have filters for the names
+/// of scenarios.
 pub fn main(rest: &[String]) -> Result<(), String> {
     for tool in ["svn", "svnadmin", "svnserve", "svnsync", "svnrdump", "git"] {
         if !exists(tool) {
@@ -54,8 +55,8 @@ pub fn main(rest: &[String]) -> Result<(), String> {
         let mut args = vec!["test", "--package", "sven", "--locked", "--test", "interop", "--"];
         match filters {
             [] if *transport != "svn" => {
-                let here = |scenario: &&str| !(*transport == "http-v1" && *scenario == RACING);
-                args.extend(OVER_HTTP.iter().filter(|scenario| here(scenario)));
+                let runs = |scenario: &&str| !(*transport == "http-v1" && *scenario == CONCURRENT_COMMITS);
+                args.extend(PROTOCOL_INDEPENDENT.iter().filter(|scenario| runs(scenario)));
             }
             filters => args.extend(filters.iter().map(String::as_str)),
         }

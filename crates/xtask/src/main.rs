@@ -24,9 +24,9 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let mut args = std::env::args().skip(1);
-    let chore = args.next().unwrap_or_default();
+    let command = args.next().unwrap_or_default();
     let rest: Vec<String> = args.collect();
-    let outcome = match chore.as_str() {
+    let outcome = match command.as_str() {
         "tidy" => tidy::main(),
         "golden" => golden::main(&rest),
         "interop" => interop::main(&rest),

@@ -1,9 +1,9 @@
-//! Runs other programs and stops at the first that fails.
+//! Runs other programs.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The root of the workspace.
+/// Returns the root of the workspace.
 pub fn root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.ancestors()
@@ -12,7 +12,7 @@ pub fn root() -> PathBuf {
         .to_path_buf()
 }
 
-/// Runs a program at the workspace's root, its output going where ours goes.
+/// Runs a program in the workspace's root, with this process's output streams.
 pub fn run(program: &str, args: &[&str]) -> Result<(), String> {
     run_with(program, args, &[])
 }

@@ -1,7 +1,7 @@
 //! The rules of the project that the compiler does not check.
 //!
-//! Each rule is a function from the tree to a list of complaints, so that `cargo xtask tidy` prints all of them and
-//! `cargo test` fails on any. What a rule forbids is in the tables at the end.
+//! Each rule is a function from the source files to a list of violations, so that `cargo xtask tidy` prints all of
+//! them and `cargo test` fails on any. The tables at the end have what the rules forbid.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,47 +10,47 @@ use std::process::Command;
 
 use crate::run::root;
 
-/// Prints every complaint; fails if there is one.
+/// Prints all violations; fails if there is one.
 pub fn main() -> Result<(), String> {
-    let complaints = all();
-    for complaint in &complaints {
-        eprintln!("tidy: {complaint}");
+    let violations = all();
+    for violation in &violations {
+        eprintln!("tidy: {violation}");
     }
-    if complaints.is_empty() {
+    if violations.is_empty() {
         Ok(())
     } else {
-        Err(format!("{} tidy complaints", complaints.len()))
+        Err(format!("{} tidy violations", violations.len()))
     }
 }
 
 fn all() -> Vec<String> {
     let files = sources();
     let mut out = Vec::new();
-    out.extend(missing_essays(&files));
+    out.extend(missing_module_docs(&files));
     out.extend(too_large(&files));
-    out.extend(unfinished(&files));
-    out.extend(io_where_none_belongs(&files));
-    out.extend(lint_excuses(&files));
+    out.extend(unfinished_code(&files));
+    out.extend(io_in_modules_without_io(&files));
+    out.extend(allow_attributes(&files));
     out.extend(vague_names(&files));
     out.extend(banned_words(&files));
-    out.extend(forbidden_edges());
+    out.extend(forbidden_dependencies());
     out.extend(upward_uses(&files));
     out.extend(undocumented_dependencies());
     out
 }
 
-/// One source file: path from the workspace's root, and text.
-struct Source {
+/// A source file: its path from the workspace's root, and its text.
+struct SourceFile {
     path: PathBuf,
     text: String,
 }
 
-impl Source {
+impl SourceFile {
     fn shown(&self) -> std::path::Display<'_> {
         self.path.display()
     }
 
-    /// Lines before the unit tests.
+    /// Returns the lines before the unit tests.
     fn product_lines(&self) -> impl Iterator<Item = (usize, &str)> {
         self.text
             .lines()
@@ -63,16 +63,16 @@ impl Source {
     }
 }
 
-fn missing_essays(files: &[Source]) -> Vec<String> {
+fn missing_module_docs(files: &[SourceFile]) -> Vec<String> {
     let lacking = files
         .iter()
         .filter(|f| !f.text.starts_with("//!") && !f.text.starts_with("#!["));
     lacking
-        .map(|f| format!("{}: does not start with a //! essay", f.shown()))
+        .map(|f| format!("{}: does not begin with module documentation (//!)", f.shown()))
         .collect()
 }
 
-fn too_large(files: &[Source]) -> Vec<String> {
+fn too_large(files: &[SourceFile]) -> Vec<String> {
     let mut out = Vec::new();
     for file in files.iter().filter(|f| !f.is_test()) {
         let lines = file.product_lines().count();
@@ -90,7 +90,7 @@ fn too_large(files: &[Source]) -> Vec<String> {
     out
 }
 
-fn unfinished(files: &[Source]) -> Vec<String> {
+fn unfinished_code(files: &[SourceFile]) -> Vec<String> {
     let marks = [
         "todo!(",
         "unimplemented!(",
@@ -109,11 +109,11 @@ fn unfinished(files: &[Source]) -> Vec<String> {
     out
 }
 
-fn io_where_none_belongs(files: &[Source]) -> Vec<String> {
+fn io_in_modules_without_io(files: &[SourceFile]) -> Vec<String> {
     let mut out = Vec::new();
     for file in files
         .iter()
-        .filter(|f| !f.is_test() && PURE.iter().any(|p| f.path.starts_with(p)))
+        .filter(|f| !f.is_test() && WITHOUT_IO.iter().any(|p| f.path.starts_with(p)))
     {
         for (number, line) in file.product_lines() {
             let code = line.split("//").next().unwrap_or_default();
@@ -129,7 +129,7 @@ fn io_where_none_belongs(files: &[Source]) -> Vec<String> {
     out
 }
 
-fn lint_excuses(files: &[Source]) -> Vec<String> {
+fn allow_attributes(files: &[SourceFile]) -> Vec<String> {
     let mut out = Vec::new();
     for file in files.iter().filter(|f| !f.path.starts_with("crates/xtask")) {
         for (number, line) in file.text.lines().enumerate() {
@@ -145,18 +145,18 @@ fn lint_excuses(files: &[Source]) -> Vec<String> {
     out
 }
 
-fn vague_names(files: &[Source]) -> Vec<String> {
+fn vague_names(files: &[SourceFile]) -> Vec<String> {
     let vague = ["util", "utils", "common", "misc", "manager", "helper", "helpers"];
-    let stem = |f: &&Source| f.path.file_stem().is_some_and(|s| vague.iter().any(|v| s == *v));
+    let stem = |f: &&SourceFile| f.path.file_stem().is_some_and(|s| vague.iter().any(|v| s == *v));
     files
         .iter()
         .filter(stem)
-        .map(|f| format!("{}: says nothing by its name", f.shown()))
+        .map(|f| format!("{}: has a vague name", f.shown()))
         .collect()
 }
 
-/// Names and words that `docs/GLOSSARY.md` has better terms for.
-fn banned_words(files: &[Source]) -> Vec<String> {
+/// Reports names and words for which `docs/GLOSSARY.md` has better terms.
+fn banned_words(files: &[SourceFile]) -> Vec<String> {
     let mut out = Vec::new();
     for file in files
         .iter()
@@ -186,15 +186,17 @@ fn banned_words(files: &[Source]) -> Vec<String> {
     out
 }
 
-fn forbidden_edges() -> Vec<String> {
+fn forbidden_dependencies() -> Vec<String> {
     let mut out = Vec::new();
     let graph = match workspace_graph() {
         Ok(graph) => graph,
         Err(error) => return vec![error],
     };
     for (name, dependencies) in &graph {
-        let Some((_, allowed)) = EDGES.iter().find(|(from, _)| from == name) else {
-            out.push(format!("crate {name} is not in the table of allowed edges"));
+        let Some((_, allowed)) = ALLOWED_DEPENDENCIES.iter().find(|(from, _)| from == name) else {
+            out.push(format!(
+                "crate {name} is not in the table of allowed dependencies"
+            ));
             continue;
         };
         for dependency in dependencies {
@@ -206,8 +208,8 @@ fn forbidden_edges() -> Vec<String> {
     out
 }
 
-/// Uses of a module in the same layer or in one above.
-fn upward_uses(files: &[Source]) -> Vec<String> {
+/// Reports uses of a module in the same layer or in a higher one.
+fn upward_uses(files: &[SourceFile]) -> Vec<String> {
     let mut out = Vec::new();
     for (folder, layers) in LAYERS {
         let layer = |name: &str| layers.iter().position(|layer| layer.contains(&name));
@@ -240,7 +242,7 @@ fn upward_uses(files: &[Source]) -> Vec<String> {
     out
 }
 
-/// Each crate of the workspace and the crates of the workspace that it depends on, development dependencies apart.
+/// Returns each crate of the workspace and the crates of the workspace that it depends on, without development dependencies.
 fn workspace_graph() -> Result<BTreeMap<String, Vec<String>>, String> {
     let output = Command::new("cargo")
         .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
@@ -290,7 +292,7 @@ fn undocumented_dependencies() -> Vec<String> {
         .collect()
 }
 
-fn sources() -> Vec<Source> {
+fn sources() -> Vec<SourceFile> {
     let mut out = Vec::new();
     collect(&root().join("crates"), &mut out);
     collect(&root().join("fuzz/fuzz_targets"), &mut out);
@@ -298,7 +300,7 @@ fn sources() -> Vec<Source> {
     out
 }
 
-fn collect(folder: &Path, out: &mut Vec<Source>) {
+fn collect(folder: &Path, out: &mut Vec<SourceFile>) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
         if path.is_dir() {
@@ -306,19 +308,19 @@ fn collect(folder: &Path, out: &mut Vec<Source>) {
         } else if path.extension().is_some_and(|e| e == "rs") {
             let text = fs::read_to_string(&path).unwrap_or_default();
             let path = path.strip_prefix(root()).unwrap_or(&path).to_path_buf();
-            out.push(Source { path, text });
+            out.push(SourceFile { path, text });
         }
     }
 }
 
-/// Longest file, unit tests apart.
+/// The largest number of lines of a file, without unit tests.
 const MAX_LINES: usize = 500;
 
-/// Files that hold one idea which splitting would tear, each with the reason.
+/// Files that may be larger, each with the reason.
 const LARGE_ON_PURPOSE: &[(&str, &str)] = &[];
 
 /// Modules without I/O in crates that do I/O. For whole crates, clippy checks it: see `crates/base/clippy.toml`.
-const PURE: &[&str] = &["crates/fsfs/src/format"];
+const WITHOUT_IO: &[&str] = &["crates/fsfs/src/format"];
 
 const IO_NAMES: &[&str] = &[
     "std::fs",
@@ -329,7 +331,7 @@ const IO_NAMES: &[&str] = &[
     "std::process",
 ];
 
-/// The modules of layered crates, the lowest layer first. A module uses modules of earlier layers only.
+/// The modules of layered crates, the lowest layer first. A module may use modules of lower layers only.
 const LAYERS: &[(&str, &[&[&str]])] = &[
     (
         "crates/fsfs/src",
@@ -401,7 +403,7 @@ const BANNED_NAMES: &[&str] = &[
 const BANNED_IN_COMMENTS: &[&str] = &["nobody", "somebody", "anybody", "whoever", "whomever"];
 
 /// Which crates a crate may depend on.
-const EDGES: &[(&str, &[&str])] = &[
+const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
     ("base", &[]),
     ("delta", &["base"]),
     ("diff", &["base"]),
@@ -429,8 +431,8 @@ const EDGES: &[(&str, &[&str])] = &[
 #[cfg(test)]
 mod tests {
     #[test]
-    fn the_house_is_tidy() {
-        let complaints = super::all();
-        assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+    fn all_rules_hold() {
+        let violations = super::all();
+        assert!(violations.is_empty(), "{}", violations.join("\n"));
     }
 }

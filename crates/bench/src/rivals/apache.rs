@@ -1,29 +1,34 @@
-//! Servers of HTTP: ours, and Apache with mod_dav_svn, each with the same repositories, cache and compression.
+//! HTTP servers: Sven, and Apache with mod_dav_svn, with the same repositories, cache and compression.
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use super::Sven;
-use super::servers::{Running, free_port, launch};
+use super::SvenBinary;
+use super::servers::{StartedServer, free_port, launch};
 
-/// Where Debian keeps Apache's modules.
+/// Debian's directory of Apache's modules.
 const MODULES: &str = "/usr/lib/apache2/modules";
-/// What is loaded of them.
+/// The modules to load.
 const LOADED: [&str; 6] = ["mpm_event", "authn_core", "authz_core", "mime", "dav", "dav_svn"];
 
-/// Starts ours for the repositories below `root`, with everybody allowed to write.
+/// Starts Sven for the repositories below `root`, with write access for everyone.
 ///
 /// # Errors
 /// If it does not listen within ten seconds.
-pub fn ours(sven: &Sven, root: &Path, level: u8, scratch: &Path) -> Result<Running, String> {
+pub fn start_sven(
+    sven: &SvenBinary,
+    root: &Path,
+    level: u8,
+    scratch: &Path,
+) -> Result<StartedServer, String> {
     let port = free_port()?;
     let text = format!(
         "[listen]\nhttp = \"127.0.0.1:{port}\"\n[compression]\nlevel = {level}\ngzip = false\n[cache]\nmemory = \"1 GiB\"\n\
          [[location]]\npath = \"/svn\"\nparent = {:?}\nanonymous = true\n",
         root.display().to_string()
     );
-    // Without rules the anonymous may read, as over svn://; the benchmark's clients have no names.
+    // Anonymous users may only read by default, and the benchmark's clients are anonymous.
     let rules = "[/]\n* = rw\n";
     write(&scratch.join("authz"), rules)?;
     let text = format!(
@@ -41,7 +46,7 @@ pub fn ours(sven: &Sven, root: &Path, level: u8, scratch: &Path) -> Result<Runni
 ///
 /// # Errors
 /// If it does not listen within ten seconds.
-pub fn theirs(root: &Path, level: u8, scratch: &Path) -> Result<Running, String> {
+pub fn start_apache(root: &Path, level: u8, scratch: &Path) -> Result<StartedServer, String> {
     let port = free_port()?;
     let modules: String = LOADED
         .iter()
@@ -61,7 +66,7 @@ pub fn theirs(root: &Path, level: u8, scratch: &Path) -> Result<Running, String>
     let config = scratch.join("apache.conf");
     write(&config, &text)?;
     let mut command = Command::new("/usr/sbin/apache2");
-    // One process of many threads, whose CPU time is all there is; and it stays whose it is.
+    // `-X` runs one process with many threads in the foreground, so its CPU time is that of the server.
     command.arg("-X").arg("-f").arg(&config);
     launch(command, port, format!("http://127.0.0.1:{port}/svn"))
 }

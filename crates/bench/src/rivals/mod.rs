@@ -1,4 +1,4 @@
-//! The programs that are compared: ours and Subversion's, as processes.
+//! The compared programs, as processes: Sven, Subversion and Apache.
 
 pub mod apache;
 pub mod servers;
@@ -6,20 +6,20 @@ pub mod servers;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Where our programs are.
+/// The Sven binary.
 #[derive(Clone)]
-pub struct Sven {
+pub struct SvenBinary {
     binary: PathBuf,
 }
 
-impl Sven {
-    /// Takes the given binary, or the one built beside this program; builds it if it is not there.
+impl SvenBinary {
+    /// Returns the given binary, or the one beside this program, which is built if needed.
     ///
     /// # Errors
-    /// If it can't be found or built.
+    /// If it cannot be found or built.
     pub fn find(given: Option<&Path>) -> Result<Self, String> {
         if let Some(binary) = given {
-            return Ok(Sven {
+            return Ok(SvenBinary {
                 binary: binary.to_path_buf(),
             });
         }
@@ -32,21 +32,21 @@ impl Sven {
         }
         crate::workload::run(&mut build)?;
         if binary.exists() {
-            Ok(Sven { binary })
+            Ok(SvenBinary { binary })
         } else {
             Err(format!("{} is not there", binary.display()))
         }
     }
 
-    /// One of our personalities as a command.
-    pub fn command(&self, personality: &str) -> Command {
+    /// Returns a tool of Sven as a command.
+    pub fn command(&self, tool: &str) -> Command {
         let mut command = Command::new(&self.binary);
-        command.arg(personality);
+        command.arg(tool);
         command
     }
 }
 
-/// The incumbent's version, for the table's heading.
+/// Returns Subversion's version, for the heading of the table.
 pub fn subversion_version() -> String {
     let output = Command::new("svn").args(["--version", "-q"]).output();
     output

@@ -1,4 +1,4 @@
-//! Starts the servers that are compared.
+//! Starts the compared servers.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
@@ -6,57 +6,57 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::Sven;
-use crate::measure::Server;
+use super::SvenBinary;
+use crate::measure::MeasuredServer;
 
-/// How a server is run.
+/// A server and its configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Ours, with a cache of 1024 MiB.
+pub enum ServerKind {
+    /// Sven, with a cache of 1024 MiB.
     Sven,
-    /// Ours, with a cache of [`LEAN`] MiB.
+    /// Sven, with a cache of [`SMALL_CACHE`] MiB.
     SvenLean,
-    /// Subversion's with threads and a cache of 1024 MiB.
+    /// Subversion, with threads and a cache of 1024 MiB.
     SubversionTuned,
-    /// Subversion's as installed: a process for each connection, 16 MiB of cache.
+    /// Subversion as installed: a process for each connection, 16 MiB of cache.
     SubversionInstalled,
 }
 
-/// MiB of cache of a server that is to show how little memory it needs.
-pub const LEAN: u32 = 64;
+/// The size of the small cache, in MiB.
+pub const SMALL_CACHE: u32 = 64;
 
 /// A running server and the URL of its root.
-pub struct Running {
-    /// The process.
-    pub server: Server,
-    /// Where it listens.
+pub struct StartedServer {
+    /// The server process.
+    pub server: MeasuredServer,
+    /// The address that it listens on.
     pub address: SocketAddr,
-    /// The URL below which the repositories are.
+    /// The URL of the directory of repositories.
     pub url: String,
 }
 
-/// Starts a server for the repositories below `root` and waits until it answers.
+/// Starts a server for the repositories below `root` and waits until it accepts connections.
 ///
 /// # Errors
-/// If it doesn't within ten seconds.
-pub fn start(kind: Kind, sven: &Sven, root: &Path) -> Result<Running, String> {
+/// If it does not within ten seconds.
+pub fn start(kind: ServerKind, sven: &SvenBinary, root: &Path) -> Result<StartedServer, String> {
     let mut command = match kind {
-        Kind::Sven | Kind::SvenLean => sven.command("svnserve"),
-        Kind::SubversionTuned | Kind::SubversionInstalled => Command::new("svnserve"),
+        ServerKind::Sven | ServerKind::SvenLean => sven.command("svnserve"),
+        ServerKind::SubversionTuned | ServerKind::SubversionInstalled => Command::new("svnserve"),
     };
     match kind {
-        Kind::Sven | Kind::SubversionTuned => _ = command.args(["-T", "-M", "1024"]),
-        Kind::SvenLean => _ = command.args(["-T", "-M", &LEAN.to_string()]),
-        Kind::SubversionInstalled => {}
+        ServerKind::Sven | ServerKind::SubversionTuned => _ = command.args(["-T", "-M", "1024"]),
+        ServerKind::SvenLean => _ = command.args(["-T", "-M", &SMALL_CACHE.to_string()]),
+        ServerKind::SubversionInstalled => {}
     }
     listen(command, root)
 }
 
-/// Starts a `svnserve` with whatever arguments it has already for what is below `root`.
+/// Starts a `svnserve`, which may have arguments already, for the repositories below `root`.
 ///
 /// # Errors
 /// If it doesn't listen within ten seconds.
-pub fn listen(mut svnserve: Command, root: &Path) -> Result<Running, String> {
+pub fn listen(mut svnserve: Command, root: &Path) -> Result<StartedServer, String> {
     let port = free_port()?;
     let host = "127.0.0.1";
     svnserve.args(["-d", "--foreground", "--listen-host", host, "--listen-port"]);
@@ -64,18 +64,18 @@ pub fn listen(mut svnserve: Command, root: &Path) -> Result<Running, String> {
     launch(svnserve, port, format!("svn://{host}:{port}"))
 }
 
-/// Starts a server and waits until it takes connections.
+/// Starts a server and waits until it accepts connections.
 ///
 /// # Errors
-/// If it doesn't within ten seconds.
-pub fn launch(mut command: Command, port: u16, url: String) -> Result<Running, String> {
+/// If it does not within ten seconds.
+pub fn launch(mut command: Command, port: u16, url: String) -> Result<StartedServer, String> {
     let child = command
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
         .map_err(|e| format!("{command:?}: {e}"))?;
-    let server = Server::new(child);
+    let server = MeasuredServer::new(child);
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let started = Instant::now();
     while TcpStream::connect(address).is_err() {
@@ -84,10 +84,10 @@ pub fn launch(mut command: Command, port: u16, url: String) -> Result<Running, S
         }
         thread::sleep(Duration::from_millis(5));
     }
-    Ok(Running { server, address, url })
+    Ok(StartedServer { server, address, url })
 }
 
-/// A free port.
+/// Returns a free port.
 pub(super) fn free_port() -> Result<u16, String> {
     let listener = TcpListener::bind(("127.0.0.1", 0)).map_err(|e| e.to_string())?;
     listener.local_addr().map(|a| a.port()).map_err(|e| e.to_string())

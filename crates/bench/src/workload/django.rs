@@ -1,16 +1,16 @@
-//! Real text history: the source releases of Django, one revision each.
+//! A history of real texts: the source releases of Django, one revision each.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::stream::Stream;
+use super::stream::DumpWriter;
 use super::{Workload, cached, load, run};
 
-/// Makes (or finds) the repository of the first `count` source releases, oldest first.
+/// Returns the repository of the first `count` source releases, oldest first, made if needed.
 ///
 /// # Errors
-/// Says what pip said if it can't fetch.
+/// pip's output if it cannot fetch them.
 pub fn workload(data: &Path, count: usize) -> Result<Workload, String> {
     let repository = cached(data, &format!("django-{count}"), |path| {
         let archives = fetch(&data.join("django-archives"), count)?;
@@ -25,8 +25,8 @@ pub fn workload(data: &Path, count: usize) -> Result<Workload, String> {
     })
 }
 
-/// Fetches source archives, oldest first, until there are `count`. Releases that this machine's Python cannot even
-/// read the metadata of are passed over.
+/// Fetches source archives, oldest first, until there are `count`. Releases whose metadata this machine's Python
+/// cannot read are skipped.
 fn fetch(folder: &Path, count: usize) -> Result<Vec<PathBuf>, String> {
     fs::create_dir_all(folder).map_err(|e| e.to_string())?;
     let pip = pip(folder)?;
@@ -79,7 +79,7 @@ fn fetch(folder: &Path, count: usize) -> Result<Vec<PathBuf>, String> {
     }
 }
 
-/// A pip whose environment has what the metadata of old releases is made with.
+/// Returns a pip in an environment with the packages that make the metadata of old releases.
 fn pip(folder: &Path) -> Result<PathBuf, String> {
     let venv = folder.with_file_name("django-venv");
     let pip = venv.join("bin/pip");
@@ -91,8 +91,8 @@ fn pip(folder: &Path) -> Result<PathBuf, String> {
 }
 
 fn write(out: &mut dyn std::io::Write, archives: &[PathBuf]) -> Result<(), String> {
-    let mut stream = Stream::begin(out).map_err(|e| e.to_string())?;
-    let mut previous = super::linux::Tree::default();
+    let mut stream = DumpWriter::begin(out).map_err(|e| e.to_string())?;
+    let mut previous = super::linux::SourceTree::default();
     for (at, archive) in archives.iter().enumerate() {
         let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
         run(Command::new("tar")
@@ -100,7 +100,7 @@ fn write(out: &mut dyn std::io::Write, archives: &[PathBuf]) -> Result<(), Strin
             .arg(archive)
             .args(["--strip-components=1", "-C"])
             .arg(folder.path()))?;
-        let tree = super::linux::Tree::read(folder.path())?;
+        let tree = super::linux::SourceTree::read(folder.path())?;
         let number = at as u32 + 1;
         let name = archive
             .file_name()

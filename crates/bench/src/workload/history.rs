@@ -1,8 +1,8 @@
-//! A generated history with the measured proportions of a real 25,000-revision project.
+//! A generated history with the measured proportions of a real project with 25,000 revisions.
 //!
-//! Files per commit, lines per change, file sizes, path depths and how unevenly changes fall on files are drawn from
-//! the quantiles below; a tag is copied every 250 revisions; some commits edit properties, delete, move or replace
-//! nodes; some files are binary. Equal seeds give equal histories.
+//! Files per commit, lines per change, file sizes, path depths and the distribution of changes over files are drawn
+//! from the quantiles below. A tag is copied every 250 revisions. Some commits edit properties, delete, move or
+//! replace nodes; some files are binary. Equal seeds give equal histories.
 
 use std::collections::BTreeSet;
 use std::io::{Result, Write};
@@ -12,7 +12,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::quantiles::Quantiles;
-use super::stream::Stream;
+use super::stream::DumpWriter;
 use super::{Workload, cached, load, text};
 
 const FILES_PER_COMMIT: Quantiles = Quantiles(&[
@@ -38,7 +38,7 @@ const PATH_DEPTH: Quantiles = Quantiles(&[(0.0, 1.0), (0.5, 2.0), (0.9, 5.0), (0
 const TAG_EVERY: u32 = 250;
 const INITIAL_FILES: usize = 300;
 
-/// Makes (or finds) the repository of a history of `revisions` revisions.
+/// Returns the repository of a history of `revisions` revisions, made if needed.
 pub fn workload(data: &Path, revisions: u32, seed: u64) -> std::result::Result<Workload, String> {
     let name = format!("history-{revisions}-{seed}");
     let repository = cached(data, &name, |path| load(path, |out| write(out, revisions, seed)))?;
@@ -50,7 +50,7 @@ pub fn workload(data: &Path, revisions: u32, seed: u64) -> std::result::Result<W
     })
 }
 
-/// Makes (or finds) the dump stream of a history.
+/// Returns the dump stream of a history, made if needed.
 pub fn dump(data: &Path, revisions: u32, seed: u64) -> std::result::Result<PathBuf, String> {
     let path = data.join(format!("history-{revisions}-{seed}.dump"));
     if path.exists() {
@@ -69,9 +69,9 @@ pub fn dump(data: &Path, revisions: u32, seed: u64) -> std::result::Result<PathB
 
 /// Writes the history as a dump stream.
 pub fn write(out: &mut dyn Write, revisions: u32, seed: u64) -> Result<()> {
-    let mut generator = Generator {
+    let mut generator = ProjectGenerator {
         rng: ChaCha8Rng::seed_from_u64(seed),
-        stream: Stream::begin(out)?,
+        stream: DumpWriter::begin(out)?,
         files: Vec::new(),
         dirs: BTreeSet::new(),
         touched: BTreeSet::new(),
@@ -85,24 +85,24 @@ pub fn write(out: &mut dyn Write, revisions: u32, seed: u64) -> Result<()> {
     Ok(())
 }
 
-struct File {
+struct GeneratedFile {
     path: String,
     text: Vec<u8>,
     binary: bool,
 }
 
-struct Generator<'a> {
+struct ProjectGenerator<'a> {
     rng: ChaCha8Rng,
-    stream: Stream<'a>,
-    /// Live files, the busiest first.
-    files: Vec<File>,
+    stream: DumpWriter<'a>,
+    /// The existing files, the most often changed first.
+    files: Vec<GeneratedFile>,
     dirs: BTreeSet<String>,
     /// Paths already changed in the current revision.
     touched: BTreeSet<String>,
     named: u32,
 }
 
-impl Generator<'_> {
+impl ProjectGenerator<'_> {
     fn initial(&mut self) -> Result<()> {
         self.start(1)?;
         for dir in ["trunk", "tags", "branches"] {
@@ -111,7 +111,7 @@ impl Generator<'_> {
         let text = text::text(20_000, &mut self.rng);
         self.stream
             .add_file("trunk/hot.c", &[("svn:eol-style", "native")], &text)?;
-        self.files.push(File {
+        self.files.push(GeneratedFile {
             path: "trunk/hot.c".to_owned(),
             text,
             binary: false,
@@ -155,7 +155,7 @@ impl Generator<'_> {
         Ok(())
     }
 
-    /// An index into the files: 1 % of them take 23 % of the changes, 10 % take 68 %.
+    /// Returns an index into the files: 1 % of them get 23 % of the changes, 10 % get 68 %.
     fn pick(&mut self) -> usize {
         let count = self.files.len();
         let (hot, warm) = ((count / 100).max(1), (count / 10).max(1));
@@ -166,7 +166,7 @@ impl Generator<'_> {
         }
     }
 
-    /// A file not yet changed in this revision, if a few draws find one.
+    /// Returns a file that has not changed in this revision, if one of eight draws finds one.
     fn pick_fresh(&mut self) -> Option<usize> {
         for _ in 0..8 {
             let at = self.pick();
@@ -193,12 +193,12 @@ impl Generator<'_> {
         };
         self.stream.add_file(&path, props, &text)?;
         self.touched.insert(path.clone());
-        // New files start anywhere in the order of busyness.
+        // A new file gets a random position in the order of changes.
         let at = self
             .rng
             .random_range(0..=self.files.len())
             .max(self.files.len().min(1));
-        self.files.insert(at, File { path, text, binary });
+        self.files.insert(at, GeneratedFile { path, text, binary });
         Ok(())
     }
 
@@ -280,7 +280,7 @@ impl Generator<'_> {
     }
 }
 
-/// One revision an hour from 2010 on.
+/// Returns the date of a revision: one revision an hour from 2010 on.
 fn date(number: u32) -> String {
     let start = jiff::Timestamp::from_second(1_262_304_000).expect("because 2010 is a year");
     let when = start + jiff::SignedDuration::from_hours(i64::from(number));

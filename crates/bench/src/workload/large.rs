@@ -1,4 +1,4 @@
-//! Files of any size, and a small tree.
+//! Generates files of any size, and a small tree.
 
 use std::fs;
 use std::io::{BufWriter, Write};
@@ -9,10 +9,10 @@ use rand_chacha::ChaCha8Rng;
 
 use super::text;
 
-/// Writes a file of `megabytes` MiB: noise, or text of which every line is made up anew.
+/// Writes a file of `megabytes` MiB: random bytes, or random lines of text if `compressible`.
 ///
 /// # Errors
-/// If it can't be written.
+/// If it cannot be written.
 pub fn file(path: &Path, megabytes: u64, compressible: bool, seed: u64) -> Result<(), String> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let write = || -> std::io::Result<()> {
@@ -33,13 +33,13 @@ pub fn file(path: &Path, megabytes: u64, compressible: bool, seed: u64) -> Resul
     write().map_err(|e| format!("{}: {e}", path.display()))
 }
 
-/// Makes a tree of `files` small text files, ten in a folder.
+/// Makes a tree of `files` small text files, ten in each directory.
 ///
 /// # Errors
 /// If it can't be written.
-pub fn small_tree(place: &Path, files: usize) -> Result<PathBuf, String> {
+pub fn small_tree(scratch: &Path, files: usize) -> Result<PathBuf, String> {
     let mut rng = ChaCha8Rng::seed_from_u64(1);
-    let top = place.join("tree");
+    let top = scratch.join("tree");
     for number in 0..files {
         let folder = top.join(format!("folder{}", number / 10));
         fs::create_dir_all(&folder)

@@ -1,17 +1,17 @@
-//! A real source tree: Debian's linux-source-6.1, in one revision; and what turns folders into dump records.
+//! A real source tree: Debian's linux-source-6.1, in one revision. Also converts directories to dump records.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::stream::Stream;
+use super::stream::DumpWriter;
 use super::{Workload, cached, load, run};
 
-/// Makes (or finds) the repository that holds the tree.
+/// Returns the repository with the tree, made if needed.
 ///
 /// # Errors
-/// Says so if the package is not installed.
+/// If the package is not installed.
 pub fn workload(data: &Path) -> Result<Workload, String> {
     let repository = cached(data, "linux-6.1", |path| {
         let archive = Path::new("/usr/src/linux-source-6.1.tar.xz");
@@ -24,15 +24,15 @@ pub fn workload(data: &Path) -> Result<Workload, String> {
             .arg(archive)
             .args(["--strip-components=1", "-C"])
             .arg(folder.path()))?;
-        let tree = Tree::read(folder.path())?;
+        let tree = SourceTree::read(folder.path())?;
         load(path, |out| {
-            let mut stream = Stream::begin(out)?;
+            let mut stream = DumpWriter::begin(out)?;
             let date = "2022-12-11T00:00:00.000000Z";
             stream.revision(
                 1,
                 &[("svn:author", "linus"), ("svn:date", date), ("svn:log", "6.1")],
             )?;
-            tree.write_difference(&Tree::default(), &mut stream, true)
+            tree.write_difference(&SourceTree::default(), &mut stream, true)
         })
     })?;
     let busy_file = None;
@@ -44,10 +44,10 @@ pub fn workload(data: &Path) -> Result<Workload, String> {
     })
 }
 
-/// The first `files` files of the sources, unpacked: what can be imported.
+/// Returns a directory with the first `files` files of the sources, for imports.
 ///
 /// # Errors
-/// Says so if the package is not installed.
+/// If the package is not installed.
 pub fn sources(data: &Path, files: usize) -> Result<PathBuf, String> {
     let folder = data.join(format!("linux-6.1-files-{files}"));
     if folder.is_dir() {
@@ -56,12 +56,12 @@ pub fn sources(data: &Path, files: usize) -> Result<PathBuf, String> {
     let unfinished = data.join("linux-6.1-files.unfinished");
     _ = fs::remove_dir_all(&unfinished);
     let repository = workload(data)?.repository;
-    // The repository is made from regular files with plain names only.
+    // Exported from the repository, which has only regular files with UTF-8 names.
     let export = unfinished.join("all");
     fs::create_dir_all(&unfinished).map_err(|e| e.to_string())?;
     let url = format!("file://{}/trunk", repository.display());
     run(Command::new("svn").args(["export", "-q", &url]).arg(&export))?;
-    let tree = Tree::read(&export)?;
+    let tree = SourceTree::read(&export)?;
     for path in tree.files.keys().skip(files) {
         fs::remove_file(export.join(path)).map_err(|e| format!("{path}: {e}"))?;
     }
@@ -70,16 +70,16 @@ pub fn sources(data: &Path, files: usize) -> Result<PathBuf, String> {
     Ok(folder)
 }
 
-/// A folder's regular files in memory: path below it, text.
+/// The regular files of a directory in memory: relative path and text.
 #[derive(Default)]
-pub struct Tree {
+pub struct SourceTree {
     files: BTreeMap<String, Vec<u8>>,
 }
 
-impl Tree {
-    /// Reads a folder; links and names that are not UTF-8 are left out.
-    pub fn read(root: &Path) -> Result<Tree, String> {
-        let mut tree = Tree::default();
+impl SourceTree {
+    /// Reads a directory. Links and names that are not UTF-8 are skipped.
+    pub fn read(root: &Path) -> Result<SourceTree, String> {
+        let mut tree = SourceTree::default();
         tree.read_below(root, "")?;
         Ok(tree)
     }
@@ -118,11 +118,11 @@ impl Tree {
         dirs
     }
 
-    /// Writes what turns `previous` into this tree, below `trunk`.
+    /// Writes the changes from `previous` to this tree, below `trunk`.
     pub fn write_difference(
         &self,
-        previous: &Tree,
-        stream: &mut Stream<'_>,
+        previous: &SourceTree,
+        stream: &mut DumpWriter<'_>,
         first: bool,
     ) -> std::io::Result<()> {
         if first {
@@ -130,7 +130,7 @@ impl Tree {
         }
         let (old, new) = (previous.dirs(), self.dirs());
         for path in previous.files.keys().filter(|p| !self.files.contains_key(*p)) {
-            // A file below a vanished directory goes with it.
+            // The deletion of a directory deletes its files.
             if path.rfind('/').is_none_or(|at| new.contains(&path[..at])) {
                 stream.delete(&format!("trunk/{path}"))?;
             }

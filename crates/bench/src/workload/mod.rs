@@ -1,7 +1,7 @@
-//! What is measured on: repositories made once and kept, each named after how it was made.
+//! The workloads: repositories that are made once and kept, named after their parameters.
 //!
-//! (a) generated histories with the proportions of a real project, (b) the source releases of a real project, one
-//! revision each, (c) a real source tree. All are loaded by the incumbent, so that both sides read the same bytes.
+//! There are generated histories with the proportions of a real project, the source releases of a real project with
+//! one revision each, and a real source tree. Subversion loads all of them, so that both sides read the same bytes.
 
 pub mod django;
 pub mod history;
@@ -15,32 +15,32 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A repository to measure on.
+/// A repository for measurements.
 pub struct Workload {
-    /// Short name for tables.
+    /// The name in tables.
     pub name: String,
     /// The repository.
     pub repository: PathBuf,
-    /// The path that exports and logs start at.
+    /// The path of exports and logs.
     pub trunk: &'static str,
     /// A file with many revisions, for blame.
     pub busy_file: Option<String>,
 }
 
 impl Workload {
-    /// The folder that a server serves.
+    /// Returns the directory that a server serves.
     pub fn root(&self) -> &Path {
         self.repository.parent().unwrap_or(Path::new("/"))
     }
 
-    /// The repository's name below it.
+    /// Returns the repository's name in that directory.
     pub fn base_name(&self) -> String {
         let name = self.repository.file_name().unwrap_or_default();
         name.to_string_lossy().into_owned()
     }
 }
 
-/// Returns `folder/name`, made by `make` in a temporary place if it is not there yet.
+/// Returns `folder/name`. If it does not exist, `make` makes it at a temporary path first.
 fn cached(
     folder: &Path,
     name: &str,
@@ -59,7 +59,7 @@ fn cached(
     Ok(target)
 }
 
-/// Creates a repository and feeds it what `produce` writes, through the incumbent's `svnadmin load`.
+/// Creates a repository and loads the dump stream that `produce` writes, with Subversion's `svnadmin load`.
 fn load(
     repository: &Path,
     produce: impl FnOnce(&mut dyn std::io::Write) -> std::io::Result<()>,
@@ -84,7 +84,7 @@ fn load(
     }
 }
 
-/// Runs a command to its end; its failure is an error that quotes what it said.
+/// Runs a command until it ends. The error of a failure has its standard error.
 pub fn run(command: &mut Command) -> Result<Vec<u8>, String> {
     let output = command.output().map_err(|e| format!("{command:?}: {e}"))?;
     if output.status.success() {
@@ -97,7 +97,7 @@ pub fn run(command: &mut Command) -> Result<Vec<u8>, String> {
     ))
 }
 
-/// `svn import` of a whole tree, every file of it as it is.
+/// Returns `svn import` of a whole tree, without automatic properties and ignored files.
 pub fn import(tree: &Path, url: &str) -> Command {
     let mut client = Command::new("svn");
     let flags = ["-q", "--non-interactive", "--no-auto-props", "--no-ignore"];
@@ -110,13 +110,13 @@ pub fn import(tree: &Path, url: &str) -> Command {
     client
 }
 
-/// The tree that is imported: so many files of the Linux sources, or little ones that need no package.
+/// Returns the tree to import: files of the Linux sources, or with `quick` small generated files.
 ///
 /// # Errors
-/// If it is not there and can't be made.
-pub fn import_tree(place: &Path, data: &Path, files: usize, quick: bool) -> Result<PathBuf, String> {
+/// If it cannot be made.
+pub fn import_tree(scratch: &Path, data: &Path, files: usize, quick: bool) -> Result<PathBuf, String> {
     if quick {
-        large::small_tree(place, files)
+        large::small_tree(scratch, files)
     } else {
         linux::sources(data, files)
     }

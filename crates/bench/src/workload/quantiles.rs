@@ -1,9 +1,9 @@
-//! Draws numbers from a distribution that is known by a few of its quantiles.
+//! Draws random numbers from a distribution that is given by some quantiles.
 
 use rand::Rng;
 
-/// A distribution: (share of the draws at or below, value), ascending. Between two known points the logarithm of
-/// the value is interpolated, which suits the long tails of commit and file sizes.
+/// A distribution: (share of the draws at or below, value), ascending. Between two points the logarithm of the value
+/// is interpolated, which fits the long tails of commit and file sizes.
 pub struct Quantiles(pub &'static [(f64, f64)]);
 
 impl Quantiles {

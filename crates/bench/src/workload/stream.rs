@@ -1,20 +1,20 @@
-//! Writes dump streams of format 2: just what the workloads need.
+//! Writes dump streams of format 2, with the records that the workloads need.
 
 use std::io::{Result, Write};
 
-/// Writes records of a dump stream to `out`.
-pub struct Stream<'a> {
+/// A writer of dump streams.
+pub struct DumpWriter<'a> {
     out: &'a mut dyn Write,
 }
 
 /// Properties of a node or revision.
 pub type Pairs<'a> = &'a [(&'a str, &'a str)];
 
-impl<'a> Stream<'a> {
+impl<'a> DumpWriter<'a> {
     /// Starts a stream.
     pub fn begin(out: &'a mut dyn Write) -> Result<Self> {
         out.write_all(b"SVN-fs-dump-format-version: 2\n\n")?;
-        Ok(Stream { out })
+        Ok(DumpWriter { out })
     }
 
     /// Starts a revision.

@@ -1,8 +1,8 @@
-//! Texts that look like source code to a compressor and to a block matcher.
+//! Random texts with the redundancy of source code, for compression and deltas.
 
 use rand::Rng;
 
-/// Words that lines are made of; a few are frequent, as in real code.
+/// The words of lines; the first are more frequent, as in real code.
 const WORDS: &[&str] = &[
     "return", "if", "else", "for", "const", "static", "struct", "value", "index", "result", "buffer",
     "length", "path", "name", "error", "node", "parent", "child", "revision", "offset", "count", "state",
@@ -18,7 +18,7 @@ pub fn line(out: &mut Vec<u8>, rng: &mut impl Rng) {
         if at > 0 {
             out.extend_from_slice([&b" "[..], b"(", b", ", b" = ", b"."][rng.random_range(0..5)]);
         }
-        // The product of two draws favours the front of the table.
+        // The product of two draws prefers the front of the table.
         let word = rng.random_range(0..WORDS.len()) * rng.random_range(0..WORDS.len()) / WORDS.len();
         out.extend_from_slice(WORDS[word].as_bytes());
         if rng.random_ratio(1, 6) {
@@ -28,7 +28,7 @@ pub fn line(out: &mut Vec<u8>, rng: &mut impl Rng) {
     out.extend_from_slice(b";\n");
 }
 
-/// A new text of about `size` bytes.
+/// Returns a text of about `size` bytes.
 pub fn text(size: usize, rng: &mut impl Rng) -> Vec<u8> {
     let mut out = Vec::with_capacity(size + 80);
     while out.len() < size {
@@ -37,7 +37,7 @@ pub fn text(size: usize, rng: &mut impl Rng) -> Vec<u8> {
     out
 }
 
-/// A new binary file of `size` bytes: runs of repeated and of random bytes.
+/// Returns a binary file of `size` bytes: runs of repeated and of random bytes.
 pub fn binary(size: usize, rng: &mut impl Rng) -> Vec<u8> {
     let mut out = vec![0x7f, b'B', b'I', b'N', 0];
     while out.len() < size {

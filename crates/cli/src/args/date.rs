@@ -1,14 +1,14 @@
 //! Dates as they are typed between braces: `{2026-11-21}`, `{10:20}`, `{3 days ago}`.
 //!
-//! Wider than the stored form, and exactly as wide as the incumbent's reader: it knows a handful of templates and refuses
-//! all else, so a typing error never silently means another day. Times without a zone are local.
+//! More forms are accepted than the stored one, and exactly those that the incumbent accepts. All other text is
+//! refused, so that a typing error never selects another day. Times without a zone are local.
 
 use base::Date;
 use jiff::civil;
 use jiff::tz::{Offset, TimeZone};
 use jiff::{Timestamp, Zoned};
 
-/// Reads a typed date; `None` if it fits no template, names no real moment or lies before 1970.
+/// Parses a date; `None` if it matches no template, does not exist or is before 1970.
 pub fn parse(text: &str) -> Option<Date> {
     parse_at(text, &Zoned::now())
 }
@@ -24,7 +24,7 @@ fn parse_at(text: &str, now: &Zoned) -> Option<Date> {
     (micros >= 0).then_some(Date(micros))
 }
 
-/// Seconds in `N <unit>s ago`.
+/// Returns the seconds of `N <unit>s ago`.
 fn ago(text: &str) -> Option<i64> {
     let mut words = text.split_ascii_whitespace();
     let (count, unit) = (words.next()?, words.next()?);
@@ -69,7 +69,7 @@ fn moment(text: &str, now: &Zoned) -> Option<Timestamp> {
     at(day, time, &TimeZone::fixed(zone))
 }
 
-/// `hh:mm[:ss[.frac]]`, or one digit alone: the hour.
+/// Parses `hh:mm[:ss[.frac]]` or a single digit, the hour, as a time of today.
 fn time_today(text: &str, now: &Zoned) -> Option<Timestamp> {
     let time = match number(text, 1, 1) {
         Some(hour) => Clock {
@@ -81,7 +81,7 @@ fn time_today(text: &str, now: &Zoned) -> Option<Timestamp> {
     local(now.date(), time, now)
 }
 
-/// `YYYY-M[M]-D[D]` or `YYYYMMDD`; true for the former.
+/// Parses `YYYY-M[M]-D[D]` or `YYYYMMDD`; the second value is true for the first form.
 fn date(text: &str) -> Option<(civil::Date, bool)> {
     let dashed = text.contains('-');
     let (year, month, day) = if dashed {
@@ -107,7 +107,7 @@ fn date(text: &str) -> Option<(civil::Date, bool)> {
     Some((date.ok()?, dashed))
 }
 
-/// A time of day; 60 seconds are possible.
+/// A time of day. The second can be 60, a leap second.
 #[derive(Clone, Copy, Default)]
 struct Clock {
     hour: i64,
@@ -122,7 +122,7 @@ impl Clock {
     }
 }
 
-/// `h[h]:mm[:ss[.frac]]`.
+/// Parses `h[h]:mm[:ss[.frac]]`.
 fn clock(text: &str) -> Option<Clock> {
     let (time, micros) = fraction(text)?;
     let mut parts = time.split(':');
@@ -146,7 +146,7 @@ fn clock(text: &str) -> Option<Clock> {
     .checked()
 }
 
-/// `hhmm[ss[.frac]]`.
+/// Parses `hhmm[ss[.frac]]`.
 fn packed_clock(text: &str) -> Option<Clock> {
     let (time, micros) = fraction(text)?;
     let all = number(time, 4, 6).filter(|_| time.len() != 5)?;
@@ -164,7 +164,7 @@ fn packed_clock(text: &str) -> Option<Clock> {
     .checked()
 }
 
-/// Splits off `.frac` or `,frac`, in microseconds.
+/// Splits off `.frac` or `,frac` and returns it in microseconds.
 fn fraction(text: &str) -> Option<(&str, Option<i64>)> {
     let Some(at) = text.find(['.', ',']) else {
         return Some((text, None));
@@ -177,7 +177,7 @@ fn fraction(text: &str) -> Option<(&str, Option<i64>)> {
     Some((&text[..at], Some(micros)))
 }
 
-/// `±hh`, `±hhmm` or, if `colon` may be, `±hh:mm`.
+/// Parses `±hh`, `±hhmm` or, with `colon`, `±hh:mm`.
 fn offset(text: &str, colon: bool) -> Option<Offset> {
     let sign = match text.as_bytes().first()? {
         b'+' => 1,
@@ -205,7 +205,7 @@ fn local(day: civil::Date, time: Clock, now: &Zoned) -> Option<Timestamp> {
 fn at(day: civil::Date, time: Clock, zone: &TimeZone) -> Option<Timestamp> {
     let small = |number| i8::try_from(number).ok();
     let micros = i32::try_from(time.micros).ok()?;
-    // A leap second is the moment after the last ordinary one.
+    // A leap second becomes the next ordinary second.
     let leap = i64::from(time.second == 60);
     let stamp = day
         .at(
@@ -220,7 +220,7 @@ fn at(day: civil::Date, time: Clock, zone: &TimeZone) -> Option<Timestamp> {
     stamp.checked_add(jiff::SignedDuration::from_secs(leap)).ok()
 }
 
-/// Between `least` and `most` digits, nothing else.
+/// Parses a number of `least` to `most` digits.
 fn number(text: &str, least: usize, most: usize) -> Option<i64> {
     let fits = (least..=most).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
     text.parse().ok().filter(|_| fits)
@@ -230,7 +230,7 @@ const COUNTS: [&str; 13] = [
     "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
 ];
 
-/// A unit's name (more letters may follow) and its seconds; months and years are counted in days.
+/// A unit's name (more letters may follow) and its seconds. A month has 30 days, a year 365.
 const UNITS: [(&str, i64); 6] = [
     ("minute", 60),
     ("hour", 3600),
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn every_template_reads() {
+    fn every_template_parses() {
         for (text, stamp) in [
             ("2020-01-02", "2020-01-02T05:00:00.000000Z"),
             ("2020-1-2", "2020-01-02T05:00:00.000000Z"),
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn all_else_is_refused() {
+    fn other_texts_are_refused() {
         for text in [
             "",
             "10",

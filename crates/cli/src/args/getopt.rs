@@ -1,12 +1,13 @@
-//! The incumbent's way through an argument list, with clap's definitions as its table.
+//! Splits an argument list into options and operands as the incumbent does, with clap's definitions as the table of
+//! options.
 //!
-//! Subversion's tools accept options before and after the subcommand, mixed with operands, short ones bundled; they know every
-//! option of the tool before they look at the subcommand, and they complain about the first bad word they meet.
-//! clap parses each subcommand's own list. So the words are sorted here first, by the union of all the subcommands' options
-//! (taken from clap, no second table), and handed on as `subcommand --option=value … -- operand …`, which clap
-//! reads without a question left.
+//! Subversion's tools accept options before and after the subcommand, mixed with operands, and bundled short options.
+//! They recognize all options of the tool before they look at the subcommand, and they report the first wrong word.
+//! clap parses the options of one subcommand only. Therefore this module splits the words first, by the union of the
+//! options of all subcommands (taken from clap, without a second table). clap then parses the unambiguous form
+//! `subcommand --option=value … -- operand …`.
 //!
-//! What is absent: no abbreviations of long options, no meaning of any option.
+//! Long options cannot be abbreviated. The meaning of an option is not known here.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -14,43 +15,44 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use clap::Arg;
 
-use super::refusal::Refusal;
+use super::argument_error::ArgumentError;
 
-/// An option as it was given: which one, and its argument.
+/// An option of an argument list, with its argument.
 #[derive(Debug)]
-pub struct Given {
-    /// Position in the table.
+pub struct GivenOption {
+    /// The index in the table of options.
     pub option: usize,
     /// The argument, for options that take one.
     pub value: Option<OsString>,
 }
 
-/// An argument list, sorted.
+/// An argument list, split into options and operands.
 #[derive(Debug, Default)]
-pub struct Words {
-    /// Options in the order given.
-    pub options: Vec<Given>,
-    /// Everything else, in the order given.
+pub struct SplitWords {
+    /// The options in the order of the argument list.
+    pub options: Vec<GivenOption>,
+    /// All other words, in the order of the argument list.
     pub operands: VecDeque<OsString>,
-    /// What stopped the sorting, if anything did: the options before it are still judged first.
-    pub stopped: Option<Refusal>,
+    /// The error at which splitting stopped. It is reported after errors in the options before it.
+    pub stopped: Option<ArgumentError>,
 }
 
-/// Sorts `argv` (without the program's name) by the options in `table`. Options named in `once` stop the sorting when they come again.
-pub fn split(table: &[Arg], once: &[&str], argv: impl IntoIterator<Item = OsString>) -> Words {
-    let mut words = Words::default();
-    if let Err(refusal) = sort(table, once, argv.into_iter(), &mut words) {
-        words.stopped = Some(refusal);
+/// Splits `argv` (without the program's name) by the options in `table`. A second use of an option in `once` is an
+/// error.
+pub fn split(table: &[Arg], once: &[&str], argv: impl IntoIterator<Item = OsString>) -> SplitWords {
+    let mut words = SplitWords::default();
+    if let Err(error) = split_into(table, once, argv.into_iter(), &mut words) {
+        words.stopped = Some(error);
     }
     words
 }
 
-fn sort(
+fn split_into(
     table: &[Arg],
     once: &[&str],
     mut argv: impl Iterator<Item = OsString>,
-    words: &mut Words,
-) -> Result<(), Refusal> {
+    words: &mut SplitWords,
+) -> Result<(), ArgumentError> {
     while let Some(word) = argv.next() {
         let bytes = word.as_bytes();
         if bytes == b"--" {
@@ -63,14 +65,14 @@ fn sort(
             let option = table
                 .iter()
                 .position(|arg| is_long(arg, &name))
-                .ok_or_else(|| Refusal::InvalidOption(lossy(&word)))?;
+                .ok_or_else(|| ArgumentError::InvalidOption(lossy(&word)))?;
             let value = match (takes_value(&table[option]), equals) {
                 (true, Some(at)) => Some(OsString::from_vec(long[at + 1..].to_vec())),
                 (true, None) => Some(
                     argv.next()
-                        .ok_or_else(|| Refusal::MissingArgument(lossy(&word)))?,
+                        .ok_or_else(|| ArgumentError::MissingArgument(lossy(&word)))?,
                 ),
-                (false, Some(_)) => return Err(Refusal::ErroneousArgument(lossy(&word))),
+                (false, Some(_)) => return Err(ArgumentError::ErroneousArgument(lossy(&word))),
                 (false, None) => None,
             };
             push(table, once, words, option, value)?;
@@ -83,23 +85,23 @@ fn sort(
     Ok(())
 }
 
-/// Takes `-qvr5` apart.
+/// Splits a bundle of short options such as `-qvr5`.
 fn bundle(
     table: &[Arg],
     once: &[&str],
     letters: &[u8],
     argv: &mut impl Iterator<Item = OsString>,
-    words: &mut Words,
-) -> Result<(), Refusal> {
+    words: &mut SplitWords,
+) -> Result<(), ArgumentError> {
     if letters.is_empty() {
-        return Err(Refusal::InvalidOption(String::new()));
+        return Err(ArgumentError::InvalidOption(String::new()));
     }
     for (at, letter) in letters.iter().enumerate() {
         let letter = char::from(*letter);
         let option = table
             .iter()
             .position(|arg| is_short(arg, letter))
-            .ok_or(Refusal::InvalidCharacter(letter))?;
+            .ok_or(ArgumentError::InvalidCharacter(letter))?;
         if !takes_value(&table[option]) {
             push(table, once, words, option, None)?;
             continue;
@@ -107,7 +109,7 @@ fn bundle(
         let attached = &letters[at + 1..];
         let value = if attached.is_empty() {
             argv.next()
-                .ok_or_else(|| Refusal::MissingArgument(letter.to_string()))?
+                .ok_or_else(|| ArgumentError::MissingArgument(letter.to_string()))?
         } else {
             OsStr::from_bytes(attached).to_owned()
         };
@@ -119,15 +121,15 @@ fn bundle(
 fn push(
     table: &[Arg],
     once: &[&str],
-    words: &mut Words,
+    words: &mut SplitWords,
     option: usize,
     value: Option<OsString>,
-) -> Result<(), Refusal> {
+) -> Result<(), ArgumentError> {
     let id = table[option].get_id().as_str();
     if once.contains(&id) && words.options.iter().any(|given| given.option == option) {
-        return Err(Refusal::RevisionTwice);
+        return Err(ArgumentError::RevisionTwice);
     }
-    words.options.push(Given { option, value });
+    words.options.push(GivenOption { option, value });
     Ok(())
 }
 
@@ -173,7 +175,7 @@ mod tests {
         ]
     }
 
-    fn sorted(argv: &[&str]) -> Words {
+    fn sorted(argv: &[&str]) -> SplitWords {
         split(&table(), &["revision"], argv.iter().map(OsString::from))
     }
 
@@ -185,8 +187,8 @@ mod tests {
             .map(|given| format!("{}={:?}", given.option, given.value))
             .collect();
         text.push(format!("{:?}", words.operands));
-        if let Some(refusal) = words.stopped {
-            text.push(refusal.to_string());
+        if let Some(error) = words.stopped {
+            text.push(error.to_string());
         }
         text.join(" ")
     }
@@ -205,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_bad_word_stops() {
+    fn splitting_stops_at_the_first_wrong_word() {
         for (argv, complaint) in [
             (&["-Z"][..], "invalid option character: Z"),
             (&["-"], "invalid option: "),
@@ -219,7 +221,7 @@ mod tests {
         }
         assert!(matches!(
             sorted(&["-r1", "-r2"]).stopped,
-            Some(Refusal::RevisionTwice)
+            Some(ArgumentError::RevisionTwice)
         ));
     }
 }

@@ -1,4 +1,4 @@
-//! The layout of help: general, on a subcommand, on an option.
+//! The layout of help texts: for a tool, a subcommand, an option.
 //!
 //! The texts are ours and live beside the options; the layout (and which options are listed) is the incumbent's.
 
@@ -15,7 +15,7 @@ pub fn find<'a>(command: &'a Command, name: &str) -> Option<&'a Command> {
         .find(|sub| sub.get_name() == name || sub.get_all_aliases().any(|alias| alias == name))
 }
 
-/// The list of subcommands, with the essay that `command` begins with.
+/// Returns the general help of a tool: its description and the list of subcommands.
 pub fn general(program: &str, command: &Command) -> String {
     let operand = command.get_subcommand_value_name().unwrap_or("REPOS_PATH");
     let mut text = format!("general usage: {program} SUBCOMMAND {operand} [ARGS & OPTIONS ...]\n");
@@ -31,7 +31,7 @@ pub fn general(program: &str, command: &Command) -> String {
     text
 }
 
-/// The help on one subcommand.
+/// Returns the help of a subcommand.
 pub fn subcommand(program: &str, sub: &Command) -> String {
     let head = format!("{}: usage: ", with_aliases(sub));
     let usage = sub.clone().render_usage().to_string();
@@ -62,7 +62,7 @@ pub fn subcommand(program: &str, sub: &Command) -> String {
     text
 }
 
-/// How an option is written in help and complaints: `-r [--revision] ARG`.
+/// Returns an option as help and error messages show it: `-r [--revision] ARG`.
 pub fn option_name(arg: &Arg) -> String {
     let mut name = match (arg.get_short(), arg.get_long()) {
         (Some(letter), Some(long)) => format!("-{letter} [--{long}]"),
@@ -75,7 +75,7 @@ pub fn option_name(arg: &Arg) -> String {
     name
 }
 
-/// One option with its explanation, wrapped. Lines that begin with a blank are kept as they are.
+/// Returns the wrapped help of an option. Lines that begin with a space are not wrapped.
 pub fn option_line(arg: &Arg) -> String {
     let mut text = format!("  {:24} : ", option_name(arg));
     let help = arg
@@ -106,7 +106,7 @@ pub fn option_line(arg: &Arg) -> String {
     text
 }
 
-/// What a command says about itself, wrapped; paragraphs stay apart.
+/// Returns the description of a command, each paragraph wrapped.
 fn essay(command: &Command) -> String {
     let about = command.get_long_about().or(command.get_about());
     let about = about.map(ToString::to_string).unwrap_or_default();
@@ -128,7 +128,7 @@ fn essay(command: &Command) -> String {
             column += word.len();
         }
         if !paragraph.ends_with(['.', ':']) {
-            // clap takes the full stop off a single sentence.
+            // clap removes the full stop of a single sentence.
             text.push('.');
         }
         text.push('\n');
@@ -145,5 +145,14 @@ fn with_aliases(sub: &Command) -> String {
     }
 }
 
+/// Explains this program or some of its subcommands.
+#[derive(clap::Args)]
+#[command(visible_aliases = ["?", "h"], override_usage = "help [SUBCOMMAND...]")]
+pub struct HelpArgs {
+    topics: Vec<String>,
+}
+
+/// The column of the wrapped lines of an option.
 const INDENT: usize = 29;
+/// The width of help texts.
 const WIDTH: usize = 79;

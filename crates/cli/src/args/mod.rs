@@ -1,18 +1,17 @@
-//! From argument lists to options, the same way for every tool.
+//! Parses the argument lists of all tools.
 //!
-//! A [`Tool`] says in data what its subcommands are (one clap definition each, which also feeds the help); [`parse`] turns an
-//! argument list into a [`Request`]. The order of the questions is the incumbent's, because the first
-//! complaint is the one that is seen: bad words, bad values, no subcommand, no repository, an option that this subcommand
-//! does not take.
+//! A [`ToolDefinition`] describes its subcommands as data: one clap definition each, which also makes the help. [`parse`] turns
+//! an argument list into a [`ToolRequest`]. Checks run in the incumbent's order, because only the first error is
+//! reported: wrong words, wrong values, no subcommand, no repository, an option that the subcommand does not accept.
 //!
-//! [`getopt`] sorts the words, [`refusal`] words the complaints, [`help`] lays out the help, [`revision`] reads `-r`.
+//! [`getopt`] splits the words, [`argument_error`] words the errors, [`help`] formats the help, [`revision`] parses `-r`.
 
+mod argument_error;
 pub mod date;
 mod getopt;
 pub mod help;
 pub mod operand;
 pub mod option;
-mod refusal;
 pub mod revision;
 
 use std::error::Error as _;
@@ -21,55 +20,59 @@ use std::ffi::{OsStr, OsString};
 use base::{Code, Error};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
-pub use refusal::Refusal;
+pub use argument_error::ArgumentError;
 
-/// What the front of a tool is made of.
-pub struct Tool {
-    /// The incumbent's name of it.
+/// The description of a tool with subcommands.
+pub struct ToolDefinition {
+    /// The incumbent's name of the tool.
     pub name: &'static str,
     /// The definition: subcommands, options, help texts.
     pub command: fn() -> Command,
-    /// Options that may be given once only, by their clap id.
+    /// The clap ids of options that may be given once only.
     pub once: &'static [&'static str],
-    /// The words for options without a subcommand.
+    /// The message for an argument list without a subcommand.
     pub no_subcommand: &'static str,
-    /// Judges the first operand after the subcommand, before the options are judged.
-    pub repository: fn(subcommand: &str, given: Given<'_>, first: Option<&OsStr>) -> Result<(), Refusal>,
-    /// Judges options that exclude each other whatever the subcommand; asks by clap id.
-    pub conflicts: fn(given: Given<'_>) -> Result<(), Error>,
+    /// Checks the first operand after the subcommand. Runs before the check of the subcommand's options.
+    pub repository:
+        fn(subcommand: &str, given: IsGiven<'_>, first: Option<&OsStr>) -> Result<(), ArgumentError>,
+    /// Checks options that exclude each other in every subcommand.
+    pub conflicts: fn(given: IsGiven<'_>) -> Result<(), Error>,
 }
 
-/// Tells whether an option was given, by its clap id.
-pub type Given<'a> = &'a dyn Fn(&str) -> bool;
+/// A function that returns true if the option with this clap id was given.
+pub type IsGiven<'a> = &'a dyn Fn(&str) -> bool;
 
-/// What a user asked for.
-pub enum Request {
-    /// Help on these topics, or in general.
+/// A parsed argument list.
+pub enum ToolRequest {
+    /// Help on these topics, or general help if the list is empty.
     Help(Vec<String>),
-    /// The version; the number alone if `quiet`.
+    /// The version.
     Version {
-        /// `-q` was given.
+        /// True for the number alone (`-q`).
         quiet: bool,
     },
     /// A subcommand with its options.
     Run(ArgMatches),
 }
 
-/// Reads the words after the tool's name.
+/// Parses the words after the tool's name.
 ///
 /// # Errors
-/// The first complaint.
-pub fn parse(tool: &Tool, argv: impl IntoIterator<Item = OsString>) -> Result<Request, Refusal> {
+/// The first error in the incumbent's order of checks.
+pub fn parse(
+    tool: &ToolDefinition,
+    argv: impl IntoIterator<Item = OsString>,
+) -> Result<ToolRequest, ArgumentError> {
     let argv: Vec<OsString> = argv.into_iter().collect();
     if argv.is_empty() {
-        return Err(Refusal::Nothing);
+        return Err(ArgumentError::Nothing);
     }
-    let command = finished((tool.command)());
-    let table = union(command.get_subcommands());
+    let command = with_shared_settings((tool.command)());
+    let table = all_options(command.get_subcommands());
     let mut words = getopt::split(&table, tool.once, argv);
-    judge_values(&table, &words)?;
-    if let Some(refusal) = words.stopped.take() {
-        return Err(refusal);
+    check_values(&table, &words)?;
+    if let Some(error) = words.stopped.take() {
+        return Err(error);
     }
     let given = |id: &str| words.options.iter().any(|g| table[g.option].get_id() == id);
     (tool.conflicts)(&given)?;
@@ -84,71 +87,83 @@ pub fn parse(tool: &Tool, argv: impl IntoIterator<Item = OsString>) -> Result<Re
             .iter()
             .all(|g| [VERSION, QUIET].contains(&table[g.option].get_id().as_str()))
         {
-            true => Ok(Request::Version { quiet: given(QUIET) }),
-            false => Err(Refusal::Nothing),
+            true => Ok(ToolRequest::Version { quiet: given(QUIET) }),
+            false => Err(ArgumentError::Nothing),
         };
     } else {
-        return Err(Refusal::NoSubcommand);
+        return Err(ArgumentError::NoSubcommand);
     };
     let Some(subcommand) = help::find(&command, &name) else {
-        return Err(Refusal::UnknownSubcommand(name));
+        return Err(ArgumentError::UnknownSubcommand(name));
     };
     let canonical = subcommand.get_name();
     if canonical != "help" {
         (tool.repository)(canonical, &given, words.operands.front().map(OsString::as_os_str))?;
     }
-    for option in words.options.iter().map(|g| &table[g.option]) {
-        let id = option.get_id().as_str();
-        if id != HELP && !subcommand.get_arguments().any(|arg| arg.get_id() == id) {
-            return Err(Refusal::NotAccepted {
-                subcommand: canonical.to_owned(),
-                option: help::option_name(option),
-            });
-        }
-    }
+    check_accepted(subcommand, words.options.iter().map(|g| &table[g.option]))?;
     if canonical == "help" {
         let topics = words
             .operands
             .iter()
             .map(|word| word.to_string_lossy().into_owned());
-        return Ok(Request::Help(topics.collect()));
+        return Ok(ToolRequest::Help(topics.collect()));
     }
     let mut line = vec![OsString::from(tool.name), OsString::from(canonical)];
-    line.extend(rebuilt(&table, &words));
+    line.extend(unambiguous_words(&table, &words));
     line.push("--".into());
     line.extend(words.operands.iter().cloned());
     command
         .try_get_matches_from(line)
-        .map(Request::Run)
-        .map_err(refused)
+        .map(ToolRequest::Run)
+        .map_err(argument_error)
 }
 
-/// Reads the words after the name of a tool without subcommands, whose options `command` defines. Help and version are ordinary
-/// options there.
+/// Checks that the subcommand accepts all `options`.
+fn check_accepted<'a>(
+    subcommand: &Command,
+    options: impl Iterator<Item = &'a Arg>,
+) -> Result<(), ArgumentError> {
+    for option in options {
+        let id = option.get_id().as_str();
+        if id != HELP && !subcommand.get_arguments().any(|arg| arg.get_id() == id) {
+            return Err(ArgumentError::NotAccepted {
+                subcommand: subcommand.get_name().to_owned(),
+                option: help::option_name(option),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Parses the words after the name of a tool without subcommands; `command` defines its options. Help and version are
+/// ordinary options of such a tool.
 ///
 /// # Errors
-/// The first complaint.
-pub fn parse_flat(command: Command, argv: impl IntoIterator<Item = OsString>) -> Result<ArgMatches, Refusal> {
-    let command = finished(command);
+/// The first error in the incumbent's order of checks.
+pub fn parse_flat(
+    command: Command,
+    argv: impl IntoIterator<Item = OsString>,
+) -> Result<ArgMatches, ArgumentError> {
+    let command = with_shared_settings(command);
     let table: Vec<Arg> = command
         .get_arguments()
         .filter(|arg| !arg.is_positional())
         .cloned()
         .collect();
     let mut words = getopt::split(&table, &[], argv);
-    judge_values(&table, &words)?;
-    if let Some(refusal) = words.stopped.take() {
-        return Err(refusal);
+    check_values(&table, &words)?;
+    if let Some(error) = words.stopped.take() {
+        return Err(error);
     }
     let mut line = vec![OsString::from(command.get_name())];
-    line.extend(rebuilt(&table, &words));
+    line.extend(unambiguous_words(&table, &words));
     line.push("--".into());
     line.extend(words.operands.iter().cloned());
-    command.try_get_matches_from(line).map_err(refused)
+    command.try_get_matches_from(line).map_err(argument_error)
 }
 
-/// The settings that every definition shares: the incumbent has no `-V`, and the last of several values counts.
-fn finished(command: Command) -> Command {
+/// Applies the settings of all definitions: no `-V`, and the last value of a repeated option counts.
+fn with_shared_settings(command: Command) -> Command {
     let mut command = command
         .args_override_self(true)
         .disable_help_flag(true)
@@ -158,8 +173,8 @@ fn finished(command: Command) -> Command {
     command
 }
 
-/// All the options of a tool, each once: what it knows before it looks at the subcommand.
-fn union<'a>(subcommands: impl Iterator<Item = &'a Command>) -> Vec<Arg> {
+/// Returns all options of all subcommands, each once.
+fn all_options<'a>(subcommands: impl Iterator<Item = &'a Command>) -> Vec<Arg> {
     let flag = |id: &'static str| Arg::new(id).long(id).action(ArgAction::SetTrue);
     let mut table = vec![
         flag(HELP).short('h').short_alias('?'),
@@ -174,16 +189,19 @@ fn union<'a>(subcommands: impl Iterator<Item = &'a Command>) -> Vec<Arg> {
     table
 }
 
-/// Lets clap read all the values given so far, in order, whatever the subcommand.
-fn judge_values(table: &[Arg], words: &getopt::Words) -> Result<(), Refusal> {
-    let command = finished(Command::new("values").args(table.iter().cloned()));
+/// Checks the values of all options so far with clap, in their order, for any subcommand.
+fn check_values(table: &[Arg], words: &getopt::SplitWords) -> Result<(), ArgumentError> {
+    let command = with_shared_settings(Command::new("values").args(table.iter().cloned()));
     let mut line = vec![OsString::from("values")];
-    line.extend(rebuilt(table, words));
-    command.try_get_matches_from(line).map(drop).map_err(refused)
+    line.extend(unambiguous_words(table, words));
+    command
+        .try_get_matches_from(line)
+        .map(drop)
+        .map_err(argument_error)
 }
 
-/// The options as clap reads them without doubt: one word each.
-fn rebuilt(table: &[Arg], words: &getopt::Words) -> Vec<OsString> {
+/// Returns the options in the unambiguous form, one word each.
+fn unambiguous_words(table: &[Arg], words: &getopt::SplitWords) -> Vec<OsString> {
     words
         .options
         .iter()
@@ -207,22 +225,22 @@ fn rebuilt(table: &[Arg], words: &getopt::Words) -> Vec<OsString> {
         .collect()
 }
 
-/// The one place where clap's errors become ours. Only bad values get this far; they carry our own error.
-fn refused(error: clap::Error) -> Refusal {
+/// Converts an error of clap. Only wrong values cause one, and it contains the error of our value parser.
+fn argument_error(error: clap::Error) -> ArgumentError {
     if let Some(ours) = error.source().and_then(|source| source.downcast_ref::<Error>()) {
-        return Refusal::Failed(ours.clone());
+        return ArgumentError::Failed(ours.clone());
     }
     if error.kind() == clap::error::ErrorKind::InvalidUtf8 {
-        return Refusal::Failed(Error::new(
+        return ArgumentError::Failed(Error::new(
             Code(22),
             "Can't convert string from native encoding to 'UTF-8'",
         ));
     }
-    Refusal::Failed(Error::new(Code::CL_ARG_PARSING_ERROR, error.to_string()))
+    ArgumentError::Failed(Error::new(Code::CL_ARG_PARSING_ERROR, error.to_string()))
 }
 
-/// What clap says when a definition and the words do not fit after all: a mistake of ours, not of the user.
-pub fn unreadable(error: clap::Error) -> Error {
+/// Converts the error of clap for matches that do not fit the definition: a fault of this program, not of the user.
+pub fn definition_error(error: clap::Error) -> Error {
     Error::new(Code::CL_ARG_PARSING_ERROR, error.to_string())
 }
 

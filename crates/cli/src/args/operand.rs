@@ -1,15 +1,15 @@
-//! Operands: how many there may be, and what they are.
+//! Checks of the number of operands, and their conversion to text and paths.
 
 use std::ffi::{OsStr, OsString};
 
 use base::{Code, Error, FsPath, Result};
 
-/// Puts the hint on top that a wrong use of a subcommand gets.
+/// Adds the hint `Try '… help' for more info` to an error about wrong use of a subcommand.
 pub fn misuse(program: &str, error: Error) -> Error {
     error.context(format!("Try '{program} help' for more info"))
 }
 
-/// Refuses operands beyond the first `most`, in the tool's words.
+/// Returns an error with the tool's `message` if there are more than `most` operands.
 ///
 /// # Errors
 /// `CL_ARG_PARSING_ERROR` with `message`.
@@ -20,7 +20,7 @@ pub fn at_most(operands: &[OsString], most: usize, program: &str, message: &str)
     Err(misuse(program, Error::new(Code::CL_ARG_PARSING_ERROR, message)))
 }
 
-/// Refuses fewer operands than `least`, in the tool's words.
+/// Returns an error with the tool's `message` if there are fewer than `least` operands.
 ///
 /// # Errors
 /// `CL_INSUFFICIENT_ARGS` with `message`.
@@ -31,16 +31,16 @@ pub fn at_least(operands: &[OsString], least: usize, program: &str, message: &st
     Err(misuse(program, Error::new(Code::CL_INSUFFICIENT_ARGS, message)))
 }
 
-/// Reads an operand as text.
+/// Returns an operand as text.
 ///
 /// # Errors
-/// `errno` 22 if it is not UTF-8, showing where.
+/// `errno` 22 if it is not UTF-8; the message shows the bytes.
 pub fn text(operand: &OsStr) -> Result<&str> {
     use std::os::unix::ffi::OsStrExt as _;
     operand.to_str().ok_or_else(|| not_utf8(operand.as_bytes()))
 }
 
-/// Reads an operand as a path in the repository, with or without its leading slash.
+/// Parses an operand as a path in the repository, with or without its leading slash.
 ///
 /// # Errors
 /// As [`text`]; `FS_PATH_SYNTAX` for `..`.
@@ -48,8 +48,8 @@ pub fn fs_path(operand: &OsStr) -> Result<FsPath> {
     FsPath::canonicalize(text(operand)?)
 }
 
-/// A path in the repository without doubled and trailing slashes and `.` components, otherwise as it was typed: `..` and a
-/// missing leading slash stay, for the error that names it.
+/// Returns a path in the repository without doubled and trailing slashes and `.` components. `..` and a missing
+/// leading slash stay, for the error message that shows the path.
 pub fn tidy(typed: &str) -> String {
     let parts: Vec<&str> = typed
         .split('/')
@@ -59,7 +59,7 @@ pub fn tidy(typed: &str) -> String {
     format!("{slash}{}", parts.join("/"))
 }
 
-/// The incumbent's complaint about bytes that are not UTF-8: the last valid ones, the first invalid ones.
+/// Returns the incumbent's error for bytes that are not UTF-8: the last valid ones and the first invalid ones.
 fn not_utf8(bytes: &[u8]) -> Error {
     let valid = std::str::from_utf8(bytes).map_or_else(|e| e.valid_up_to(), str::len);
     let hex = |bytes: &[u8]| bytes.iter().map(|b| format!(" {b:02x}")).collect::<String>();

@@ -1,29 +1,29 @@
-//! Options that several subcommands share, defined once.
+//! Options of several subcommands.
 
 use base::{Code, Error, Result};
 use clap::Args;
 
-/// `-M`: how much memory the process may spend on its cache.
+/// `-M`: the size of the cache.
 #[derive(Clone, Copy, Debug, Args)]
-pub struct Memory {
+pub struct CacheSizeOption {
     /// spend at most ARG megabytes on the cache that all open repositories share
     #[arg(id = "memory-cache-size", short = 'M', long = "memory-cache-size", value_parser = megabytes)]
     megabytes: Option<u64>,
 }
 
-impl Memory {
-    /// The size of the cache in bytes, if it was given.
+impl CacheSizeOption {
+    /// Returns the given size of the cache in bytes, or `None`.
     pub fn given(self) -> Option<u64> {
         self.megabytes.map(|megabytes| megabytes.saturating_mul(1 << 20))
     }
 
-    /// Bytes for the cache: as given, or a quarter of the machine's memory up to 1 GiB.
+    /// Returns the size of the cache in bytes: as given, or [`default_budget`].
     pub fn budget(self) -> u64 {
         self.given().unwrap_or_else(default_budget)
     }
 }
 
-/// A quarter of the machine's memory, at most 1 GiB.
+/// Returns the default size of the cache in bytes: a quarter of the machine's memory, 16 MiB to 1 GiB.
 pub fn default_budget() -> u64 {
     let info = rustix::system::sysinfo();
     let total = u64::from(info.mem_unit).saturating_mul(info.totalram);

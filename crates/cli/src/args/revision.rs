@@ -1,49 +1,49 @@
-//! Revisions as they are typed: `-r N`, `-r HEAD`, `-r {DATE}`, `-r A:B`.
+//! The argument of `-r`: `N`, `HEAD`, `{DATE}`, `A:B`.
 
 use base::{Code, Date, Error, Result, Revnum};
 
 use super::date;
 
-/// One end of a range, as typed.
+/// One end of a range, not resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Revision {
     /// A number.
     Number(Revnum),
     /// The youngest revision.
     Head,
-    /// The youngest revision at this time.
+    /// The revision that was the youngest at this time.
     Date(Date),
-    /// What a working copy's text is based on; means nothing to a repository alone.
+    /// The base revision of a working copy; not valid for a repository alone.
     Base,
     /// The revision of the last change.
     Committed,
-    /// The one before the last change.
+    /// The revision before the last change.
     Previous,
 }
 
 /// The argument of `-r`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RevisionRange {
-    /// Before the colon, or the only one.
+pub struct RevisionRangeArg {
+    /// The revision before the colon, or the only one.
     pub start: Revision,
-    /// After the colon.
+    /// The revision after the colon.
     pub end: Option<Revision>,
 }
 
-impl RevisionRange {
-    /// Reads the argument of `-r`.
+impl RevisionRangeArg {
+    /// Parses the argument of `-r`.
     ///
     /// # Errors
-    /// `CL_ARG_PARSING_ERROR`, naming the whole argument.
+    /// `CL_ARG_PARSING_ERROR` with the whole argument.
     pub fn parse(text: &str) -> Result<Self> {
         let read = || {
             let (start, rest) = first(text)?;
             if rest.is_empty() {
-                return Some(RevisionRange { start, end: None });
+                return Some(RevisionRangeArg { start, end: None });
             }
             let (end, rest) = first(rest.strip_prefix(':')?)?;
             let end = Some(end);
-            rest.is_empty().then_some(RevisionRange { start, end })
+            rest.is_empty().then_some(RevisionRangeArg { start, end })
         };
         read().ok_or_else(|| {
             Error::new(
@@ -54,7 +54,7 @@ impl RevisionRange {
     }
 }
 
-/// Reads the argument of `svnlook`'s `-r`: a C integer, nothing else. Nothing at all is revision 0.
+/// Parses the argument of `svnlook`'s `-r`, a C integer. Empty text is revision 0.
 ///
 /// # Errors
 /// `CL_ARG_PARSING_ERROR`.
@@ -74,7 +74,7 @@ pub fn plain_number(text: &str) -> Result<Revnum> {
         .ok_or_else(|| Error::new(Code::CL_ARG_PARSING_ERROR, "Invalid revision number supplied"))
 }
 
-/// Takes one revision from the front and returns what follows it.
+/// Parses the first revision and returns it with the rest of the text.
 fn first(text: &str) -> Option<(Revision, &str)> {
     let text = text.trim_start_matches('r');
     if let Some(braced) = text.strip_prefix('{') {
@@ -93,7 +93,7 @@ fn first(text: &str) -> Option<(Revision, &str)> {
     Some((revision, rest))
 }
 
-/// Reads digits; a number too large for Subversion's type is its largest.
+/// Parses digits. A number too large for Subversion's type becomes its largest value.
 fn saturating(digits: &str) -> Option<Revnum> {
     if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
         return None;
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges() {
+    fn revision_ranges_parse() {
         let number = |n| Revision::Number(Revnum(n));
         for (text, start, end) in [
             ("5", number(5), None),
@@ -117,8 +117,8 @@ mod tests {
             ("PREV", Revision::Previous, None),
         ] {
             assert_eq!(
-                RevisionRange::parse(text),
-                Ok(RevisionRange { start, end }),
+                RevisionRangeArg::parse(text),
+                Ok(RevisionRangeArg { start, end }),
                 "{text}"
             );
         }
@@ -135,7 +135,7 @@ mod tests {
             "{2030-01-01",
             "0x",
         ] {
-            assert!(RevisionRange::parse(text).is_err(), "{text}");
+            assert!(RevisionRangeArg::parse(text).is_err(), "{text}");
         }
     }
 

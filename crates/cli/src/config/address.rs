@@ -5,21 +5,21 @@ use std::fmt;
 use base::{Code, Error, Result};
 use server::Listener;
 
-/// A place to listen.
+/// An address to listen on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Address {
+pub struct ListenAddress {
     /// A name or an address; `None` is every address of both families.
     pub host: Option<String>,
-    /// The port; 0 lets the system choose.
+    /// The port; 0 lets the operating system choose one.
     pub port: u16,
 }
 
-impl Address {
-    /// Reads `text`; without a port it is `port`.
+impl ListenAddress {
+    /// Parses `text`; `port` is the default port.
     ///
     /// # Errors
-    /// `CL_ARG_PARSING_ERROR` for a port that is none, or a host that cannot be one.
-    pub fn parse(text: &str, port: u16) -> Result<Address> {
+    /// `CL_ARG_PARSING_ERROR` for an invalid port or host.
+    pub fn parse(text: &str, port: u16) -> Result<ListenAddress> {
         let text = text.trim();
         let wrong = |what: String| Error::new(Code::CL_ARG_PARSING_ERROR, what);
         let (host, port) = match text.rsplit_once(':') {
@@ -48,13 +48,13 @@ impl Address {
             "" | "*" => None,
             host => Some(host.to_owned()),
         };
-        Ok(Address { host, port })
+        Ok(ListenAddress { host, port })
     }
 
-    /// Listens there.
+    /// Opens a listening socket.
     ///
     /// # Errors
-    /// The system's, naming the address.
+    /// If the address cannot be bound; the error names it.
     pub fn bind(&self) -> Result<Listener> {
         let bound = match &self.host {
             None => Listener::everywhere(self.port),
@@ -65,7 +65,7 @@ impl Address {
     }
 }
 
-impl fmt::Display for Address {
+impl fmt::Display for ListenAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.host.as_deref() {
             None => write!(f, ":{}", self.port),
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_shape() {
+    fn every_form_of_address_parses() {
         for (text, host, port) in [
             ("", None, 80),
             ("*", None, 80),
@@ -94,9 +94,13 @@ mod tests {
             ("::1", Some("::1"), 80),
         ] {
             let host = host.map(str::to_owned);
-            let address = Address { host, port };
-            assert_eq!(Address::parse(text, 80).as_ref(), Ok(&address), "{text}");
-            assert_eq!(Address::parse(&address.to_string(), 80), Ok(address), "{text}");
+            let address = ListenAddress { host, port };
+            assert_eq!(ListenAddress::parse(text, 80).as_ref(), Ok(&address), "{text}");
+            assert_eq!(
+                ListenAddress::parse(&address.to_string(), 80),
+                Ok(address),
+                "{text}"
+            );
         }
         for text in [
             "host:http",
@@ -107,7 +111,7 @@ mod tests {
             "http://x",
             ":-1",
         ] {
-            assert!(Address::parse(text, 80).is_err(), "{text}");
+            assert!(ListenAddress::parse(text, 80).is_err(), "{text}");
         }
     }
 }

@@ -1,45 +1,45 @@
-//! The configuration file as typed: one struct for each table, one field for each key, nothing resolved.
+//! The configuration file as written: one struct for each table, one field for each key, nothing resolved.
 //!
-//! `docs/CONFIGURATION.md` explains every key; a test holds that page and these types against each other. What is not given
-//! is `None`: defaults are filled in by [`super::resolve`].
+//! `docs/CONFIGURATION.md` explains every key; a test compares that page with these types. A key that is not in the
+//! file is `None`: [`super::resolve`] fills in the defaults.
 
 use std::path::PathBuf;
 
 use serde::Deserialize;
 
-use super::value::{Many, Period, Size};
+use super::value::{OneOrMany, Period, Size};
 
 /// The whole file.
 #[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default, rename_all = "kebab-case")]
-pub struct File {
-    pub listen: Listen,
-    pub serve: Serve,
-    pub location: Vec<Location>,
-    pub redirect: Vec<Redirect>,
-    pub auth: Auth,
-    pub tls: Tls,
-    pub limits: Limits,
-    pub cache: Cache,
-    pub compression: Compression,
-    pub log: Log,
-    pub metrics: Metrics,
-    pub web: Web,
+#[serde(default, rename_all = "kebab-case", expecting = "a table")]
+pub struct ConfigFile {
+    pub listen: ListenTable,
+    pub serve: ServeTable,
+    pub location: Vec<LocationTable>,
+    pub redirect: Vec<RedirectTable>,
+    pub auth: AuthTable,
+    pub tls: TlsTable,
+    pub limits: LimitsTable,
+    pub cache: CacheTable,
+    pub compression: CompressionTable,
+    pub log: LogTable,
+    pub metrics: MetricsTable,
+    pub web: WebTable,
 }
 
-/// Where clients connect.
+/// `[listen]`: the addresses that clients connect to.
 #[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default, rename_all = "kebab-case")]
-pub struct Listen {
-    pub svn: Option<Many>,
-    pub http: Option<Many>,
-    pub https: Option<Many>,
+#[serde(default, rename_all = "kebab-case", expecting = "a table")]
+pub struct ListenTable {
+    pub svn: Option<OneOrMany>,
+    pub http: Option<OneOrMany>,
+    pub https: Option<OneOrMany>,
 }
 
-/// What is served over svn://, and what holds for all locations.
+/// `[serve]`: what is served over svn://, and settings of all locations.
 #[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default, rename_all = "kebab-case")]
-pub struct Serve {
+#[serde(default, rename_all = "kebab-case", expecting = "a table")]
+pub struct ServeTable {
     pub root: Option<PathBuf>,
     pub read_only: Option<bool>,
     pub virtual_host: Option<bool>,
@@ -47,10 +47,10 @@ pub struct Serve {
     pub special_uri: Option<String>,
 }
 
-/// One prefix of URLs, and the repositories below it.
+/// `[[location]]`: a URL prefix, the repositories below it and their settings.
 #[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default, rename_all = "kebab-case")]
-pub struct Location {
+#[serde(default, rename_all = "kebab-case", expecting = "a table")]
+pub struct LocationTable {
     pub path: Option<String>,
     pub parent: Option<PathBuf>,
     pub repository: Option<PathBuf>,
@@ -74,24 +74,24 @@ pub struct Location {
     pub anonymous: Option<bool>,
     pub no_auth_when_anonymous_allowed: Option<bool>,
     pub force_username_case: Option<UsernameCase>,
-    pub refuse_recursive: Option<Many>,
+    pub refuse_recursive: Option<OneOrMany>,
     pub refuse_replay: Option<bool>,
-    pub auth: Auth,
+    pub auth: AuthTable,
 }
 
-/// A repository, or a whole tree of URLs, that has moved.
+/// `[[redirect]]`: a URL prefix that has moved.
 #[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default, rename_all = "kebab-case")]
-pub struct Redirect {
+#[serde(default, rename_all = "kebab-case", expecting = "a table")]
+pub struct RedirectTable {
     pub from: Option<String>,
     pub to: Option<String>,
     pub permanent: Option<bool>,
 }
 
-/// How users prove who they are: for the server, or instead of that for one location.
+/// `[auth]` for the server, and `[location.auth]`, which overrides it for a location: how users log in.
 #[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default, rename_all = "kebab-case")]
-pub struct Auth {
+#[serde(default, rename_all = "kebab-case", expecting = "a table")]
+pub struct AuthTable {
     pub realm: Option<String>,
     pub providers: Option<Vec<Provider>>,
     pub htpasswd_file: Option<PathBuf>,
@@ -100,13 +100,13 @@ pub struct Auth {
     pub basic: Option<bool>,
     pub digest: Option<bool>,
     pub cache: Option<Period>,
-    pub ldap: Option<Ldap>,
+    pub ldap: Option<LdapTable>,
 }
 
-/// A directory that knows the users.
+/// `[auth.ldap]`: an LDAP directory with the users.
 #[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default, rename_all = "kebab-case")]
-pub struct Ldap {
+#[serde(default, rename_all = "kebab-case", expecting = "a table")]
+pub struct LdapTable {
     pub url: Option<String>,
     pub base: Option<String>,
     pub user_attribute: Option<String>,
@@ -119,29 +119,29 @@ pub struct Ldap {
     pub ca: Option<PathBuf>,
     pub groups_base: Option<String>,
     pub groups_filter: Option<String>,
-    pub group_attribute: Option<Many>,
+    pub group_attribute: Option<OneOrMany>,
     pub group_attribute_is_dn: Option<bool>,
     pub group_name_attribute: Option<String>,
     pub timeout: Option<Period>,
 }
 
-/// TLS of all `https` listeners.
+/// `[tls]`: TLS of all `https` listeners.
 #[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default, rename_all = "kebab-case")]
-pub struct Tls {
+#[serde(default, rename_all = "kebab-case", expecting = "a table")]
+pub struct TlsTable {
     pub certificate: Option<PathBuf>,
     pub key: Option<PathBuf>,
     pub client_ca: Option<PathBuf>,
-    pub client_crl: Option<Many>,
+    pub client_crl: Option<OneOrMany>,
     pub client_crl_check: Option<CrlCheck>,
     pub client_auth: Option<ClientAuth>,
     pub min_version: Option<TlsVersion>,
 }
 
-/// What a peer may ask of us.
+/// `[limits]`: what a peer may use.
 #[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default, rename_all = "kebab-case")]
-pub struct Limits {
+#[serde(default, rename_all = "kebab-case", expecting = "a table")]
+pub struct LimitsTable {
     pub xml_body: Option<Size>,
     pub update_body: Option<Size>,
     pub xml_depth: Option<usize>,
@@ -162,25 +162,25 @@ pub struct Limits {
     pub response: Option<Size>,
 }
 
-/// The one cache of the process.
+/// `[cache]`: the cache of the process.
 #[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default, rename_all = "kebab-case")]
-pub struct Cache {
+#[serde(default, rename_all = "kebab-case", expecting = "a table")]
+pub struct CacheTable {
     pub memory: Option<Size>,
 }
 
-/// What is made smaller on the wire.
+/// `[compression]`: compression of responses.
 #[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default, rename_all = "kebab-case")]
-pub struct Compression {
+#[serde(default, rename_all = "kebab-case", expecting = "a table")]
+pub struct CompressionTable {
     pub level: Option<u8>,
     pub gzip: Option<bool>,
 }
 
-/// What is written down.
+/// `[log]`: the log files.
 #[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default, rename_all = "kebab-case")]
-pub struct Log {
+#[serde(default, rename_all = "kebab-case", expecting = "a table")]
+pub struct LogTable {
     pub access: Option<PathBuf>,
     pub operational: Option<PathBuf>,
     pub error: Option<PathBuf>,
@@ -188,18 +188,18 @@ pub struct Log {
     pub format: Option<LogFormat>,
 }
 
-/// Numbers for Prometheus, and health.
+/// `[metrics]`: the listener for Prometheus and health checks.
 #[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default, rename_all = "kebab-case")]
-pub struct Metrics {
-    pub listen: Option<Many>,
+#[serde(default, rename_all = "kebab-case", expecting = "a table")]
+pub struct MetricsTable {
+    pub listen: Option<OneOrMany>,
     pub everywhere: Option<bool>,
 }
 
-/// Pages for people with a browser.
+/// `[web]`: the pages for browsers.
 #[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default, rename_all = "kebab-case")]
-pub struct Web {
+#[serde(default, rename_all = "kebab-case", expecting = "a table")]
+pub struct WebTable {
     pub browse: Option<bool>,
     pub highlight_size: Option<Size>,
 }
@@ -215,42 +215,42 @@ macro_rules! words {
 }
 
 words! {
-    /// `path-authz`: whether paths inside reports and listings are judged one by one.
+    /// `path-authz`: whether each path inside reports and listings is checked for access.
     PathAuthz { On = "on", Off = "off", ShortCircuit = "short-circuit", }
 }
 words! {
-    /// `bulk-updates`: whether an update's texts may come inside its report.
+    /// `bulk-updates`: whether the response to an update report may contain the files' texts.
     BulkUpdates { On = "on", Off = "off", Prefer = "prefer", }
 }
 words! {
-    /// `force-username-case`.
+    /// `force-username-case`: the case that user names are converted to before authz rules apply.
     UsernameCase { Upper = "upper", Lower = "lower", }
 }
 words! {
-    /// Who knows the users.
+    /// `providers`: what checks passwords or certificates.
     Provider { Htpasswd = "htpasswd", Passwd = "passwd", Ldap = "ldap", Certificate = "certificate", }
 }
 words! {
-    /// How deep below the base of a directory.
+    /// `scope`: how deep below `base` the LDAP search for users goes.
     Scope { Subtree = "sub", One = "one", }
 }
 words! {
-    /// `client-auth`.
+    /// `client-auth`: whether clients present a certificate.
     ClientAuth { None = "none", Optional = "optional", Required = "required", }
 }
 words! {
-    /// `client-crl-check`.
+    /// `client-crl-check`: the certificates of a client's chain that are checked for revocation.
     CrlCheck { Chain = "chain", Leaf = "leaf", }
 }
 words! {
-    /// `min-version`.
+    /// `min-version`: the oldest accepted version of TLS.
     TlsVersion { V1_2 = "1.2", V1_3 = "1.3", }
 }
 words! {
-    /// `level`: what is worth a line.
+    /// `level`: the least severity that the error log records.
     LogLevel { Error = "error", Warn = "warn", Info = "info", Debug = "debug", }
 }
 words! {
-    /// `format` of the error log.
+    /// `format`: the format of the error log.
     LogFormat { Text = "text", Json = "json", }
 }

@@ -1,7 +1,7 @@
-//! The files that a configuration names: are they there, may they be read, and do they hold what they should?
+//! Checks the files that a configuration names: that they exist, can be read, and are valid.
 //!
-//! Everything is read by the same code that the server reads it with, as the user who asks: `check-config` should be run
-//! as the server's.
+//! They are read by the code that the server uses, with the rights of the user who runs `check-config`. That should
+//! be the server's user.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -15,31 +15,31 @@ use repos::config::{HooksEnv, Passwords, ServerConf};
 use repos::{Cache, Repository};
 
 use super::Config;
-use super::file::{Auth, Location};
+use super::file::{AuthTable, LocationTable};
 use super::keys::Mistake;
 
-/// What was found.
+/// The results of the check.
 #[derive(Debug, Default)]
 pub struct Findings {
-    /// What must be mended.
+    /// Errors: the server would not start, or would not serve correctly.
     pub mistakes: Vec<Mistake>,
-    /// What might be meant otherwise.
+    /// Settings that are valid and probably not intended.
     pub warnings: Vec<Mistake>,
 }
 
-/// Most repositories of a location whose own access files are looked at.
-const LOOKED_AT: usize = 10_000;
+/// The largest number of repositories of a location whose own authz files are checked.
+const MAX_REPOSITORIES: usize = 10_000;
 
-/// Looks at every file that `config` names.
+/// Checks every file that `config` names.
 pub fn check(config: &Config) -> Findings {
-    let mut look = FileChecks {
+    let mut checks = FileChecks {
         config,
         cache: Cache::new(16 << 20),
         findings: Findings::default(),
     };
     let file = &config.file;
-    look.folder("serve.root", file.serve.root.as_deref());
-    look.file(
+    checks.folder("serve.root", file.serve.root.as_deref());
+    checks.file(
         "serve.svnserve-config",
         file.serve.svnserve_config.as_deref(),
         |path| ServerConf::read(path).map(drop),
@@ -48,22 +48,22 @@ pub fn check(config: &Config) -> Findings {
         && let Some(tls) = settings.tls
     {
         let outcome = tls.check();
-        look.outcome("tls.certificate", outcome);
+        checks.outcome("tls.certificate", outcome);
     }
-    look.auth("auth", &file.auth);
+    checks.auth("auth", &file.auth);
     for (at, location) in file.location.iter().enumerate() {
-        look.location(&format!("location[{at}]"), location);
+        checks.location(&format!("location[{at}]"), location);
     }
     for (key, log) in [
         ("log.access", &file.log.access),
         ("log.operational", &file.log.operational),
         ("log.error", &file.log.error),
     ] {
-        look.log(key, log.as_deref());
+        checks.log(key, log.as_deref());
     }
-    look.findings.mistakes.sort_by_key(|mistake| mistake.line);
-    look.findings.warnings.sort_by_key(|warning| warning.line);
-    look.findings
+    checks.findings.mistakes.sort_by_key(|mistake| mistake.line);
+    checks.findings.warnings.sort_by_key(|warning| warning.line);
+    checks.findings
 }
 
 struct FileChecks<'a> {
@@ -88,10 +88,10 @@ impl FileChecks<'_> {
         }
     }
 
-    /// A file that `read` must be able to make sense of.
+    /// Checks a file with `read`, which opens and parses it.
     fn file(&mut self, key: &str, name: Option<&Path>, read: impl FnOnce(&Path) -> Result<()>) {
         if let Some(name) = name {
-            let outcome = read(&self.config.located(name));
+            let outcome = read(&self.config.absolute_path(name));
             self.outcome(key, outcome);
         }
     }
@@ -103,7 +103,7 @@ impl FileChecks<'_> {
         });
     }
 
-    fn auth(&mut self, at: &str, auth: &Auth) {
+    fn auth(&mut self, at: &str, auth: &AuthTable) {
         let key = |name: &str| format!("{at}.{name}");
         self.file(&key("htpasswd-file"), auth.htpasswd_file.as_deref(), readable);
         self.file(&key("passwd-file"), auth.passwd_file.as_deref(), |path| {
@@ -117,7 +117,7 @@ impl FileChecks<'_> {
         }
     }
 
-    fn location(&mut self, at: &str, location: &Location) {
+    fn location(&mut self, at: &str, location: &LocationTable) {
         let key = |name: &str| format!("{at}.{name}");
         self.folder(&key("parent"), location.parent.as_deref());
         self.folder(&key("activities-db"), location.activities_db.as_deref());
@@ -138,13 +138,13 @@ impl FileChecks<'_> {
         }
     }
 
-    /// Parses an access file, beside the groups file if there is one.
-    fn authz(&mut self, key: &str, source: &Source, location: &Location) {
-        // What lies inside a repository is looked at where the location says in which.
+    /// Parses an authz file, together with the groups file if there is one.
+    fn authz(&mut self, key: &str, source: &Source, location: &LocationTable) {
+        // A path inside a repository can be checked only if the location names that repository.
         let inside = location
             .repository
             .as_deref()
-            .map(|name| self.config.located(name));
+            .map(|name| self.config.absolute_path(name));
         let placed = |source: &Source| match &inside {
             Some(root) => Some(source.within(root)),
             None => (!matches!(source, Source::InRepository(_))).then(|| source.clone()),
@@ -176,9 +176,9 @@ impl FileChecks<'_> {
         }
     }
 
-    /// The access file of each repository. A repository without the file is closed to all users.
-    fn repository_authz(&mut self, key: &str, name: &str, location: &Location) {
-        for root in self.repositories(location).into_iter().take(LOOKED_AT) {
+    /// Checks the authz file of each repository. A repository without that file is closed to all users.
+    fn repository_authz(&mut self, key: &str, name: &str, location: &LocationTable) {
+        for root in self.repositories(location).into_iter().take(MAX_REPOSITORIES) {
             let path = root.join("conf").join(name);
             if !path.exists() {
                 let text = format!(
@@ -192,22 +192,22 @@ impl FileChecks<'_> {
         }
     }
 
-    /// The repositories of a location, as far as they lie in its folder itself.
-    fn repositories(&self, location: &Location) -> Vec<PathBuf> {
+    /// Returns the repositories of a location. Those in subdirectories of its directory are not included.
+    fn repositories(&self, location: &LocationTable) -> Vec<PathBuf> {
         if let Some(name) = &location.repository {
-            return vec![self.config.located(name)];
+            return vec![self.config.absolute_path(name)];
         }
         let Some(parent) = &location.parent else {
             return Vec::new();
         };
-        let entries = fs::read_dir(self.config.located(parent));
+        let entries = fs::read_dir(self.config.absolute_path(parent));
         let paths = entries.into_iter().flatten().flatten().map(|entry| entry.path());
         let mut found: Vec<PathBuf> = paths.filter(|path| Repository::is_repository(path)).collect();
         found.sort();
         found
     }
 
-    /// A log need not be there yet, but must come into being.
+    /// Checks that a log file can be opened, or that its directory exists.
     fn log(&mut self, key: &str, name: Option<&Path>) {
         self.file(key, name, |path| {
             if path.exists() {
@@ -223,7 +223,7 @@ impl FileChecks<'_> {
     }
 }
 
-/// A file that can be opened.
+/// Checks that `path` is a regular file that can be opened.
 fn readable(path: &Path) -> Result<()> {
     let can_not = |e: std::io::Error| Error::io("Can't open file", path, &e);
     let file = File::open(path).map_err(can_not)?;

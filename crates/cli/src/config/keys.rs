@@ -1,7 +1,7 @@
-//! Which keys exist, asked of the types themselves, and where each stands in a file.
+//! The keys that exist, taken from the types themselves, and the line of each key in a file.
 //!
-//! serde would stop at the first unknown key; an administrator wants to see all of them, each with its line and the name that
-//! was probably meant. So the parsed text is walked once, beside the types' own lists of names.
+//! serde stops at the first unknown key. An administrator wants to see all of them, each with its line and the key
+//! that was probably meant. Therefore the parsed text is walked once and compared with the types' lists of fields.
 
 use std::collections::BTreeMap;
 
@@ -10,46 +10,46 @@ use toml::de::{DeTable, DeValue};
 
 use super::file;
 
-/// A table: its name as in `[name]` (empty for the file itself), and its keys.
-pub struct Table {
+/// A table: its name as in `[name]` (empty for the top of the file), and its keys.
+pub struct TableKeys {
     pub name: &'static str,
     pub keys: &'static [&'static str],
 }
 
-/// All tables, in the order of the documentation.
-pub fn tables() -> Vec<Table> {
+/// Returns all tables, in the order of the documentation.
+pub fn tables() -> Vec<TableKeys> {
     vec![
-        of::<file::File>(""),
-        of::<file::Listen>("listen"),
-        of::<file::Serve>("serve"),
-        of::<file::Location>("location"),
-        of::<file::Redirect>("redirect"),
-        of::<file::Auth>("auth"),
-        of::<file::Ldap>("auth.ldap"),
-        of::<file::Tls>("tls"),
-        of::<file::Limits>("limits"),
-        of::<file::Cache>("cache"),
-        of::<file::Compression>("compression"),
-        of::<file::Log>("log"),
-        of::<file::Metrics>("metrics"),
-        of::<file::Web>("web"),
+        table_keys::<file::ConfigFile>(""),
+        table_keys::<file::ListenTable>("listen"),
+        table_keys::<file::ServeTable>("serve"),
+        table_keys::<file::LocationTable>("location"),
+        table_keys::<file::RedirectTable>("redirect"),
+        table_keys::<file::AuthTable>("auth"),
+        table_keys::<file::LdapTable>("auth.ldap"),
+        table_keys::<file::TlsTable>("tls"),
+        table_keys::<file::LimitsTable>("limits"),
+        table_keys::<file::CacheTable>("cache"),
+        table_keys::<file::CompressionTable>("compression"),
+        table_keys::<file::LogTable>("log"),
+        table_keys::<file::MetricsTable>("metrics"),
+        table_keys::<file::WebTable>("web"),
     ]
 }
 
-/// Something that is wrong with a file: where, and what.
+/// A mistake in a file: its line and a description.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
-    /// 0 if it has no place.
+    /// The line, from 1; 0 if the mistake belongs to no line.
     pub line: usize,
     pub text: String,
 }
 
-/// The lines on which keys stand, by their full name (`location[1].auth.realm`, counted from 0).
+/// The line of each key by its full name, such as `location[1].auth.realm` (indexes from 0).
 #[derive(Clone, Debug, Default)]
-pub struct Lines(BTreeMap<String, usize>);
+pub struct KeyLines(BTreeMap<String, usize>);
 
-impl Lines {
-    /// The line of `key`, or of the nearest table around it; 0 if there is none.
+impl KeyLines {
+    /// Returns the line of `key`, or of the innermost table around it that is in the file; 0 if there is none.
     pub fn of(&self, key: &str) -> usize {
         let mut key = key;
         loop {
@@ -64,12 +64,12 @@ impl Lines {
     }
 }
 
-/// Notes where all keys of `parsed` stand, and complains about those that do not exist.
-pub fn walk(text: &str, parsed: &DeTable<'_>) -> (Lines, Vec<Mistake>) {
-    let mut walk = Walk {
+/// Returns the lines of all keys of `parsed`, and a mistake for each key that does not exist.
+pub fn walk(text: &str, parsed: &DeTable<'_>) -> (KeyLines, Vec<Mistake>) {
+    let mut walk = KeyWalk {
         text,
         tables: tables(),
-        lines: Lines::default(),
+        lines: KeyLines::default(),
         mistakes: Vec::new(),
     };
     walk.table("", "", parsed);
@@ -77,21 +77,22 @@ pub fn walk(text: &str, parsed: &DeTable<'_>) -> (Lines, Vec<Mistake>) {
     (walk.lines, walk.mistakes)
 }
 
-/// The number of the line in which byte `at` stands.
+/// Returns the number, from 1, of the line that contains byte `at`.
 pub fn line_of(text: &str, at: usize) -> usize {
     let before = text.as_bytes().get(..at).unwrap_or(text.as_bytes());
     1 + before.iter().filter(|b| **b == b'\n').count()
 }
 
-struct Walk<'a> {
+struct KeyWalk<'a> {
     text: &'a str,
-    tables: Vec<Table>,
-    lines: Lines,
+    tables: Vec<TableKeys>,
+    lines: KeyLines,
     mistakes: Vec<Mistake>,
 }
 
-impl Walk<'_> {
-    /// `kind` is the table's name in [`tables`], `full` its place in this file. Recursion ends because the types do.
+impl KeyWalk<'_> {
+    /// Visits a table. `kind` is its name in [`tables`], `full` its full name in this file. The recursion is bounded
+    /// because the types are not recursive.
     fn table(&mut self, kind: &'static str, full: &str, table: &DeTable<'_>) {
         let keys = self
             .tables
@@ -123,25 +124,25 @@ impl Walk<'_> {
                         }
                     }
                 }
-                // The types will say what they want.
+                // serde reports the wrong type later.
                 _ => {}
             }
         }
     }
 
-    /// The table that the value of `key` is, if it is one.
+    /// Returns the name of the table that is the value of `key`, or `None` if the value is no table.
     fn inner(&self, kind: &str, key: &str) -> Option<&'static str> {
         let name = match kind {
-            // Locations have their own `auth`, of the same kind.
+            // The `auth` of a location has the same keys as the `auth` of the server.
             "location" => key.to_owned(),
             _ => joined(kind, key),
         };
-        let known = |table: &&Table| !table.name.is_empty() && table.name == name;
+        let known = |table: &&TableKeys| !table.name.is_empty() && table.name == name;
         self.tables.iter().find(known).map(|table| table.name)
     }
 
     fn unknown(&self, kind: &str, key: &str, keys: &[&str]) -> String {
-        let place = match kind {
+        let location = match kind {
             "" => "at the top of the file".to_owned(),
             kind => format!("in [{kind}]"),
         };
@@ -159,11 +160,11 @@ impl Walk<'_> {
             (None, Some(table)) => format!("; it belongs in [{table}]"),
             (None, None) => format!("; there are {}", keys.join(", ")),
         };
-        format!("unknown key '{key}' {place}{hint}")
+        format!("unknown key '{key}' {location}{hint}")
     }
 }
 
-/// The name that differs least from `key`, if it is near enough to be meant.
+/// Returns the name with the least edit distance from `key`, if the distance is small enough for a typing error.
 pub fn nearest<'a>(key: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let best = names
         .map(|name| (distance(key, name), name))
@@ -171,13 +172,13 @@ pub fn nearest<'a>(key: &str, names: impl Iterator<Item = &'a str>) -> Option<&'
     (best.0 <= (key.len().max(best.1.len()) / 3).max(2)).then_some(best.1)
 }
 
-/// How many letters must be changed, added or dropped to make one word of the other. Long words are not compared.
+/// Returns the edit distance of two words: letters changed, added or removed. Long words are not compared.
 fn distance(a: &str, b: &str) -> usize {
     const LONGEST: usize = 64;
     if a.len() > LONGEST || b.len() > LONGEST {
         return usize::MAX;
     }
-    // `_`, capitals and `-` are the same mistake.
+    // `_` for `-` and capital letters do not count as differences.
     let fold = |text: &str| -> Vec<u8> {
         let letters = text.bytes().map(|b| b.to_ascii_lowercase());
         letters.map(|b| if b == b'_' { b'-' } else { b }).collect()
@@ -203,17 +204,17 @@ fn joined(table: &str, key: &str) -> String {
     }
 }
 
-fn of<T: DeserializeOwned>(name: &'static str) -> Table {
+fn table_keys<T: DeserializeOwned>(name: &'static str) -> TableKeys {
     let mut keys: &'static [&'static str] = &[];
-    // It always fails: it only listens to what the type asks for.
-    _ = T::deserialize(Names(&mut keys));
-    Table { name, keys }
+    // This always fails: `FieldNames` only records the fields that the type requests.
+    _ = T::deserialize(FieldNames(&mut keys));
+    TableKeys { name, keys }
 }
 
-/// Hears the names of the fields that a struct asks for.
-struct Names<'a>(&'a mut &'static [&'static str]);
+/// A deserializer that stores the field names that a struct requests, and then fails.
+struct FieldNames<'a>(&'a mut &'static [&'static str]);
 
-impl<'de> Deserializer<'de> for Names<'_> {
+impl<'de> Deserializer<'de> for FieldNames<'_> {
     type Error = value::Error;
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -286,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_those_of_keys_or_what_is_around_them() {
+    fn a_missing_key_has_the_line_of_its_table() {
         let text = "[tls]\n\ncertificate = 'x'\n[[location]]\n[[location]]\n\nname = 'n'\n";
         let parsed = DeTable::parse(text).expect("because it is TOML");
         let (lines, _) = walk(text, parsed.get_ref());
@@ -299,7 +300,7 @@ mod tests {
 
     const PAGE: &str = include_str!("../../../../docs/CONFIGURATION.md");
 
-    /// What stands between backquotes in the first column of the tables below `heading`.
+    /// Returns the texts between backquotes in the first column of the tables below `heading`.
     fn first_column(heading: &str) -> Vec<&'static str> {
         let from = PAGE.find(&format!("\n{heading}\n"));
         let from = from.unwrap_or_else(|| panic!("{heading} is missing")) + heading.len() + 2;
@@ -312,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_explains_every_key_and_no_other() {
+    fn the_documentation_lists_exactly_the_existing_keys() {
         let tables = tables();
         for table in &tables[1..] {
             let heading = match table.name {
@@ -323,7 +324,7 @@ mod tests {
         }
     }
 
-    /// Every directive that mod_dav_svn and mod_authz_svn know, and those of httpd that matter to them.
+    /// All directives of mod_dav_svn and mod_authz_svn, and those of httpd that affect them.
     const DIRECTIVES: &str = "SVNPath SVNParentPath SVNListParentPath SVNReposName SVNSpecialURI SVNIndexXSLT SVNAutoversioning \
         SVNPathAuthz SVNMasterURI SVNMasterVersion SVNActivitiesDB SVNAllowBulkUpdates SVNAdvertiseV2Protocol SVNCacheTextDeltas \
         SVNCacheFullTexts SVNCacheNodeProps SVNCacheRevProps SVNBlockRead SVNInMemoryCacheSize SVNCompressionLevel SVNUseUTF8 \
@@ -332,7 +333,7 @@ mod tests {
         DavDepthInfinity DavMinTimeout ServerSignature KeepAlive MaxKeepAliveRequests ModMimeUsePathInfo Require Satisfy";
 
     #[test]
-    fn the_page_has_a_row_for_every_directive() {
+    fn the_documentation_has_a_row_for_every_directive() {
         let rows = first_column("## Apache's directives, and svnserve's options");
         assert!(rows.contains(&"DAV svn") && rows.contains(&"SetHandler svn-status"));
         for directive in DIRECTIVES.split_whitespace() {
@@ -344,8 +345,8 @@ mod tests {
     }
 
     #[test]
-    fn the_page_names_only_keys_that_exist() {
-        // `level` in `[compression]`, as the table of directives says it.
+    fn the_documentation_names_only_existing_keys() {
+        // The table of directives names keys as: `level` in `[compression]`.
         let tables = tables();
         for (at, _) in PAGE.match_indices("` in `[") {
             let key = PAGE[..at].rsplit('`').next().expect("because there is one");
@@ -356,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn the_example_on_the_page_has_no_mistakes() {
+    fn the_documented_example_has_no_mistakes() {
         let example = PAGE
             .split("```toml\n")
             .nth(1)

@@ -1,15 +1,16 @@
 //! The configuration file of `sven serve`: TOML, one file for everything.
 //!
-//! [`mod@file`] is the file as typed, [`keys`] lists the keys and their places, [`judge`] checks which keys exclude each other, [`files`]
-//! checks the files that it names. All mistakes of a file are reported at once, each with its line: an administrator who corrects one
-//! does not find the next after a restart. Relative file names are relative to the configuration file's own folder.
+//! [`mod@file`] is the file as written, [`keys`] lists the keys and their lines, [`checks`] checks which keys exclude or
+//! require each other, [`files`] checks the files that it names. All mistakes of a file are reported at once, each
+//! with its line: an administrator who corrects one does not find the next after a restart. Relative file names are
+//! relative to the directory of the configuration file.
 //!
-//! What is absent: anything that listens.
+//! This module opens no sockets.
 
 pub mod address;
+mod checks;
 pub mod file;
 pub mod files;
-mod judge;
 pub mod keys;
 pub mod resolve;
 pub mod value;
@@ -21,32 +22,32 @@ use std::path::{Path, PathBuf};
 use base::{Code, Error};
 use toml::de::DeTable;
 
-use keys::{Lines, Mistake};
+use keys::{KeyLines, Mistake};
 
-/// A file that was read and found to make sense.
+/// A configuration file that was parsed and has no mistakes.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// What it says.
-    pub file: file::File,
+    /// The values of the file.
+    pub file: file::ConfigFile,
     path: PathBuf,
     folder: PathBuf,
-    lines: Lines,
+    lines: KeyLines,
 }
 
-/// Everything that is wrong with a file.
+/// All mistakes in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistakes {
-    /// The file.
+    /// The path of the file.
     pub path: PathBuf,
     /// At least one, in the order of lines.
     pub list: Vec<Mistake>,
 }
 
-/// Larger is no configuration.
-const LARGEST: u64 = 4 << 20;
+/// The size limit of a configuration file in bytes.
+const MAX_BYTES: u64 = 4 << 20;
 
 impl Config {
-    /// Reads and judges the file at `path`.
+    /// Reads and checks the file at `path`.
     ///
     /// # Errors
     /// All its mistakes, or the one reason why it could not be read.
@@ -54,20 +55,21 @@ impl Config {
         Config::read_with(path, |_| ())
     }
 
-    /// As [`Config::read`], with `change` made to what the file says before it is judged: what a command line says wins.
+    /// As [`Config::read`], with `change` applied to the file's values before they are checked. The command line uses
+    /// it to override the file.
     ///
     /// # Errors
     /// As of [`Config::read`].
-    pub fn read_with(path: &Path, change: impl FnOnce(&mut file::File)) -> Result<Config, Mistakes> {
+    pub fn read_with(path: &Path, change: impl FnOnce(&mut file::ConfigFile)) -> Result<Config, Mistakes> {
         let wrong = |text: String| Mistakes {
             path: path.to_owned(),
             list: vec![Mistake { line: 0, text }],
         };
         let can_not = |e: std::io::Error| wrong(Error::os(&e, "Can't read it").message());
         let mut bytes = Vec::new();
-        let mut from = std::fs::File::open(path).map_err(can_not)?.take(LARGEST + 1);
+        let mut from = std::fs::File::open(path).map_err(can_not)?.take(MAX_BYTES + 1);
         from.read_to_end(&mut bytes).map_err(can_not)?;
-        if bytes.len() as u64 > LARGEST {
+        if bytes.len() as u64 > MAX_BYTES {
             return Err(wrong("it is too large for a configuration file".to_owned()));
         }
         let text = String::from_utf8(bytes).map_err(|e| Mistakes {
@@ -83,19 +85,23 @@ impl Config {
         Config::parse(path, &text, change)
     }
 
-    /// What a command line says alone.
+    /// Returns a configuration of the values that `change` sets, without a file.
     ///
     /// # Errors
-    /// All mistakes; they name no line.
-    pub fn without_file(change: impl FnOnce(&mut file::File)) -> Result<Config, Mistakes> {
+    /// All mistakes; they have no line numbers.
+    pub fn without_file(change: impl FnOnce(&mut file::ConfigFile)) -> Result<Config, Mistakes> {
         Config::parse(Path::new("command line"), "", change)
     }
 
-    /// Judges `text`, which is what the file at `path` holds.
+    /// Parses and checks `text`, the content of the file at `path`.
     ///
     /// # Errors
     /// All its mistakes.
-    pub fn parse(path: &Path, text: &str, change: impl FnOnce(&mut file::File)) -> Result<Config, Mistakes> {
+    pub fn parse(
+        path: &Path,
+        text: &str,
+        change: impl FnOnce(&mut file::ConfigFile),
+    ) -> Result<Config, Mistakes> {
         let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let wrong = |list| Mistakes {
             path: path.to_owned(),
@@ -118,30 +124,30 @@ impl Config {
             folder: whole.parent().unwrap_or(Path::new("/")).to_owned(),
             lines,
         };
-        let mistakes = judge::judge(&config);
+        let mistakes = checks::check(&config);
         match mistakes.is_empty() {
             true => Ok(config),
             false => Err(wrong(mistakes)),
         }
     }
 
-    /// The file's own name, as it was given.
+    /// Returns the path of the file, as it was given.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The folder that names in the file are relative to.
+    /// Returns the directory that names in the file are relative to.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// A file name from the file, as the system takes it.
-    pub fn located(&self, name: &Path) -> PathBuf {
-        // `.` says nothing.
+    /// Returns the absolute path of a file that the configuration names.
+    pub fn absolute_path(&self, name: &Path) -> PathBuf {
+        // `components` removes `.` segments.
         self.folder.join(name).components().collect()
     }
 
-    /// A mistake that `key` (`location[1].authz`) makes.
+    /// Returns a mistake at the line of `key`, such as `location[1].authz`.
     pub fn mistake(&self, key: &str, text: impl Into<String>) -> Mistake {
         Mistake {
             line: self.lines.of(key),
@@ -149,7 +155,7 @@ impl Config {
         }
     }
 
-    /// Says that these are the file's mistakes.
+    /// Returns `list` as the mistakes of this file.
     pub fn wrong(&self, list: Vec<Mistake>) -> Mistakes {
         Mistakes {
             path: self.path.clone(),
@@ -190,11 +196,15 @@ mod tests {
     }
 
     #[test]
-    fn syntax_and_types_are_told_with_their_line() {
-        for (text, said) in [
+    fn syntax_and_type_errors_are_reported_with_their_line() {
+        for (text, expected) in [
             ("[serve]\nroot = '/x'\n\nroot = '/y'\n", "/etc/sven.toml:4: "),
             ("[serve\n", "/etc/sven.toml:1: "),
             ("[serve]\nroot = 5\n", "/etc/sven.toml:2: "),
+            (
+                "listen = 5\n",
+                "/etc/sven.toml:1: invalid type: integer `5`, expected a table",
+            ),
             (
                 "[cache]\n\nmemory = '1 QiB'\n",
                 "/etc/sven.toml:3: '1 QiB' is no size such as",
@@ -209,12 +219,12 @@ mod tests {
             ),
         ] {
             let found = complaints(text);
-            assert!(found.starts_with(said), "{text}: {found}");
+            assert!(found.starts_with(expected), "{text}: {found}");
         }
     }
 
     #[test]
-    fn a_file_that_is_not_there_or_not_text_is_explained() {
+    fn missing_and_non_utf8_files_are_reported() {
         let folder = tempfile::tempdir().expect("because /tmp is there");
         let path = folder.path().join("sven.toml");
         let said = |path: &Path| Config::read(path).map(drop).map_err(|e| e.to_string());
@@ -233,7 +243,7 @@ mod tests {
     const MANIFEST: &str = include_str!("../../Cargo.toml");
 
     #[test]
-    fn the_packaged_file_has_no_mistakes_whatever_is_uncommented() {
+    fn the_packaged_file_is_valid_with_and_without_its_commented_keys() {
         assert_eq!(complaints(PACKAGED), "");
         let uncommented = PACKAGED.lines().map(|line| match line.strip_prefix("# ") {
             Some(rest) if rest.starts_with('[') || rest.contains(" = ") => format!("{rest}\n"),
@@ -243,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_unit_names_is_installed() {
+    fn files_named_in_the_systemd_unit_are_packaged() {
         let manifest: toml::Table = toml::from_str(MANIFEST).expect("because cargo reads it");
         let assets = manifest["package"]["metadata"]["deb"]["assets"].as_array();
         let mut installed: Vec<String> = Vec::new();

@@ -1,4 +1,4 @@
-//! From what the file says to what the server is told: defaults filled in, names of files made whole.
+//! Converts a configuration file into the server's settings: fills in defaults and makes file names absolute.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,36 +14,37 @@ use server::config::{
 };
 use server::{Options, Threads};
 
-use super::address::Address;
+use super::address::ListenAddress;
 use super::keys::Mistake;
-use super::value::{Many, Period};
+use super::value::{OneOrMany, Period};
 use super::{Config, Mistakes, file};
 
-/// Ports without a word about them.
+/// The default ports of addresses in the configuration file.
 pub const SVN_PORT: u16 = 3690;
 pub const HTTP_PORT: u16 = 80;
 pub const HTTPS_PORT: u16 = 443;
 pub const METRICS_PORT: u16 = 9690;
 
-/// Everything that a server is started with.
+/// All settings that a server starts with.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    pub svn: Vec<Address>,
-    pub http: Vec<Address>,
-    pub https: Vec<Address>,
-    pub metrics: Vec<Address>,
-    /// What is served over svn://, and whatever is not served at a location.
+    pub svn: Vec<ListenAddress>,
+    pub http: Vec<ListenAddress>,
+    pub https: Vec<ListenAddress>,
+    pub metrics: Vec<ListenAddress>,
+    /// The repository or directory of repositories that is served over svn://, and over HTTP if there are no
+    /// locations.
     pub root: Option<PathBuf>,
     pub options: Options,
     pub web: HttpOptions,
     pub tls: Option<TlsOptions>,
     pub threads: Threads,
-    /// Bytes for the cache.
+    /// The size of the cache in bytes; `None` for the default.
     pub memory: Option<u64>,
     pub log: Logs,
 }
 
-/// Where lines go.
+/// The log files and their format.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Logs {
     pub access: Option<PathBuf>,
@@ -54,52 +55,16 @@ pub struct Logs {
 }
 
 impl Config {
-    /// What the file comes to.
+    /// Returns the settings that the file describes.
     ///
     /// # Errors
-    /// For a file with a password that cannot be read.
+    /// If the file with the LDAP password cannot be read, or a value is invalid.
     pub fn resolve(&self) -> Result<Settings, Mistakes> {
         let file = &self.file;
         let read_only = file.serve.read_only.unwrap_or(false);
-        let root = file.serve.root.as_deref().map(|root| self.located(root));
-        let limits = self.limits();
-        let mut svn = addresses(file.listen.svn.as_ref(), SVN_PORT);
-        if file.listen.svn.is_none()
-            && file.listen.http.is_none()
-            && file.listen.https.is_none()
-            && root.is_some()
-        {
-            svn = addresses(Some(&Many(vec![String::new()])), SVN_PORT);
-        }
-        let options = Options {
-            root: root.clone().unwrap_or_else(|| PathBuf::from("/")),
-            read_only,
-            config_file: self.optional(&file.serve.svnserve_config),
-            virtual_host: file.serve.virtual_host.unwrap_or(false),
-            compression: file.compression.level.unwrap_or(Options::default().compression),
-            always_compress: file.compression.level.is_some(),
-            max_request: file
-                .limits
-                .request
-                .map_or(Options::default().max_request, |size| size.0),
-            max_response: file.limits.response.map_or(0, |size| size.0),
-            stall_timeout: file
-                .limits
-                .stall_timeout
-                .map_or(Options::default().stall_timeout, |p| p.0),
-            tunnel: None,
-        };
-        let mut locations = Vec::new();
-        for (at, location) in file.location.iter().enumerate() {
-            let resolved = self.location(&format!("location[{at}]"), location, read_only);
-            locations.push(Arc::new(resolved.map_err(|mistake| self.wrong(vec![mistake]))?));
-        }
-        if let (true, Some(root)) = (locations.is_empty(), &root) {
-            let mut location = at_root(root, read_only);
-            let access = self.access("auth", None);
-            location.access = access.map_err(|mistake| self.wrong(vec![mistake]))?;
-            locations.push(Arc::new(location));
-        }
+        let root = file.serve.root.as_deref().map(|root| self.absolute_path(root));
+        let options = self.service_options(root.as_deref(), read_only);
+        let locations = self.locations(root.as_deref(), read_only)?;
         let mut redirects = Vec::new();
         for (at, given) in file.redirect.iter().enumerate() {
             let made = redirect(given)
@@ -111,7 +76,7 @@ impl Config {
             ..Threads::default()
         };
         Ok(Settings {
-            svn,
+            svn: self.svn_addresses(),
             http: addresses(file.listen.http.as_ref(), HTTP_PORT),
             https: addresses(file.listen.https.as_ref(), HTTPS_PORT),
             metrics: addresses(file.metrics.listen.as_ref(), METRICS_PORT),
@@ -121,7 +86,7 @@ impl Config {
                 redirects,
                 compression: options.compression,
                 gzip: file.compression.gzip.unwrap_or(true).then_some(GZIP),
-                limits,
+                limits: self.limits(),
                 web: Web {
                     browse: file.web.browse.unwrap_or(Web::default().browse),
                     highlight: file
@@ -146,8 +111,56 @@ impl Config {
         })
     }
 
+    /// Returns the addresses for svn://: every address if no other listener is configured.
+    fn svn_addresses(&self) -> Vec<ListenAddress> {
+        let listen = &self.file.listen;
+        let is_default = listen.svn.is_none()
+            && listen.http.is_none()
+            && listen.https.is_none()
+            && self.file.serve.root.is_some();
+        match is_default {
+            true => addresses(Some(&OneOrMany(vec![String::new()])), SVN_PORT),
+            false => addresses(listen.svn.as_ref(), SVN_PORT),
+        }
+    }
+
+    fn service_options(&self, root: Option<&Path>, read_only: bool) -> Options {
+        let file = &self.file;
+        let default = Options::default();
+        let request = file.limits.request;
+        let stall_timeout = file.limits.stall_timeout;
+        Options {
+            root: root.unwrap_or(Path::new("/")).to_owned(),
+            read_only,
+            config_file: self.optional(&file.serve.svnserve_config),
+            virtual_host: file.serve.virtual_host.unwrap_or(false),
+            compression: file.compression.level.unwrap_or(default.compression),
+            always_compress: file.compression.level.is_some(),
+            max_request: request.map_or(default.max_request, |size| size.0),
+            max_response: file.limits.response.map_or(0, |size| size.0),
+            stall_timeout: stall_timeout.map_or(default.stall_timeout, |period| period.0),
+            tunnel: None,
+        }
+    }
+
+    /// Returns the locations of the file, or without any the default location for `root`.
+    fn locations(&self, root: Option<&Path>, read_only: bool) -> Result<Vec<Arc<Location>>, Mistakes> {
+        let mut locations = Vec::new();
+        for (at, location) in self.file.location.iter().enumerate() {
+            let resolved = self.location(&format!("location[{at}]"), location, read_only);
+            locations.push(Arc::new(resolved.map_err(|mistake| self.wrong(vec![mistake]))?));
+        }
+        if let (true, Some(root)) = (locations.is_empty(), root) {
+            let mut location = at_root(root, read_only);
+            let access = self.access("auth", None);
+            location.access = access.map_err(|mistake| self.wrong(vec![mistake]))?;
+            locations.push(Arc::new(location));
+        }
+        Ok(locations)
+    }
+
     fn optional(&self, name: &Option<PathBuf>) -> Option<PathBuf> {
-        name.as_deref().map(|name| self.located(name))
+        name.as_deref().map(|name| self.absolute_path(name))
     }
 
     fn limits(&self) -> Limits {
@@ -160,13 +173,21 @@ impl Config {
             body: given.body.map_or(default.body, |size| size.0),
             header_bytes: given.header_bytes.map_or(default.header_bytes, bytes),
             header_lines: given.header_count.unwrap_or(default.header_lines),
-            header_timeout: given.header_timeout.map_or(default.header_timeout, long),
-            body_timeout: given.body_timeout.map_or(default.body_timeout, long),
+            header_timeout: given
+                .header_timeout
+                .map_or(default.header_timeout, duration_or_forever),
+            body_timeout: given
+                .body_timeout
+                .map_or(default.body_timeout, duration_or_forever),
             body_rate: given.body_rate.map_or(default.body_rate, |size| size.0),
             request_memory: given.request_memory.map_or(default.request_memory, |size| size.0),
-            keep_alive: given.keep_alive_timeout.map_or(default.keep_alive, long),
-            body_silence: given.body_silence.map_or(default.body_silence, long),
-            stall: given.stall_timeout.map_or(default.stall, long),
+            keep_alive: given
+                .keep_alive_timeout
+                .map_or(default.keep_alive, duration_or_forever),
+            body_silence: given
+                .body_silence
+                .map_or(default.body_silence, duration_or_forever),
+            stall: given.stall_timeout.map_or(default.stall, duration_or_forever),
             connections: given.connections.unwrap_or(default.connections),
             connections_per_address: given
                 .connections_per_address
@@ -174,14 +195,14 @@ impl Config {
         }
     }
 
-    fn location(&self, at: &str, given: &file::Location, read_only: bool) -> Result<Location, Mistake> {
+    fn location(&self, at: &str, given: &file::LocationTable, read_only: bool) -> Result<Location, Mistake> {
         let source = match (&given.repository, &given.parent) {
-            (Some(path), _) => Source::Repository(self.located(path)),
-            (None, parent) => Source::Parent(self.located(parent.as_deref().unwrap_or(Path::new(".")))),
+            (Some(path), _) => Source::Repository(self.absolute_path(path)),
+            (None, parent) => Source::Parent(self.absolute_path(parent.as_deref().unwrap_or(Path::new(".")))),
         };
         let path = given.path.as_deref().unwrap_or("/");
         let default = Location::new(prefix(path), source);
-        let special = self.file.serve.special_uri.as_deref().map(slashes_normal);
+        let special = self.file.serve.special_uri.as_deref().map(without_empty_segments);
         Ok(Location {
             name: given.name.clone(),
             list: given.list.unwrap_or(default.list),
@@ -190,7 +211,7 @@ impl Config {
             autoversioning: given.autoversioning.unwrap_or(default.autoversioning),
             path_authz: match given.path_authz {
                 Some(file::PathAuthz::Off) => PathAuthz::Off,
-                // Rules are always asked directly.
+                // `on` and `short-circuit` are the same here: rules are always evaluated directly.
                 Some(file::PathAuthz::On | file::PathAuthz::ShortCircuit) | None => PathAuthz::On,
             },
             master: given.master_uri.as_ref().map(|url| Master {
@@ -214,26 +235,17 @@ impl Config {
         })
     }
 
-    /// The rules for a location; `None` if the file has no key about users and access.
-    fn access(&self, at: &str, location: Option<&file::Location>) -> Result<Option<AccessRules>, Mistake> {
-        let none = file::Location::default();
+    /// Returns the access rules of a location, or `None` if the file has no key about users and access.
+    fn access(
+        &self,
+        at: &str,
+        location: Option<&file::LocationTable>,
+    ) -> Result<Option<AccessRules>, Mistake> {
+        let none = file::LocationTable::default();
         let general = &self.file.auth;
         let location = location.unwrap_or(&none);
         let own = &location.auth;
-        let silent = |auth: &file::Auth| {
-            auth.providers.is_none()
-                && auth.htpasswd_file.is_none()
-                && auth.passwd_file.is_none()
-                && auth.ldap.is_none()
-        };
-        if silent(own)
-            && silent(general)
-            && location.authz.is_none()
-            && location.repository_authz.is_none()
-            && location.anonymous.is_none()
-            && location.require.is_none()
-            && location.require_write.is_none()
-        {
+        if !has_auth_keys(own) && !has_auth_keys(general) && !has_access_keys(location) {
             return Ok(None);
         }
         let default = AccessRules::default();
@@ -258,12 +270,15 @@ impl Config {
             realm: own.realm.clone().or_else(|| general.realm.clone()),
             basic: own.basic.or(general.basic).unwrap_or(default.basic),
             digest: own.digest.or(general.digest).unwrap_or(default.digest),
-            remember: own.cache.or(general.cache).map_or(default.remember, long),
+            remember: own
+                .cache
+                .or(general.cache)
+                .map_or(default.remember, duration_or_forever),
             group_file: own
                 .group_file
                 .as_ref()
                 .or(general.group_file.as_ref())
-                .map(|name| self.located(name)),
+                .map(|name| self.absolute_path(name)),
             require: require("require", &location.require)?,
             require_write: require("require-write", &location.require_write)?,
             anonymous: location.anonymous.unwrap_or(default.anonymous),
@@ -281,12 +296,12 @@ impl Config {
         }))
     }
 
-    /// Those that are named, or else those that are configured.
-    fn providers(&self, at: &str, own: &file::Auth) -> Result<Vec<Provider>, Mistake> {
+    /// Returns the providers that `providers` lists, or without that key all that are configured.
+    fn providers(&self, at: &str, own: &file::AuthTable) -> Result<Vec<Provider>, Mistake> {
         let general = &self.file.auth;
         let file_of = |own: &Option<PathBuf>, general: &Option<PathBuf>| {
             let name = own.as_ref().or(general.as_ref());
-            name.map(|name| self.located(name))
+            name.map(|name| self.absolute_path(name))
         };
         let wanted = own.providers.as_ref().or(general.providers.as_ref());
         let all = [
@@ -317,11 +332,11 @@ impl Config {
         Ok(providers)
     }
 
-    fn ldap(&self, at: &str, given: &file::Ldap) -> Result<Provider, Mistake> {
+    fn ldap(&self, at: &str, given: &file::LdapTable) -> Result<Provider, Mistake> {
         let password = match (&given.bind_password, &given.bind_password_file) {
             (Some(password), _) => Some(password.clone()),
             (None, Some(name)) => {
-                let path = self.located(name);
+                let path = self.absolute_path(name);
                 let text = std::fs::read_to_string(&path).map_err(|e| {
                     let error = base::Error::io("Can't read file", &path, &e);
                     self.mistake(&format!("{at}.bind-password-file"), error.message())
@@ -355,7 +370,7 @@ impl Config {
                     .clone()
                     .unwrap_or_else(|| "cn".to_owned()),
             }),
-            timeout: given.timeout.map_or(LDAP_TIMEOUT, long),
+            timeout: given.timeout.map_or(LDAP_TIMEOUT, duration_or_forever),
         })))
     }
 
@@ -367,14 +382,14 @@ impl Config {
             (Some(file::ClientAuth::Required), _) => ClientCertificates::Required,
         };
         Some(TlsOptions {
-            certificate: self.located(given.certificate.as_deref()?),
-            key: self.located(given.key.as_deref()?),
+            certificate: self.absolute_path(given.certificate.as_deref()?),
+            key: self.absolute_path(given.key.as_deref()?),
             client_ca: self.optional(&given.client_ca),
             client_crls: given
                 .client_crl
                 .iter()
                 .flat_map(|list| &list.0)
-                .map(|name| self.located(Path::new(name)))
+                .map(|name| self.absolute_path(Path::new(name)))
                 .collect(),
             check_whole_chain: given.client_crl_check != Some(file::CrlCheck::Leaf),
             client,
@@ -386,11 +401,26 @@ impl Config {
     }
 }
 
-/// A redirect as the server knows it.
+fn has_auth_keys(auth: &file::AuthTable) -> bool {
+    auth.providers.is_some()
+        || auth.htpasswd_file.is_some()
+        || auth.passwd_file.is_some()
+        || auth.ldap.is_some()
+}
+
+fn has_access_keys(location: &file::LocationTable) -> bool {
+    location.authz.is_some()
+        || location.repository_authz.is_some()
+        || location.anonymous.is_some()
+        || location.require.is_some()
+        || location.require_write.is_some()
+}
+
+/// Converts a redirect.
 ///
 /// # Errors
-/// A sentence.
-pub fn redirect(given: &file::Redirect) -> Result<Redirect, String> {
+/// The message of the mistake.
+pub fn redirect(given: &file::RedirectTable) -> Result<Redirect, String> {
     let needed = |key: &Option<String>, name: &str| {
         let missing = || format!("a redirect needs 'from' and 'to': '{name}' is missing");
         key.clone().ok_or_else(missing)
@@ -399,13 +429,13 @@ pub fn redirect(given: &file::Redirect) -> Result<Redirect, String> {
     Redirect::new(&from, &to, given.permanent.unwrap_or(true))
 }
 
-/// The recursive actions that a location refuses.
+/// Converts the keys for recursive actions that a location refuses.
 ///
 /// # Errors
-/// A sentence.
-pub fn recursion(given: &file::Location) -> Result<Option<Recursion>, String> {
+/// The message of the mistake.
+pub fn recursion(given: &file::LocationTable) -> Result<Option<Recursion>, String> {
     let replay = given.refuse_replay.unwrap_or(false);
-    let none = Many::default();
+    let none = OneOrMany::default();
     let patterns = given.refuse_recursive.as_ref().unwrap_or(&none);
     if patterns.0.is_empty() && !replay {
         return Ok(None);
@@ -413,7 +443,7 @@ pub fn recursion(given: &file::Location) -> Result<Option<Recursion>, String> {
     Recursion::new(&patterns.0, replay).map(Some)
 }
 
-/// The default location: the top of the URL space.
+/// Returns the default location, at the top of the URL space.
 pub fn at_root(root: &Path, read_only: bool) -> Location {
     let source = match Repository::is_repository(root) {
         true => Source::Repository(root.to_owned()),
@@ -424,32 +454,34 @@ pub fn at_root(root: &Path, read_only: bool) -> Location {
     location
 }
 
-/// How hard gzip tries: more costs more than it saves.
+/// The gzip level: higher levels take more processor time than the smaller responses save.
 const GZIP: u32 = 4;
 /// The highest number of threads that work on requests and commands, where none is configured.
 const DEFAULT_THREADS: usize = 1024;
-/// How long a directory may take.
+/// The default time limit of an LDAP request.
 const LDAP_TIMEOUT: Duration = Duration::from_secs(10);
-/// What `never` comes to where a span is needed.
+/// The duration that stands for `never`.
 const FOREVER: Duration = Duration::from_secs(100 * 365 * 86_400);
 
-fn long(period: Period) -> Duration {
+fn duration_or_forever(period: Period) -> Duration {
     period.0.unwrap_or(FOREVER)
 }
 
-/// Addresses that were judged to be some.
-pub fn addresses(list: Option<&Many>, port: u16) -> Vec<Address> {
+/// Parses addresses that were checked before.
+pub fn addresses(list: Option<&OneOrMany>, port: u16) -> Vec<ListenAddress> {
     let texts = list.into_iter().flat_map(|list| &list.0);
-    texts.filter_map(|text| Address::parse(text, port).ok()).collect()
+    texts
+        .filter_map(|text| ListenAddress::parse(text, port).ok())
+        .collect()
 }
 
-/// `/svn/` as the server knows it: `/svn`; the whole server is nothing.
+/// Returns the prefix in the server's form: `/svn` for `/svn/`, and the empty string for `/`.
 fn prefix(path: &str) -> String {
     let parts = path.split('/').filter(|part| !part.is_empty());
     parts.fold(String::new(), |all, part| all + "/" + part)
 }
 
-fn slashes_normal(text: &str) -> String {
+fn without_empty_segments(text: &str) -> String {
     let parts: Vec<&str> = text.split('/').filter(|part| !part.is_empty()).collect();
     parts.join("/")
 }

@@ -1,4 +1,4 @@
-//! Values as people write them in the configuration file: sizes (`"1 GiB"`), times (`"30s"`), one thing or a list of things.
+//! Values in the configuration file: sizes (`"1 GiB"`), times (`"30s"`), and a string or a list of strings.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -11,13 +11,13 @@ use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor, value::Seq
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Size(pub u64);
 
-/// A span of time: `"30s"`, `"5 min"`, `"1h 30m"`; `"never"` where a limit may be lifted.
+/// A span of time: `"30s"`, `"5 min"`, `"1h 30m"`; `None` for `"never"`, which switches a limit off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Period(pub Option<Duration>);
 
 /// One string, or a list of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Many(pub Vec<String>);
+pub struct OneOrMany(pub Vec<String>);
 
 impl FromStr for Size {
     type Err = String;
@@ -58,7 +58,7 @@ impl FromStr for Period {
         }
         while !rest.is_empty() {
             let digits = rest.find(|c: char| c != '.' && !c.is_ascii_digit());
-            // The unit of a bare number is not guessed.
+            // A number without a unit is an error.
             let after = &rest[digits.ok_or_else(expected)?..];
             let letters = after.trim_start();
             let end = letters
@@ -122,7 +122,7 @@ fn number_and_unit(text: &str) -> Option<(&str, &str)> {
     (!number.is_empty()).then_some((number, unit.trim_start()))
 }
 
-/// A decimal number, perhaps with a fraction (of which three digits count), times `factor`.
+/// Returns a decimal number times `factor`. Of a fraction only the first three digits count.
 fn scaled(number: &str, factor: u64) -> Option<u64> {
     let (whole, fraction) = match number.split_once('.') {
         Some((whole, fraction)) if !fraction.is_empty() => (whole, fraction),
@@ -140,8 +140,8 @@ fn scaled(number: &str, factor: u64) -> Option<u64> {
 
 impl<'de> Deserialize<'de> for Size {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Read;
-        impl Visitor<'_> for Read {
+        struct SizeVisitor;
+        impl Visitor<'_> for SizeVisitor {
             type Value = Size;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -162,7 +162,7 @@ impl<'de> Deserialize<'de> for Size {
                 text.parse().map_err(E::custom)
             }
         }
-        deserializer.deserialize_any(Read)
+        deserializer.deserialize_any(SizeVisitor)
     }
 }
 
@@ -172,25 +172,25 @@ impl<'de> Deserialize<'de> for Period {
     }
 }
 
-impl<'de> Deserialize<'de> for Many {
+impl<'de> Deserialize<'de> for OneOrMany {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Read;
-        impl<'de> Visitor<'de> for Read {
-            type Value = Many;
+        struct OneOrManyVisitor;
+        impl<'de> Visitor<'de> for OneOrManyVisitor {
+            type Value = OneOrMany;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a string or a list of strings")
             }
 
-            fn visit_str<E: Error>(self, text: &str) -> Result<Many, E> {
-                Ok(Many(vec![text.to_owned()]))
+            fn visit_str<E: Error>(self, text: &str) -> Result<OneOrMany, E> {
+                Ok(OneOrMany(vec![text.to_owned()]))
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Many, A::Error> {
-                Vec::deserialize(SeqAccessDeserializer::new(seq)).map(Many)
+            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<OneOrMany, A::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(seq)).map(OneOrMany)
             }
         }
-        deserializer.deserialize_any(Read)
+        deserializer.deserialize_any(OneOrManyVisitor)
     }
 }
 
@@ -199,8 +199,8 @@ where
     D: Deserializer<'de>,
     T: FromStr<Err = String>,
 {
-    struct Read<T>(&'static str, PhantomData<T>);
-    impl<T: FromStr<Err = String>> Visitor<'_> for Read<T> {
+    struct FromStrVisitor<T>(&'static str, PhantomData<T>);
+    impl<T: FromStr<Err = String>> Visitor<'_> for FromStrVisitor<T> {
         type Value = T;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -211,7 +211,7 @@ where
             text.parse().map_err(E::custom)
         }
     }
-    deserializer.deserialize_str(Read(expected, PhantomData))
+    deserializer.deserialize_str(FromStrVisitor(expected, PhantomData))
 }
 
 #[cfg(test)]
@@ -219,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes() {
+    fn sizes_parse() {
         for (text, bytes) in [
             ("0", 0),
             ("512", 512),
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn times() {
+    fn times_parse() {
         for (text, millis) in [
             ("30s", 30_000),
             ("250ms", 250),
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_reads_back() {
+    fn formatted_values_parse() {
         for bytes in [0, 1, 1023, 1024, 1025, 3 << 20, 1 << 30, 5 << 40, u64::MAX] {
             assert_eq!(Size(bytes).to_string().parse(), Ok(Size(bytes)));
         }

@@ -1,40 +1,41 @@
-//! `Require` and `Satisfy`: who may come in, as our `require`, `require-write` or `anonymous` says it.
+//! Translates `Require` and `Satisfy` into `require`, `require-write` or `anonymous`.
 //!
-//! Apache asks what it requires twice: before a login, where conditions about users are undecided, and after it. With
-//! mod_authz_svn and an access file the second question is never asked, because that module answers first: there
-//! `Require user alice` lets every user in whom the access file lets in. What is written keeps to that, and says so.
+//! Apache evaluates its requirements twice: before a login, when conditions about users are undecided, and after it.
+//! With mod_authz_svn and an authz file the second evaluation never happens, because that module answers first: there
+//! `Require user alice` admits every user that the authz file admits. The translation keeps this behaviour and adds a
+//! remark about it.
 
-use super::address::{both, by_address, either};
+use super::address::{AddressRules, address_rules, both, either};
 use super::hosts::{Layer, LocationContext, methods_of};
 use super::syntax::Directive;
 
-/// What comes of a location's requirements.
+/// The translation of a location's requirements.
 #[derive(Debug, Default)]
-pub struct Access {
-    /// `anonymous`, if that says all.
+pub struct LocationAccess {
+    /// The value of `anonymous`, if it expresses all requirements.
     pub anonymous: Option<bool>,
     pub require: Option<String>,
     pub require_write: Option<String>,
-    /// Remarks for the reader of the result.
+    /// Remarks for the administrator.
     pub remarks: Vec<String>,
 }
 
-/// A condition, as we write it.
+/// A condition of `require`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Condition {
+pub enum RequireCondition {
     Anyone,
     Nobody,
     ValidUser,
-    /// `user alice`, `group dev`: about users.
+    /// A condition about users: `user alice`, `group dev`.
     Of(String),
-    /// `ip 10.0.0.0/8`
+    /// A condition about addresses: `ip 10.0.0.0/8`.
     Ip(String),
-    Not(Box<Condition>),
-    All(Vec<Condition>),
-    Any(Vec<Condition>),
+    Not(Box<RequireCondition>),
+    All(Vec<RequireCondition>),
+    Any(Vec<RequireCondition>),
 }
 
-/// What clients of Subversion read with, and what they write with.
+/// The methods with which Subversion clients read; [`WRITING`] has those with which they write.
 const READING: [&str; 4] = ["GET", "PROPFIND", "OPTIONS", "REPORT"];
 const WRITING: [&str; 12] = [
     "MERGE",
@@ -51,23 +52,65 @@ const WRITING: [&str; 12] = [
     "MOVE",
 ];
 
-/// Finds what holds for a location that has an access file or not.
-pub fn access(place: &LocationContext<'_>, has_authz: bool) -> Access {
-    let mut access = Access::default();
-    let addresses = by_address(place);
-    let satisfy_any = addresses.satisfies_any();
-    let anonymous_off = place.last("AuthzSVNAnonymous").is_some_and(|d| !d.on());
+/// Translates the requirements of a location. `has_authz` is true if it has an authz file.
+pub fn access(context: &LocationContext<'_>, has_authz: bool) -> LocationAccess {
+    let addresses = address_rules(context);
+    let requirements = Requirements {
+        context,
+        has_authz,
+        satisfy_any: addresses.satisfies_any(),
+        anonymous_off: context.last("AuthzSVNAnonymous").is_some_and(|d| !d.on()),
+        layer: context.requiring(),
+    };
+    let mut access = LocationAccess::default();
     addresses.remarks(&mut access.remarks);
-    let layer = place.requiring();
-    let [reading, writing] = [&READING[..], &WRITING[..]].map(|methods| {
-        let mut found: Vec<Condition> = Vec::new();
+    let [reading, writing] = [&READING[..], &WRITING[..]]
+        .map(|methods| requirements.condition(&addresses, methods, &mut access.remarks));
+    requirements.remark_skipped_authz(&reading, &writing, &mut access.remarks);
+    match (requirements.satisfy_any, has_authz) {
+        // Without an authz file, the requirements alone decide about anonymous requests.
+        (true, false) => access.require(&reading, &writing),
+        (true, true) => requirements.address_or_login(&reading, &writing, &mut access),
+        (false, _) => requirements.address_and_login(reading, writing, &mut access),
+    }
+    access
+}
+
+/// The directives that restrict a location.
+struct Requirements<'a> {
+    context: &'a LocationContext<'a>,
+    has_authz: bool,
+    /// `Satisfy Any`: an allowed address or a login is enough.
+    satisfy_any: bool,
+    /// `AuthzSVNAnonymous Off`: the authz file is not evaluated for anonymous requests.
+    anonymous_off: bool,
+    /// The section whose `Require` directives apply.
+    layer: Option<&'a Layer<'a>>,
+}
+
+impl Requirements<'_> {
+    /// Returns the requirements for requests with `method`, without those on the address.
+    fn required(&self, method: &str) -> RequireCondition {
+        let of_layer = |layer| section_requirements(layer, method);
+        self.layer.map_or(RequireCondition::Anyone, of_layer)
+    }
+
+    /// Returns the condition for requests with any of `methods`. If the methods differ, all their conditions must
+    /// hold, and a remark says so.
+    fn condition(
+        &self,
+        addresses: &AddressRules<'_>,
+        methods: &[&str],
+        remarks: &mut Vec<String>,
+    ) -> RequireCondition {
+        let mut found: Vec<RequireCondition> = Vec::new();
         for method in methods {
-            let required = layer.map_or(Condition::Anyone, |layer| of_layer(layer, method));
+            let required = self.required(method);
             let address = addresses.condition(method);
-            let condition = match (satisfy_any, has_authz) {
+            let condition = match (self.satisfy_any, self.has_authz) {
                 (false, _) => both(address, required),
                 (true, false) => either(address, required),
-                // Who has not the right address must log in; the access file says the rest.
+                // Requests from other addresses need a login; the authz file has the other rules.
                 (true, true) => address,
             };
             if !found.contains(&condition) {
@@ -75,115 +118,135 @@ pub fn access(place: &LocationContext<'_>, has_authz: bool) -> Access {
             }
         }
         if found.len() > 1 {
-            access.remarks.push(format!(
+            remarks.push(format!(
                 "{}: not all methods of {} need the same there; here all that one of them needs",
-                place.at,
+                self.context.at,
                 methods.join(", ")
             ));
         }
-        joined(found, Condition::All)
-    });
-    let asks_for_users = |condition: &Condition| {
-        let condition = of_access_file(condition.clone(), false);
-        condition == Condition::ValidUser
-    };
-    let only_users = asks_for_users(&reading) && asks_for_users(&writing);
-    if has_authz && (satisfy_any || anonymous_off) && !(only_users && satisfy_any != anonymous_off) {
-        access.remarks.push(format!(
-            "{}: a request that needs no user there passes by the access file, because of 'Satisfy Any' or \
-             'AuthzSVNAnonymous Off'; here the access file is asked in each case",
-            place.at
-        ));
+        joined(found, RequireCondition::All)
     }
-    if satisfy_any {
-        // Who may come in without a name is the access file's to say, or everybody's.
-        if !has_authz {
-            if writing != reading {
-                access.require_write = Some(shown(&writing, 0));
-            }
-            access.require = Some(shown(&reading, 0));
-            return access;
+
+    /// Adds a remark if Apache does not evaluate the authz file for some requests.
+    fn remark_skipped_authz(
+        &self,
+        reading: &RequireCondition,
+        writing: &RequireCondition,
+        remarks: &mut Vec<String>,
+    ) {
+        let needs_login = |condition: &RequireCondition| {
+            reduce_to_login(condition.clone(), false) == RequireCondition::ValidUser
+        };
+        let only_users = needs_login(reading) && needs_login(writing);
+        if self.has_authz
+            && (self.satisfy_any || self.anonymous_off)
+            && !(only_users && self.satisfy_any != self.anonymous_off)
+        {
+            remarks.push(format!(
+                "{}: a request that needs no user there passes by the access file, because of 'Satisfy Any' or \
+                 'AuthzSVNAnonymous Off'; here the access file is asked in each case",
+                self.context.at
+            ));
         }
+    }
+
+    /// Translates `Satisfy Any` beside an authz file; `reading` and `writing` are the conditions on the address.
+    fn address_or_login(
+        &self,
+        reading: &RequireCondition,
+        writing: &RequireCondition,
+        access: &mut LocationAccess,
+    ) {
         let [read_needs, write_needs] = [&READING[..], &WRITING[..]].map(|methods| {
-            let required = methods
-                .iter()
-                .map(|method| layer.map_or(Condition::Anyone, |layer| of_layer(layer, method)));
-            let mut needs: Vec<Condition> =
-                required.map(|required| of_access_file(required, false)).collect();
+            let required = methods.iter().map(|method| self.required(method));
+            let mut needs: Vec<RequireCondition> = required
+                .map(|required| reduce_to_login(required, false))
+                .collect();
             needs.dedup();
-            joined(needs, Condition::All)
+            joined(needs, RequireCondition::All)
         });
         if !(holds_after_login(&read_needs, true) && holds_after_login(&write_needs, true)) {
             access.remarks.push(format!(
                 "{}: Apache asks nobody for a login there who does not fulfil what is required beside it; here they are refused, \
                  also where their address is allowed",
-                place.at
+                self.context.at
             ));
-            let [reading, writing] = [read_needs, write_needs].map(|needs| match anonymous_off {
-                true => Condition::All(vec![needs, Condition::ValidUser]),
+            let [reading, writing] = [read_needs, write_needs].map(|needs| match self.anonymous_off {
+                true => RequireCondition::All(vec![needs, RequireCondition::ValidUser]),
                 false => needs,
             });
-            if writing != reading {
-                access.require_write = Some(shown(&writing, 0));
-            }
-            access.require = Some(shown(&reading, 0));
-            return access;
+            access.require(&reading, &writing);
+            return;
         }
-        let is_anywhere = reading == Condition::Anyone && writing == Condition::Anyone;
+        let is_anywhere = *reading == RequireCondition::Anyone && *writing == RequireCondition::Anyone;
         if !is_anywhere {
             access.remarks.push(format!(
                 "{}: Apache asks for a login there where the address is not allowed; here everybody must log in",
-                place.at
+                self.context.at
             ));
         }
-        access.anonymous = Some(!anonymous_off && is_anywhere);
-        return access;
+        access.anonymous = Some(!self.anonymous_off && is_anywhere);
     }
-    if let Some(layer) = layer {
-        tell(layer, has_authz, &mut access.remarks);
+
+    /// Translates `Satisfy All`, the default.
+    fn address_and_login(
+        &self,
+        reading: RequireCondition,
+        writing: RequireCondition,
+        access: &mut LocationAccess,
+    ) {
+        if let Some(layer) = self.layer {
+            remark_requirements(layer, self.has_authz, &mut access.remarks);
+        }
+        let [reading, writing] = [reading, writing].map(|condition| match self.has_authz {
+            true => reduce_to_login(condition, false),
+            false => condition,
+        });
+        let both_are = |condition| reading == condition && writing == condition;
+        if both_are(RequireCondition::ValidUser)
+            || self.anonymous_off && self.has_authz && both_are(RequireCondition::Anyone)
+        {
+            access.anonymous = Some(false);
+            return;
+        }
+        access.require(&reading, &writing);
+        if writing == RequireCondition::Anyone && !self.has_authz {
+            access.remarks.push(format!(
+                "{}: everybody may write there without a name, as in Apache",
+                self.context.at
+            ));
+        }
     }
-    let [reading, writing] = [reading, writing].map(|condition| match has_authz {
-        true => of_access_file(condition, false),
-        false => condition,
-    });
-    if reading == Condition::ValidUser && writing == Condition::ValidUser {
-        access.anonymous = Some(false);
-        return access;
-    }
-    if anonymous_off && has_authz && reading == Condition::Anyone && writing == Condition::Anyone {
-        access.anonymous = Some(false);
-        return access;
-    }
-    if writing != reading {
-        access.require_write = Some(shown(&writing, 0));
-    }
-    access.require = Some(shown(&reading, 0));
-    if writing == Condition::Anyone && !has_authz {
-        access.remarks.push(format!(
-            "{}: everybody may write there without a name, as in Apache",
-            place.at
-        ));
-    }
-    access
 }
 
-/// What a section requires of requests with this method; anyone if nothing.
-fn of_layer(layer: &Layer<'_>, method: &str) -> Condition {
+impl LocationAccess {
+    /// Sets `require`, and `require_write` if it differs.
+    fn require(&mut self, reading: &RequireCondition, writing: &RequireCondition) {
+        if writing != reading {
+            self.require_write = Some(shown(writing, 0));
+        }
+        self.require = Some(shown(reading, 0));
+    }
+}
+
+/// Returns the requirements of a section for requests with this method; [`RequireCondition::Anyone`] if it has none.
+fn section_requirements(layer: &Layer<'_>, method: &str) -> RequireCondition {
     let mut parts = Vec::new();
     for directive in &layer.sections {
         collect(directive, method, &mut parts);
     }
     match parts.is_empty() {
-        true => Condition::Anyone,
-        false => joined(parts, Condition::Any),
+        true => RequireCondition::Anyone,
+        false => joined(parts, RequireCondition::Any),
     }
 }
 
-/// Ends, because sections do not lie deep within each other.
-fn collect(directive: &Directive, method: &str, parts: &mut Vec<Condition>) {
+/// Collects the conditions of a directive and of the sections in it. The recursion is bounded by the reader's limit
+/// of nested sections.
+fn collect(directive: &Directive, method: &str, parts: &mut Vec<RequireCondition>) {
     let Some(inner) = &directive.inner else {
         if directive.is("Require") {
-            parts.push(one(directive, method));
+            parts.push(requirement(directive, method));
         }
         return;
     };
@@ -201,16 +264,17 @@ fn collect(directive: &Directive, method: &str, parts: &mut Vec<Condition>) {
                 .for_each(|directive| collect(directive, method, parts));
         }
     } else if directive.is("RequireAny") {
-        parts.extend(all().map(|parts| joined(parts, Condition::Any)));
+        parts.extend(all().map(|parts| joined(parts, RequireCondition::Any)));
     } else if directive.is("RequireAll") {
-        parts.extend(all().map(|parts| joined(parts, Condition::All)));
+        parts.extend(all().map(|parts| joined(parts, RequireCondition::All)));
     } else if directive.is("RequireNone") {
-        parts.extend(all().map(|parts| Condition::Not(Box::new(joined(parts, Condition::Any)))));
+        parts
+            .extend(all().map(|parts| RequireCondition::Not(Box::new(joined(parts, RequireCondition::Any)))));
     }
 }
 
-/// One `Require`.
-fn one(directive: &Directive, method: &str) -> Condition {
+/// Translates one `Require`.
+fn requirement(directive: &Directive, method: &str) -> RequireCondition {
     let (negated, words) = match directive.args.split_first() {
         Some((first, rest)) if first.eq_ignore_ascii_case("not") => (true, rest),
         _ => (false, &directive.args[..]),
@@ -229,29 +293,31 @@ fn one(directive: &Directive, method: &str) -> Condition {
                 .first()
                 .is_some_and(|name| name.eq_ignore_ascii_case("granted")) =>
         {
-            Condition::Anyone
+            RequireCondition::Anyone
         }
-        "valid-user" => Condition::ValidUser,
-        "user" | "ldap-user" if !names.is_empty() => Condition::Of(listed("user")),
-        "group" if !names.is_empty() => Condition::Of(listed("group")),
-        "ldap-group" if !names.is_empty() => Condition::Of(format!("group {}", name_of(&group_of(names)))),
-        "ip" if !names.is_empty() => Condition::Ip(listed("ip")),
-        "local" => Condition::Ip("ip 127.0.0.0/8 ::1".to_owned()),
+        "valid-user" => RequireCondition::ValidUser,
+        "user" | "ldap-user" if !names.is_empty() => RequireCondition::Of(listed("user")),
+        "group" if !names.is_empty() => RequireCondition::Of(listed("group")),
+        "ldap-group" if !names.is_empty() => {
+            RequireCondition::Of(format!("group {}", name_of(&group_of(names))))
+        }
+        "ip" if !names.is_empty() => RequireCondition::Ip(listed("ip")),
+        "local" => RequireCondition::Ip("ip 127.0.0.0/8 ::1".to_owned()),
         "method" => match names.iter().any(|name| name.eq_ignore_ascii_case(method)) {
-            true => Condition::Anyone,
-            false => Condition::Nobody,
+            true => RequireCondition::Anyone,
+            false => RequireCondition::Nobody,
         },
-        // A requirement without a counterpart admits no one, neither by itself nor by its negation.
-        "all" => Condition::Nobody,
-        _ => return Condition::Nobody,
+        // A requirement without a counterpart admits no request, neither by itself nor by its negation.
+        "all" => RequireCondition::Nobody,
+        _ => return RequireCondition::Nobody,
     };
     match negated {
-        true => Condition::Not(Box::new(condition)),
+        true => RequireCondition::Not(Box::new(condition)),
         false => condition,
     }
 }
 
-/// The name of a directory's group, as rules know it: `dev` of `cn=dev,ou=groups`.
+/// Returns the name of an LDAP group: `dev` of `cn=dev,ou=groups`.
 pub fn group_of(words: &[String]) -> String {
     let dn = words.join(" ");
     let first = dn.split(',').next().unwrap_or_default();
@@ -270,70 +336,74 @@ fn name_of(name: &str) -> String {
     }
 }
 
-/// What is left of a condition where an access file answers for users: whether there must be one.
-fn of_access_file(condition: Condition, negated: bool) -> Condition {
-    let each = |parts: Vec<Condition>| {
+/// Reduces the conditions about users to whether a login is needed, because the authz file has the rules about users.
+fn reduce_to_login(condition: RequireCondition, negated: bool) -> RequireCondition {
+    let each = |parts: Vec<RequireCondition>| {
         parts
             .into_iter()
-            .map(|part| of_access_file(part, negated))
+            .map(|part| reduce_to_login(part, negated))
             .collect()
     };
     match condition {
-        Condition::ValidUser | Condition::Of(_) if negated => Condition::Nobody,
-        Condition::ValidUser | Condition::Of(_) => Condition::ValidUser,
-        Condition::Not(inner) => Condition::Not(Box::new(of_access_file(*inner, !negated))),
-        Condition::All(parts) => {
-            let mut parts: Vec<Condition> = each(parts);
-            // A negation that refuses no one adds nothing.
-            let idle = |part: &Condition| *part == Condition::Not(Box::new(Condition::Nobody));
+        RequireCondition::ValidUser | RequireCondition::Of(_) if negated => RequireCondition::Nobody,
+        RequireCondition::ValidUser | RequireCondition::Of(_) => RequireCondition::ValidUser,
+        RequireCondition::Not(inner) => RequireCondition::Not(Box::new(reduce_to_login(*inner, !negated))),
+        RequireCondition::All(parts) => {
+            let mut parts: Vec<RequireCondition> = each(parts);
+            // A negation that refuses no request adds nothing.
+            let idle =
+                |part: &RequireCondition| *part == RequireCondition::Not(Box::new(RequireCondition::Nobody));
             if !negated && parts.iter().any(|part| !idle(part)) {
                 parts.retain(|part| !idle(part));
             }
             parts.dedup();
-            joined(parts, Condition::All)
+            joined(parts, RequireCondition::All)
         }
-        Condition::Any(parts) => {
-            let mut parts: Vec<Condition> = each(parts);
+        RequireCondition::Any(parts) => {
+            let mut parts: Vec<RequireCondition> = each(parts);
             parts.dedup();
-            joined(parts, Condition::Any)
+            joined(parts, RequireCondition::Any)
         }
-        Condition::Anyone | Condition::Nobody | Condition::Ip(_) => condition,
+        RequireCondition::Anyone | RequireCondition::Nobody | RequireCondition::Ip(_) => condition,
     }
 }
 
-/// With `everywhere`, true if a condition holds for all logged-in users at every address; else, if it holds at some address.
-fn holds_after_login(condition: &Condition, everywhere: bool) -> bool {
+/// True if a condition holds for all logged-in users: with `everywhere` at every address, otherwise at some address.
+fn holds_after_login(condition: &RequireCondition, everywhere: bool) -> bool {
     match condition {
-        Condition::Anyone | Condition::ValidUser | Condition::Of(_) => true,
-        Condition::Nobody => false,
-        Condition::Ip(_) => !everywhere,
-        Condition::Not(inner) => !holds_after_login(inner, !everywhere),
-        Condition::All(parts) => parts.iter().all(|part| holds_after_login(part, everywhere)),
-        Condition::Any(parts) => parts.iter().any(|part| holds_after_login(part, everywhere)),
+        RequireCondition::Anyone | RequireCondition::ValidUser | RequireCondition::Of(_) => true,
+        RequireCondition::Nobody => false,
+        RequireCondition::Ip(_) => !everywhere,
+        RequireCondition::Not(inner) => !holds_after_login(inner, !everywhere),
+        RequireCondition::All(parts) => parts.iter().all(|part| holds_after_login(part, everywhere)),
+        RequireCondition::Any(parts) => parts.iter().any(|part| holds_after_login(part, everywhere)),
     }
 }
 
-fn joined(mut parts: Vec<Condition>, kind: impl Fn(Vec<Condition>) -> Condition) -> Condition {
+fn joined(
+    mut parts: Vec<RequireCondition>,
+    kind: impl Fn(Vec<RequireCondition>) -> RequireCondition,
+) -> RequireCondition {
     match parts.len() {
         1 => parts.remove(0),
         _ => kind(parts),
     }
 }
 
-/// The condition in our words; `within` is 0 at the top, 1 in an alternative, 2 in a conjunction or negation.
-fn shown(condition: &Condition, within: u8) -> String {
-    let listed = |parts: &[Condition], word: &str, inner: u8| {
+/// Formats a condition for `require`. `within` is 0 at the top, 1 in an alternative, 2 in a conjunction or negation.
+fn shown(condition: &RequireCondition, within: u8) -> String {
+    let listed = |parts: &[RequireCondition], word: &str, inner: u8| {
         let parts: Vec<String> = parts.iter().map(|part| shown(part, inner)).collect();
         parts.join(word)
     };
     let (text, strength) = match condition {
-        Condition::Anyone => ("anyone".to_owned(), 3),
-        Condition::Nobody => ("nobody".to_owned(), 3),
-        Condition::ValidUser => ("valid-user".to_owned(), 3),
-        Condition::Of(text) | Condition::Ip(text) => (text.clone(), 3),
-        Condition::Not(inner) => (format!("not {}", shown(inner, 3)), 3),
-        Condition::All(parts) => (listed(parts, " and ", 2), 2),
-        Condition::Any(parts) => (listed(parts, " or ", 1), 1),
+        RequireCondition::Anyone => ("anyone".to_owned(), 3),
+        RequireCondition::Nobody => ("nobody".to_owned(), 3),
+        RequireCondition::ValidUser => ("valid-user".to_owned(), 3),
+        RequireCondition::Of(text) | RequireCondition::Ip(text) => (text.clone(), 3),
+        RequireCondition::Not(inner) => (format!("not {}", shown(inner, 3)), 3),
+        RequireCondition::All(parts) => (listed(parts, " and ", 2), 2),
+        RequireCondition::Any(parts) => (listed(parts, " or ", 1), 1),
     };
     match strength < within {
         true => format!("({text})"),
@@ -341,8 +411,8 @@ fn shown(condition: &Condition, within: u8) -> String {
     }
 }
 
-/// Says what was not carried over as it stands.
-fn tell(layer: &Layer<'_>, has_authz: bool, remarks: &mut Vec<String>) {
+/// Adds remarks about requirements that are translated differently.
+fn remark_requirements(layer: &Layer<'_>, has_authz: bool, remarks: &mut Vec<String>) {
     for directive in layer.directives.iter().filter(|held| held.is("Require")) {
         let skip = usize::from(directive.arg(0).eq_ignore_ascii_case("not"));
         let mut say = |what: &str| {

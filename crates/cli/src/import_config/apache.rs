@@ -1,27 +1,28 @@
-//! From Apache's files to ours.
+//! Translates Apache's configuration files.
 
 use std::path::{Path, PathBuf};
 
 use base::Result;
 
-use super::draft::Table;
-use super::hosts::Server;
-use super::location::{Translated, translate};
-use super::syntax::{Directive, Reader};
-use super::{closed, machine, moved, words};
+use super::draft::{TableDraft, TranslatedTables};
+use super::hosts::ApacheServer;
+use super::location::{TranslatedLocation, translate};
+use super::syntax::{ApacheReader, Directive};
+use super::{closed, directives, redirects, server_tables};
 
-/// What comes of Apache's configuration: tables in the order of the file, and whether each is in force.
-pub type Outcome = Vec<(Table, bool)>;
-
-/// Translates what `files` say together.
+/// Translates the configuration in `files`.
 ///
 /// # Errors
-/// Those of reading them.
-pub fn translated(files: &[PathBuf], defines: &[String], server_root: Option<&Path>) -> Result<Outcome> {
+/// Errors of reading the files.
+pub fn translated(
+    files: &[PathBuf],
+    defines: &[String],
+    server_root: Option<&Path>,
+) -> Result<TranslatedTables> {
     let Some(first) = files.first() else {
         return Ok(Vec::new());
     };
-    let mut reader = Reader::new(server_root.map_or_else(|| root_of(first), Path::to_owned));
+    let mut reader = ApacheReader::new(server_root.map_or_else(|| root_of(first), Path::to_owned));
     for define in defines {
         let (name, value) = define.split_once('=').unwrap_or((define, ""));
         reader.defines.insert(name.to_owned(), value.to_owned());
@@ -34,45 +35,45 @@ pub fn translated(files: &[PathBuf], defines: &[String], server_root: Option<&Pa
     Ok(compose(&tree, &reader))
 }
 
-fn compose(tree: &[Directive], reader: &Reader) -> Outcome {
-    let server = Server::of(tree);
+fn compose(tree: &[Directive], reader: &ApacheReader) -> TranslatedTables {
+    let server = ApacheServer::of(tree);
     let root = &reader.root;
-    let mut remarks = Table::default();
-    let places = server.places();
-    let Some(first) = places.first() else {
+    let mut remarks = TableDraft::default();
+    let contexts = server.served_locations();
+    let Some(first) = contexts.first() else {
         remarks.remark("No <Location> of these files has 'DAV svn': there is nothing to serve.");
         return vec![(remarks, true)];
     };
-    for (at, text) in &reader.passed_over {
+    for (at, text) in &reader.skipped {
         remarks.remark(format!("{at}: {text}"));
     }
-    elsewhere(&server, &mut remarks);
-    let redirects = moved::redirects(&server, &mut remarks);
-    let mut outcome: Outcome = vec![(remarks, true), (machine::listen(&server), true)];
-    if let Some(special) = machine::special_uri(first) {
-        let mut serve = Table::new("[serve]");
+    remark_untranslated(&server, &mut remarks);
+    let redirects = redirects::redirects(&server, &mut remarks);
+    let mut outcome: TranslatedTables = vec![(remarks, true), (server_tables::listen(&server), true)];
+    if let Some(special) = server_tables::special_uri(first) {
+        let mut serve = TableDraft::new("[serve]");
         serve.text("special-uri", special);
         outcome.push((serve, true));
     }
-    outcome.push((machine::tls(&server, root), true));
-    let [cache, compression] = machine::performance(first);
+    outcome.push((server_tables::tls(&server, root), true));
+    let [cache, compression] = server_tables::performance(first);
     outcome.extend([
-        (machine::limits(first), true),
+        (server_tables::limits(first), true),
         (cache, true),
         (compression, true),
-        (machine::logs(&server, first, root), true),
+        (server_tables::logs(&server, first, root), true),
     ]);
-    let mut all: Vec<Translated> = places.iter().map(|place| translate(place, root)).collect();
-    closed::close(&server, &places, &mut all);
-    certificates(&server, &mut all);
+    let mut all: Vec<TranslatedLocation> = contexts.iter().map(|context| translate(context, root)).collect();
+    closed::add_restrictions(&server, &contexts, &mut all);
+    remark_certificate_users(&server, &mut all);
     outcome.extend(redirects.into_iter().map(|table| (table, true)));
-    locations(all, &mut outcome);
+    append_locations(all, &mut outcome);
     outcome.retain(|(table, _)| !table.is_empty());
     outcome
 }
 
-/// The locations, with what they say about users: once for all if all say the same.
-fn locations(all: Vec<Translated>, outcome: &mut Outcome) {
+/// Appends the locations and their `[auth]` tables. If these are equal in all locations, one `[auth]` serves all.
+fn append_locations(all: Vec<TranslatedLocation>, outcome: &mut TranslatedTables) {
     let mut speaking = all
         .iter()
         .filter(|one| one.auth.has_keys() || one.ldap.has_keys());
@@ -85,17 +86,17 @@ fn locations(all: Vec<Translated>, outcome: &mut Outcome) {
         outcome.push((first.ldap.clone(), true));
     }
     let own = shared.is_none();
-    let mut seen: Vec<&Translated> = Vec::new();
+    let mut seen: Vec<&TranslatedLocation> = Vec::new();
     for one in &all {
         let before = seen.iter().find(|other| other.path == one.path);
-        let same = |other: &&&Translated| {
+        let same = |other: &&&TranslatedLocation| {
             other.location.same_keys(&one.location)
                 && other.auth.same_keys(&one.auth)
                 && other.ldap.same_keys(&one.ldap)
         };
         let in_force = before.is_none();
         if before.as_ref().is_some_and(same) {
-            // The same once more: for http and https, mostly.
+            // The same location again, usually for http and https.
             continue;
         }
         let mut location = one.location.clone();
@@ -119,8 +120,8 @@ fn locations(all: Vec<Translated>, outcome: &mut Outcome) {
     }
 }
 
-/// Users who are known by their certificates.
-fn certificates(server: &Server<'_>, all: &mut [Translated]) {
+/// Adds a remark if users are identified by their certificates.
+fn remark_certificate_users(server: &ApacheServer<'_>, all: &mut [TranslatedLocation]) {
     let hosts = std::iter::once(&server.global).chain(&server.hosts);
     let by_name = hosts.filter_map(|host| host.setting("SSLUserName")).next();
     if let Some(directive) = by_name {
@@ -132,8 +133,8 @@ fn certificates(server: &Server<'_>, all: &mut [Translated]) {
     }
 }
 
-/// What stands outside of locations and matters, or is a kind of section that is not translated.
-fn elsewhere(server: &Server<'_>, remarks: &mut Table) {
+/// Adds remarks about directives outside of locations, and sections, that are not translated.
+fn remark_untranslated(server: &ApacheServer<'_>, remarks: &mut TableDraft) {
     let serving = server.hosts.iter().filter(|host| server.serves_in(host));
     for directive in std::iter::once(&server.global)
         .chain(serving)
@@ -153,7 +154,7 @@ fn elsewhere(server: &Server<'_>, remarks: &mut Table) {
                     .then_some("patterns and folders are not translated: write a [[location]] for each path")
             }
             Some(_) => None,
-            None => words::left_out(&directive.name, false),
+            None => directives::untranslated_reason(&directive.name, false),
         };
         if let Some(why) = why {
             remarks.remark(format!("{}: {}: {why}", directive.at, directive.shown()));
@@ -161,7 +162,8 @@ fn elsewhere(server: &Server<'_>, remarks: &mut Table) {
     }
 }
 
-/// Where relative names are relative to, if no `ServerRoot` says it: Debian's layout has folders below it.
+/// Returns the default of `ServerRoot`, derived from the file's path. In Debian's layout the files are in directories
+/// below it.
 fn root_of(file: &Path) -> PathBuf {
     let whole = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
     let folder = whole.parent().unwrap_or(Path::new("/"));

@@ -1,13 +1,13 @@
-//! What Apache keeps closed within a location and we have no word for: it is closed here as well, for everybody.
+//! Restrictions within a location that cannot be translated: the result refuses all requests there.
 //!
-//! Ours has one answer for a whole location. Another section of Apache's that holds for a part of it (a `<Location>` without `DAV`
-//! below it, `Redirect gone`) becomes a closed location. A pattern or a condition may hold for any part, so it closes
-//! the whole.
+//! A location of Sven has the same rules for all its paths. Another section of Apache for a part of a location (a
+//! `<Location>` without `DAV` below it, `Redirect gone`) becomes a closed location. A pattern or a condition may
+//! apply to any part, so it closes the whole location.
 
-use super::draft::Table;
-use super::hosts::{Host, LocationContext, Server, contains, flatten, path_of};
-use super::location::Translated;
-use super::moved::{is_refusal, refused_path};
+use super::draft::TableDraft;
+use super::hosts::{ApacheHost, ApacheServer, LocationContext, contains, flatten, path_of};
+use super::location::TranslatedLocation;
+use super::redirects::{is_refusal, refused_path};
 use super::syntax::Directive;
 
 /// Directives that may refuse requests.
@@ -41,44 +41,51 @@ const CLOSING: &[&str] = &[
     "SVNParentPath",
 ];
 
-/// Closes what is closed: whole locations, and new ones for parts of them.
-pub fn close(server: &Server<'_>, places: &[LocationContext<'_>], all: &mut Vec<Translated>) {
-    let mut parts: Vec<Translated> = Vec::new();
-    for (place, whole) in places.iter().zip(all.iter_mut()) {
-        let own = place.host.map(|at| &server.hosts[at]);
+/// Closes whole locations, and adds closed locations for parts of others.
+pub fn add_restrictions(
+    server: &ApacheServer<'_>,
+    contexts: &[LocationContext<'_>],
+    all: &mut Vec<TranslatedLocation>,
+) {
+    let mut parts: Vec<TranslatedLocation> = Vec::new();
+    for (context, whole) in contexts.iter().zip(all.iter_mut()) {
+        let own = context.host.map(|at| &server.hosts[at]);
         for host in [Some(&server.global), own].into_iter().flatten() {
-            for directive in patterns(&host.settings) {
-                if may_hold(directive, &place.path) {
-                    shut(&mut whole.location, directive);
+            for directive in refusing_patterns(&host.settings) {
+                if may_hold(directive, &context.path) {
+                    close_location(&mut whole.location, directive);
                 }
             }
             for directive in host.settings.iter().copied() {
-                if refused_path(directive).is_some_and(|path| contains(&path, &place.path)) {
-                    shut(&mut whole.location, directive);
+                if refused_path(directive).is_some_and(|path| contains(&path, &context.path)) {
+                    close_location(&mut whole.location, directive);
                 }
             }
-            for (path, directive) in inner(host, place) {
+            for (path, directive) in restricted_paths(host, context) {
                 let known = parts.iter().any(|part| part.path == path);
-                let served = places.iter().any(|other| other.path == path);
+                let served = contexts.iter().any(|other| other.path == path);
                 if !known && !served {
-                    parts.push(part(&path, directive, whole));
+                    parts.push(closed_part(&path, directive, whole));
                 }
             }
         }
-        for layer in place.layers.iter().filter(|layer| layer.location) {
+        for layer in context.layers.iter().filter(|layer| layer.location) {
             let refusing = layer.directives.iter().copied();
             let refusing = refusing.filter(|d| d.is("Redirect") && is_refusal(d.arg(0)));
-            for directive in patterns(&layer.directives).into_iter().chain(refusing) {
-                shut(&mut whole.location, directive);
+            for directive in refusing_patterns(&layer.directives).into_iter().chain(refusing) {
+                close_location(&mut whole.location, directive);
             }
         }
     }
     all.extend(parts);
 }
 
-/// The paths within a place for which another section says who is let in, and that section.
-fn inner<'a>(host: &Host<'a>, place: &LocationContext<'_>) -> Vec<(String, &'a Directive)> {
-    let within = |path: &str| path != place.path && contains(&place.path, path);
+/// Returns the paths within a location that another directive restricts, with that directive.
+fn restricted_paths<'a>(
+    host: &ApacheHost<'a>,
+    context: &LocationContext<'_>,
+) -> Vec<(String, &'a Directive)> {
+    let within = |path: &str| path != context.path && contains(&context.path, path);
     let mut found = Vec::new();
     for location in &host.locations {
         let path = path_of(location);
@@ -94,9 +101,9 @@ fn inner<'a>(host: &Host<'a>, place: &LocationContext<'_>) -> Vec<(String, &'a D
     found
 }
 
-/// A closed location for a part of `whole`.
-fn part(path: &str, directive: &Directive, whole: &Translated) -> Translated {
-    let mut table = Table::new("[[location]]");
+/// Returns a closed location for a part of `whole`.
+fn closed_part(path: &str, directive: &Directive, whole: &TranslatedLocation) -> TranslatedLocation {
+    let mut table = TableDraft::new("[[location]]");
     table.text("path", path);
     for key in ["repository", "parent"] {
         if let Some(value) = whole.location.value(key) {
@@ -112,16 +119,16 @@ fn part(path: &str, directive: &Directive, whole: &Translated) -> Translated {
         directive.shown(),
         whole.path
     ));
-    Translated {
+    TranslatedLocation {
         path: path.to_owned(),
         location: table,
-        auth: Table::new("[auth]"),
-        ldap: Table::new("[auth.ldap]"),
+        auth: TableDraft::new("[auth]"),
+        ldap: TableDraft::new("[auth.ldap]"),
     }
 }
 
 /// Closes a location because of a directive that is not translated.
-fn shut(location: &mut Table, directive: &Directive) {
+fn close_location(location: &mut TableDraft, directive: &Directive) {
     location.remove("require-write");
     location.remove("anonymous");
     location.text("require", "nobody");
@@ -133,8 +140,8 @@ fn shut(location: &mut Table, directive: &Directive) {
     ));
 }
 
-/// Directives that refuse requests to which a pattern or a condition applies.
-fn patterns<'a>(directives: &[&'a Directive]) -> Vec<&'a Directive> {
+/// Returns the directives that refuse requests by a pattern or a condition.
+fn refusing_patterns<'a>(directives: &[&'a Directive]) -> Vec<&'a Directive> {
     let rewrites = directives.iter().rev().find(|d| d.is("RewriteEngine"));
     let rewrites = rewrites.is_some_and(|d| d.arg(0).eq_ignore_ascii_case("on"));
     let keeps_out = |directive: &&&'a Directive| match directive {
@@ -152,7 +159,7 @@ fn patterns<'a>(directives: &[&'a Directive]) -> Vec<&'a Directive> {
     directives.iter().filter(keeps_out).copied().collect()
 }
 
-/// True if the flags of a `RewriteRule` say that the request is refused: `[F]`, `[gone]`, `[R=404,L]`.
+/// True if the flags of a `RewriteRule` refuse the request: `[F]`, `[gone]`, `[R=404,L]`.
 fn refuses(flags: &str) -> bool {
     let flags = flags.trim_matches(['[', ']']).to_ascii_lowercase();
     flags.split(',').any(|flag| match flag.trim().split_once('=') {
@@ -161,7 +168,7 @@ fn refuses(flags: &str) -> bool {
     })
 }
 
-/// The pattern for paths; empty for a condition, which may hold for any.
+/// Returns the pattern for paths; empty for a condition, which may apply to any path.
 fn pattern_of(directive: &Directive) -> &str {
     match directive {
         directive if directive.is("RedirectMatch") => directive.arg(1),
@@ -173,7 +180,7 @@ fn pattern_of(directive: &Directive) -> &str {
     }
 }
 
-/// True if a directive may hold for a path at or below `path`: unless its pattern begins with other letters.
+/// True if a directive may apply to a path at or below `path`. False if its pattern begins with other letters.
 fn may_hold(directive: &Directive, path: &str) -> bool {
     let pattern = pattern_of(directive);
     if directive.is("Location") && directive.args.len() == 1 {
@@ -187,7 +194,7 @@ fn may_hold(directive: &Directive, path: &str) -> bool {
     let mut literal: String = std::iter::once('/')
         .chain(rest.chars().take_while(is_plain))
         .collect();
-    // What follows may say that the last letter need not be there.
+    // A quantifier after the literal part makes its last letter optional.
     if rest
         .chars()
         .find(|c| !is_plain(c))

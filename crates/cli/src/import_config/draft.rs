@@ -1,40 +1,43 @@
-//! The configuration that is being written: tables with keys, and remarks for its reader.
+//! The configuration that is being written: tables with keys, and remarks for the administrator.
 
 use std::fmt::Write as _;
 
+/// Tables in the order of the file; false for a table that is commented out.
+pub type TranslatedTables = Vec<(TableDraft, bool)>;
+
 /// One table of the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Table {
-    /// `[listen]`, `[[location]]`; empty for remarks at the top.
+pub struct TableDraft {
+    /// The header, such as `[listen]` or `[[location]]`; empty for remarks at the top of the file.
     pub head: String,
-    lines: Vec<Line>,
+    lines: Vec<DraftLine>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Line {
-    /// A key with its value as it stands in the file.
+enum DraftLine {
+    /// A key with its value in TOML.
     Key(&'static str, String),
-    /// A key that is there to be uncommented, and why it is not.
+    /// A key that is commented out, its value, and the reason.
     Idle(&'static str, String, String),
-    /// A sentence.
+    /// A comment.
     Remark(String),
 }
 
-impl Table {
-    /// An empty one.
-    pub fn new(head: impl Into<String>) -> Table {
-        Table {
+impl TableDraft {
+    /// Returns an empty table.
+    pub fn new(head: impl Into<String>) -> TableDraft {
+        TableDraft {
             head: head.into(),
             lines: Vec::new(),
         }
     }
 
-    /// Sets `key` to a text.
+    /// Sets `key` to a string.
     pub fn text(&mut self, key: &'static str, value: impl Into<String>) {
         self.set(key, quoted(&value.into()));
     }
 
-    /// Sets `key` to texts; one of them stands alone.
+    /// Sets `key` to a list of strings; a single one is written without brackets.
     pub fn texts(&mut self, key: &'static str, values: &[String]) {
         let value = match values {
             [one] => quoted(one),
@@ -46,7 +49,7 @@ impl Table {
         self.set(key, value);
     }
 
-    /// Sets `key` to yes or no.
+    /// Sets `key` to a boolean.
     pub fn flag(&mut self, key: &'static str, value: bool) {
         self.set(key, value.to_string());
     }
@@ -56,98 +59,98 @@ impl Table {
         self.set(key, value.to_string());
     }
 
-    /// Sets `key` to a value as it stands in the file.
+    /// Sets `key` to a value in TOML.
     pub fn set(&mut self, key: &'static str, value: String) {
         self.lines
-            .retain(|line| !matches!(line, Line::Key(old, _) if *old == key));
-        self.lines.push(Line::Key(key, value));
+            .retain(|line| !matches!(line, DraftLine::Key(old, _) if *old == key));
+        self.lines.push(DraftLine::Key(key, value));
     }
 
-    /// Takes `key` away.
+    /// Removes `key`.
     pub fn remove(&mut self, key: &str) {
         self.lines
-            .retain(|line| !matches!(line, Line::Key(old, _) if *old == key));
+            .retain(|line| !matches!(line, DraftLine::Key(old, _) if *old == key));
     }
 
-    /// Sets `key`, but not in force.
+    /// Adds `key` commented out, with the reason.
     pub fn idle(&mut self, key: &'static str, value: String, why: impl Into<String>) {
-        self.lines.push(Line::Idle(key, value, why.into()));
+        self.lines.push(DraftLine::Idle(key, value, why.into()));
     }
 
-    /// Says something.
+    /// Adds a remark, once.
     pub fn remark(&mut self, text: impl Into<String>) {
-        let line = Line::Remark(text.into());
+        let line = DraftLine::Remark(text.into());
         if !self.lines.contains(&line) {
             self.lines.push(line);
         }
     }
 
-    /// Takes what `other` says as well; where both set a key, this one stays.
-    pub fn join(&mut self, other: Table) {
+    /// Adds the lines of `other`. If both set a key, the value of this table stays.
+    pub fn join(&mut self, other: TableDraft) {
         for line in other.lines {
-            let known = matches!(&line, Line::Key(key, _) if self.value(key).is_some());
+            let known = matches!(&line, DraftLine::Key(key, _) if self.value(key).is_some());
             if !known && !self.lines.contains(&line) {
                 self.lines.push(line);
             }
         }
     }
 
-    /// True if nothing is set and nothing is said.
+    /// True if the table has neither keys nor remarks.
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }
 
-    /// True if some key is set.
+    /// True if a key is set.
     pub fn has_keys(&self) -> bool {
-        self.lines.iter().any(|line| matches!(line, Line::Key(..)))
+        self.lines.iter().any(|line| matches!(line, DraftLine::Key(..)))
     }
 
-    /// The value of `key` as it stands in the file.
+    /// Returns the value of `key` in TOML.
     pub fn value(&self, key: &str) -> Option<&str> {
         self.lines.iter().find_map(|line| match line {
-            Line::Key(name, value) if *name == key => Some(value.as_str()),
+            DraftLine::Key(name, value) if *name == key => Some(value.as_str()),
             _ => None,
         })
     }
 
-    /// The same keys with the same values, whatever is said beside them.
-    pub fn same_keys(&self, other: &Table) -> bool {
-        let keys = |table: &Table| -> Vec<Line> {
-            let mut keys: Vec<Line> = table.lines.clone();
-            keys.retain(|line| matches!(line, Line::Key(..)));
+    /// True if both tables have the same keys with the same values. Remarks do not count.
+    pub fn same_keys(&self, other: &TableDraft) -> bool {
+        let keys = |table: &TableDraft| -> Vec<DraftLine> {
+            let mut keys: Vec<DraftLine> = table.lines.clone();
+            keys.retain(|line| matches!(line, DraftLine::Key(..)));
             keys
         };
         keys(self) == keys(other)
     }
 
-    /// The table as text: remarks first. All of it is commented out unless `in_force`.
+    /// Formats the table, remarks first. All lines are commented out unless `in_force`.
     pub fn shown(&self, in_force: bool) -> String {
         let off = if in_force { "" } else { "# " };
         let mut text = String::new();
         for line in &self.lines {
-            if let Line::Remark(remark) = line {
+            if let DraftLine::Remark(remark) = line {
                 for line in wrapped(remark) {
                     _ = writeln!(text, "# {line}");
                 }
             }
         }
         if !self.head.is_empty()
-            && (self.has_keys() || self.lines.iter().any(|l| matches!(l, Line::Idle(..))))
+            && (self.has_keys() || self.lines.iter().any(|l| matches!(l, DraftLine::Idle(..))))
         {
             _ = writeln!(text, "{off}{}", self.head);
         }
         for line in &self.lines {
             match line {
-                Line::Key(key, value) => _ = writeln!(text, "{off}{key} = {value}"),
-                Line::Idle(key, value, why) => _ = writeln!(text, "# {key} = {value}  # {why}"),
-                Line::Remark(_) => {}
+                DraftLine::Key(key, value) => _ = writeln!(text, "{off}{key} = {value}"),
+                DraftLine::Idle(key, value, why) => _ = writeln!(text, "# {key} = {value}  # {why}"),
+                DraftLine::Remark(_) => {}
             }
         }
         text
     }
 }
 
-/// A text as TOML writes it.
+/// Returns a TOML string.
 pub fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {
@@ -164,7 +167,7 @@ pub fn quoted(text: &str) -> String {
     out
 }
 
-/// A remark in lines of a readable length; nothing in it may end the comment.
+/// Wraps a remark. Line feeds and control characters become spaces, so that the text stays inside the comment.
 fn wrapped(text: &str) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(|c: char| c.is_whitespace() || c.is_control()) {
@@ -188,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whatever_is_quoted_reads_back() {
+    fn quoted_strings_parse_as_toml() {
         for text in ["", "a b", "a\"b\\c", "tab\tline\nend\r\u{1}\u{7f}", "é☃", "'"] {
             let read: toml::Table =
                 toml::from_str(&format!("k = {}", quoted(text))).expect("because it is TOML");
@@ -198,7 +201,7 @@ mod tests {
 
     #[test]
     fn remarks_stay_comments() {
-        let mut table = Table::new("[a]");
+        let mut table = TableDraft::new("[a]");
         table.remark("one\ntwo = 3\u{b}\rfour");
         table.flag("b", true);
         table.flag("b", false);

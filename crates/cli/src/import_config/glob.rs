@@ -1,12 +1,12 @@
-//! File names with `*`, `?` and `[…]` in them, as `Include` takes them.
+//! Expands file names with `*`, `?` and `[…]`, for `Include`.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-/// Most files that one pattern may stand for.
-const MOST: usize = 4096;
+/// The largest number of files that one pattern expands to.
+const MAX_FILES: usize = 4096;
 
-/// The files that `pattern` stands for, sorted; of a folder, all files below it.
+/// Returns the files that match `pattern`, sorted. A directory stands for all files below it.
 pub fn expand(pattern: &Path) -> Vec<PathBuf> {
     let mut found = vec![PathBuf::new()];
     for component in pattern.components() {
@@ -30,11 +30,11 @@ pub fn expand(pattern: &Path) -> Vec<PathBuf> {
                 names
                     .filter(|name| matches(part.as_bytes(), name.to_string_lossy().as_bytes()))
                     .map(|name| folder.join(name))
-                    .take(MOST),
+                    .take(MAX_FILES),
             );
         }
         next.sort();
-        next.truncate(MOST);
+        next.truncate(MAX_FILES);
         found = next;
     }
     let mut files = Vec::new();
@@ -44,17 +44,17 @@ pub fn expand(pattern: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// A file itself, or the files below a folder.
+/// Appends a file, or all files below a directory.
 fn below(path: PathBuf, files: &mut Vec<PathBuf>, depth: usize) {
-    const DEEPEST: usize = 8;
-    if files.len() >= MOST {
+    const MAX_DEPTH: usize = 8;
+    if files.len() >= MAX_FILES {
         return;
     }
     if !path.is_dir() {
         files.push(path);
         return;
     }
-    if depth < DEEPEST {
+    if depth < MAX_DEPTH {
         let entries = fs::read_dir(&path).into_iter().flatten().flatten();
         let mut inside: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
         inside.sort();
@@ -64,27 +64,27 @@ fn below(path: PathBuf, files: &mut Vec<PathBuf>, depth: usize) {
     }
 }
 
-/// True if `name` is what `pattern` describes. A leading dot must be written.
+/// True if `name` matches `pattern`. A leading dot must be matched literally.
 pub fn matches(pattern: &[u8], name: &[u8]) -> bool {
     if name.first() == Some(&b'.') && pattern.first() != Some(&b'.') {
         return false;
     }
-    // Where to go on after the last `*`, if what follows it does not fit.
-    let (mut p, mut n, mut again) = (0, 0, None);
+    // The positions to continue at after the last `*`, if the rest does not match.
+    let (mut p, mut n, mut retry) = (0, 0, None);
     while n < name.len() {
         match pattern.get(p) {
             Some(b'*') => {
-                again = Some((p + 1, n));
+                retry = Some((p + 1, n));
                 p += 1;
             }
             Some(_) if one(&pattern[p..], name[n]).is_some() => {
                 p += one(&pattern[p..], name[n]).unwrap_or(1);
                 n += 1;
             }
-            _ => match again {
+            _ => match retry {
                 Some((after, from)) => {
                     (p, n) = (after, from + 1);
-                    again = Some((after, from + 1));
+                    retry = Some((after, from + 1));
                 }
                 None => return false,
             },
@@ -93,7 +93,7 @@ pub fn matches(pattern: &[u8], name: &[u8]) -> bool {
     pattern[p..].iter().all(|b| *b == b'*')
 }
 
-/// How long the piece at the front of `pattern` is, if it fits `byte`.
+/// Returns the length of the first element of `pattern` if it matches `byte`.
 fn one(pattern: &[u8], byte: u8) -> Option<usize> {
     match pattern {
         [b'?', ..] => Some(1),
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patterns() {
+    fn glob_patterns() {
         for (pattern, name, fits) in [
             ("*.conf", "a.conf", true),
             ("*.conf", "a.conf.bak", false),

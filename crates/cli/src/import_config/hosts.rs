@@ -1,20 +1,20 @@
-//! What an Apache configuration serves with Subversion: hosts, locations, and for each location all directives that hold there,
-//! in the order in which Apache merges them (the server's, the host's, then those of every location around it).
+//! The hosts and Subversion locations of an Apache configuration. Each location has all directives that apply to it,
+//! in the order in which Apache merges them: those of the server, of the host, then of every location around it.
 
-use super::syntax::{At, Directive};
+use super::syntax::{Directive, SourcePosition};
 
-/// A whole configuration.
+/// The whole configuration.
 #[derive(Debug, Default)]
-pub struct Server<'a> {
-    /// Outside of any host.
-    pub global: Host<'a>,
-    pub hosts: Vec<Host<'a>>,
+pub struct ApacheServer<'a> {
+    /// The directives outside of any `<VirtualHost>`.
+    pub global: ApacheHost<'a>,
+    pub hosts: Vec<ApacheHost<'a>>,
 }
 
-/// A `<VirtualHost>`, or what stands outside of all.
+/// The directives of a `<VirtualHost>`, or those outside of all.
 #[derive(Debug, Default)]
-pub struct Host<'a> {
-    /// As written: `*:443`.
+pub struct ApacheHost<'a> {
+    /// The addresses as written, such as `*:443`.
     pub addresses: Vec<&'a str>,
     pub settings: Vec<&'a Directive>,
     pub locations: Vec<&'a Directive>,
@@ -23,26 +23,26 @@ pub struct Host<'a> {
 /// A location with repositories.
 #[derive(Debug)]
 pub struct LocationContext<'a> {
-    /// The beginning of its URLs.
+    /// The URL prefix.
     pub path: String,
-    pub at: &'a At,
-    /// Of the host that it is in; `None` if it is in all.
+    pub at: &'a SourcePosition,
+    /// The index of its host; `None` if it is outside of all hosts.
     pub host: Option<usize>,
     pub layers: Vec<Layer<'a>>,
 }
 
-/// The directives of one section that holds for a place.
+/// The directives of one section that applies to a location.
 #[derive(Debug, Default)]
 pub struct Layer<'a> {
-    /// Without the sections that only say for which methods they hold, or how requirements are joined.
+    /// All directives, with those inside `<Limit…>` and `<Require…>` sections flattened.
     pub directives: Vec<&'a Directive>,
-    /// The same, in these sections.
+    /// The same directives, not flattened.
     pub sections: Vec<&'a Directive>,
-    /// It is a location; else the server or a host.
+    /// True for a location; false for the server or a host.
     pub location: bool,
 }
 
-/// `<Limit>` and `<LimitExcept>`.
+/// The methods of `<Limit>` and `<LimitExcept>`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Methods<'a> {
     #[default]
@@ -57,23 +57,23 @@ impl Methods<'_> {
         let listed = |list: &[&str]| list.iter().any(|name| name.eq_ignore_ascii_case(method));
         match self {
             Methods::All => true,
-            // Apache knows HEAD as GET.
+            // Apache treats HEAD as GET.
             Methods::Only(list) => listed(list),
             Methods::Except(list) => !listed(list),
         }
     }
 }
 
-impl<'a> Server<'a> {
-    /// Sorts what was read.
-    pub fn of(tree: &'a [Directive]) -> Server<'a> {
-        let mut server = Server::default();
+impl<'a> ApacheServer<'a> {
+    /// Sorts the directives into hosts and locations.
+    pub fn of(tree: &'a [Directive]) -> ApacheServer<'a> {
+        let mut server = ApacheServer::default();
         for directive in tree {
             match &directive.inner {
                 Some(inner) if directive.is("VirtualHost") => {
-                    let mut host = Host {
+                    let mut host = ApacheHost {
                         addresses: directive.args.iter().map(String::as_str).collect(),
-                        ..Host::default()
+                        ..ApacheHost::default()
                     };
                     inner.iter().for_each(|directive| host.add(directive));
                     server.hosts.push(host);
@@ -84,22 +84,22 @@ impl<'a> Server<'a> {
         server
     }
 
-    /// Every location with `DAV svn`.
-    pub fn places(&self) -> Vec<LocationContext<'a>> {
-        let mut places = Vec::new();
+    /// Returns every location with `DAV svn`.
+    pub fn served_locations(&self) -> Vec<LocationContext<'a>> {
+        let mut contexts = Vec::new();
         for location in self.global.locations.iter().filter(|l| serves(l)) {
-            places.push(self.place(location, None));
+            contexts.push(self.context(location, None));
         }
         for (at, host) in self.hosts.iter().enumerate() {
             for location in host.locations.iter().filter(|l| serves(l)) {
-                places.push(self.place(location, Some(at)));
+                contexts.push(self.context(location, Some(at)));
             }
         }
-        places
+        contexts
     }
 
-    /// True if repositories are served in this host: in all, or in itself.
-    pub fn serves_in(&self, host: &Host<'_>) -> bool {
+    /// True if this host serves repositories, by its own locations or those of all hosts.
+    pub fn serves_in(&self, host: &ApacheHost<'_>) -> bool {
         self.global
             .locations
             .iter()
@@ -107,7 +107,7 @@ impl<'a> Server<'a> {
             .any(|l| serves(l))
     }
 
-    fn place(&self, location: &'a Directive, host: Option<usize>) -> LocationContext<'a> {
+    fn context(&self, location: &'a Directive, host: Option<usize>) -> LocationContext<'a> {
         let path = path_of(location);
         let own = host.map(|at| &self.hosts[at]);
         let mut layers = vec![layer(&self.global.settings, false)];
@@ -131,23 +131,23 @@ impl<'a> Server<'a> {
     }
 }
 
-impl<'a> Host<'a> {
+impl<'a> ApacheHost<'a> {
     fn add(&mut self, directive: &'a Directive) {
-        // Of a pattern nothing is served.
+        // A location with a pattern serves no repositories.
         match directive.is("Location") && !directive.arg(0).contains(['~', '*', '?', '[']) {
             true => self.locations.push(directive),
             false => self.settings.push(directive),
         }
     }
 
-    /// The last setting of this name.
+    /// Returns the last directive of this name.
     pub fn setting(&self, name: &str) -> Option<&'a Directive> {
         self.settings.iter().rev().find(|d| d.is(name)).copied()
     }
 }
 
 impl<'a> LocationContext<'a> {
-    /// The directive of this name that holds: the last.
+    /// Returns the directive of this name that applies: the last.
     pub fn last(&self, name: &str) -> Option<&'a Directive> {
         let all = self
             .layers
@@ -158,19 +158,19 @@ impl<'a> LocationContext<'a> {
         fitting.next().copied()
     }
 
-    /// The section whose requirements hold: the last that has any.
+    /// Returns the section whose requirements apply: the last that has any.
     pub fn requiring(&self) -> Option<&Layer<'a>> {
         let of = |layer: &&Layer<'a>| layer.directives.iter().any(|held| held.is("Require"));
         self.layers.iter().rev().find(of)
     }
 
-    /// The requirements that hold.
+    /// Returns the requirements that apply.
     pub fn requirements(&self) -> Vec<&'a Directive> {
         let held = self.requiring().into_iter().flat_map(|layer| &layer.directives);
         held.filter(|held| held.is("Require")).copied().collect()
     }
 
-    /// All directives, of the locations only or of all sections.
+    /// Returns all directives, of the locations only or of all sections.
     pub fn all(&self, locations_only: bool) -> impl Iterator<Item = &'a Directive> {
         let layers = self
             .layers
@@ -180,7 +180,7 @@ impl<'a> LocationContext<'a> {
     }
 }
 
-/// The methods of a section that says for which ones it holds.
+/// Returns the methods of a `<Limit>` or `<LimitExcept>` section; `None` for other sections.
 pub fn methods_of(directive: &Directive) -> Option<Methods<'_>> {
     let names = || directive.args.iter().map(String::as_str).collect();
     match directive.is("Limit") {
@@ -190,14 +190,14 @@ pub fn methods_of(directive: &Directive) -> Option<Methods<'_>> {
     }
 }
 
-/// True if the section turns Subversion on.
+/// True if the section has `DAV svn`.
 fn serves(location: &Directive) -> bool {
     let inner = location.inner.iter().flatten();
     let mut turned_on = inner.filter(|d| d.is("DAV") && d.arg(0).eq_ignore_ascii_case("svn"));
     turned_on.next().is_some()
 }
 
-/// The beginning of a location's URLs.
+/// Returns the URL prefix of a location.
 pub fn path_of(location: &Directive) -> String {
     let parts = location.arg(0).split('/').filter(|part| !part.is_empty());
     let path = parts.fold(String::new(), |all, part| all + "/" + part);
@@ -210,7 +210,7 @@ pub fn contains(around: &str, path: &str) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// The directives of a section, with those of the sections in it that only say for which methods they hold.
+/// Returns the directives of a section, with those of the sections in it that [`flatten`] resolves.
 fn layer<'a>(directives: &[&'a Directive], location: bool) -> Layer<'a> {
     let mut layer = Layer {
         directives: Vec::new(),
@@ -223,14 +223,15 @@ fn layer<'a>(directives: &[&'a Directive], location: bool) -> Layer<'a> {
     layer
 }
 
-/// Ends, because sections do not lie deep within each other.
+/// Appends a directive, or the directives inside a `<Limit…>` or `<Require…>` section. The recursion is bounded by
+/// the reader's limit of nested sections.
 pub fn flatten<'a>(directive: &'a Directive, out: &mut Vec<&'a Directive>) {
     let joins = ["RequireAny", "RequireAll", "RequireNone"];
     match &directive.inner {
         Some(inner) if methods_of(directive).is_some() || joins.iter().any(|name| directive.is(name)) => {
             inner.iter().for_each(|directive| flatten(directive, out));
         }
-        // A section of another kind is kept as it is, for the remark about what was not translated.
+        // A section of another kind is kept, for the remark about untranslated sections.
         _ => out.push(directive),
     }
 }

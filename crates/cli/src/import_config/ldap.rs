@@ -1,20 +1,46 @@
-//! `AuthLDAP…` as `[auth.ldap]`.
+//! Translates `AuthLDAP…` into `[auth.ldap]`.
 
 use std::path::Path;
 
-use super::draft::Table;
+use super::draft::TableDraft;
 use super::hosts::LocationContext;
-use super::location::located;
+use super::location::absolute_name;
 use super::syntax::Directive;
 
-/// The directory that `place` asks.
-pub fn ldap(place: &LocationContext<'_>, root: &Path) -> Table {
-    let mut table = Table::new("[auth.ldap]");
-    if let Some(directive) = place.last("AuthLDAPURL") {
+/// Returns `[auth.ldap]` for a location.
+pub fn ldap(context: &LocationContext<'_>, root: &Path) -> TableDraft {
+    let mut table = TableDraft::new("[auth.ldap]");
+    if let Some(directive) = context.last("AuthLDAPURL") {
         url(directive, &mut table);
     }
-    let password = place.last("AuthLDAPBindPassword");
-    if let Some(name) = place.last("AuthLDAPBindDN") {
+    bind(context, &mut table);
+    groups(context, &mut table);
+    for name in ["LDAPTimeout", "LDAPConnectionTimeout"] {
+        if let Some(seconds) = context.last(name).and_then(|d| d.arg(0).parse::<u32>().ok()) {
+            table.text("timeout", format!("{seconds}s"));
+        }
+    }
+    if let Some(directive) = context.last("LDAPTrustedGlobalCert") {
+        match directive.arg(0).eq_ignore_ascii_case("CA_BASE64") {
+            true => table.text("ca", absolute_name(directive.arg(1), root)),
+            false => table.remark(format!(
+                "{}: {}: name a PEM file in 'ca'",
+                directive.at,
+                directive.shown()
+            )),
+        }
+    }
+    if let Some(directive) = context.last("LDAPVerifyServerCert").filter(|d| !d.on()) {
+        let why = "the directory's certificate is always verified; name its authority in 'ca'";
+        table.remark(format!("{}: {}: {why}", directive.at, directive.shown()));
+    }
+    table
+}
+
+/// Translates the name and password of the search user.
+fn bind(context: &LocationContext<'_>, table: &mut TableDraft) {
+    let password = context.last("AuthLDAPBindPassword");
+    if let Some(name) = context.last("AuthLDAPBindDN") {
         match password {
             Some(directive) if directive.arg(0).starts_with("exec:") => {
                 table.remark(format!(
@@ -31,7 +57,11 @@ pub fn ldap(place: &LocationContext<'_>, root: &Path) -> Table {
             None => table.remark(format!("{}: {}: there is no password", name.at, name.shown())),
         }
     }
-    let attributes: Vec<String> = place
+}
+
+/// Translates the directives about groups.
+fn groups(context: &LocationContext<'_>, table: &mut TableDraft) {
+    let attributes: Vec<String> = context
         .all(false)
         .filter(|held| held.is("AuthLDAPGroupAttribute"))
         .map(|held| held.arg(0).to_owned())
@@ -39,46 +69,26 @@ pub fn ldap(place: &LocationContext<'_>, root: &Path) -> Table {
     if !attributes.is_empty() {
         table.texts("group-attribute", &attributes);
     }
-    if let Some(directive) = place.last("AuthLDAPGroupAttributeIsDN") {
+    if let Some(directive) = context.last("AuthLDAPGroupAttributeIsDN") {
         table.flag("group-attribute-is-dn", directive.on());
     }
-    let by_group = place.requirements().into_iter().find(|held| {
+    let by_group = context.requirements().into_iter().find(|held| {
         held.args
             .iter()
             .take(2)
             .any(|word| word.eq_ignore_ascii_case("ldap-group"))
     });
     if let Some(held) = by_group {
-        // The group's parent is where its neighbours are.
+        // Groups are searched below the parent of the group's entry.
         let skip = usize::from(held.arg(0).eq_ignore_ascii_case("not"));
         let dn = held.args[1 + skip..].join(" ");
         let parent = dn.split_once(',').map_or("", |(_, parent)| parent).trim();
         table.text("groups-base", parent);
     }
-    for name in ["LDAPTimeout", "LDAPConnectionTimeout"] {
-        if let Some(seconds) = place.last(name).and_then(|d| d.arg(0).parse::<u32>().ok()) {
-            table.text("timeout", format!("{seconds}s"));
-        }
-    }
-    if let Some(directive) = place.last("LDAPTrustedGlobalCert") {
-        match directive.arg(0).eq_ignore_ascii_case("CA_BASE64") {
-            true => table.text("ca", located(directive.arg(1), root)),
-            false => table.remark(format!(
-                "{}: {}: name a PEM file in 'ca'",
-                directive.at,
-                directive.shown()
-            )),
-        }
-    }
-    if let Some(directive) = place.last("LDAPVerifyServerCert").filter(|d| !d.on()) {
-        let why = "the directory's certificate is always verified; name its authority in 'ca'";
-        table.remark(format!("{}: {}: {why}", directive.at, directive.shown()));
-    }
-    table
 }
 
-/// `ldap://host:port/basedn?attribute?scope?filter`, and how the connection is encrypted.
-fn url(directive: &Directive, table: &mut Table) {
+/// Translates `ldap://host:port/basedn?attribute?scope?filter` and the mode of encryption.
+fn url(directive: &Directive, table: &mut TableDraft) {
     let text = directive.arg(0);
     let (scheme, rest) = text.split_once("://").unwrap_or(("ldap", text));
     let (hosts, query) = rest.split_once('/').unwrap_or((rest, ""));
@@ -99,7 +109,7 @@ fn url(directive: &Directive, table: &mut Table) {
     let mut parts = query.split('?').map(decoded);
     table.text("base", parts.next().unwrap_or_default());
     let attributes = parts.next().unwrap_or_default();
-    // Apache's default is the same. Of several the first is what the user types.
+    // Apache's default is the same. Of several attributes the first is the login name.
     if let Some(attribute) = attributes.split(',').next().filter(|name| !name.is_empty()) {
         table.text("user-attribute", attribute);
     }
@@ -122,7 +132,7 @@ fn url(directive: &Directive, table: &mut Table) {
     }
 }
 
-/// A part of a URL without its percent-encoding.
+/// Returns a part of a URL without its percent-encoding.
 fn decoded(text: &str) -> String {
     String::from_utf8_lossy(&base::percent::decode(text.as_bytes())).into_owned()
 }

@@ -1,48 +1,70 @@
-//! A location of Apache's as one of ours, with what it says about users.
+//! Translates a location of Apache, with its directives about users.
 
 use std::path::Path;
 
 use super::access::access;
-use super::draft::{Table, quoted};
+use super::directives;
+use super::draft::{TableDraft, quoted};
 use super::hosts::LocationContext;
 use super::ldap::ldap;
 use super::syntax::Directive;
-use super::words;
 
-/// What comes of one location.
+/// The translation of one location.
 #[derive(Debug)]
-pub struct Translated {
+pub struct TranslatedLocation {
     pub path: String,
-    pub location: Table,
-    pub auth: Table,
-    pub ldap: Table,
+    pub location: TableDraft,
+    pub auth: TableDraft,
+    pub ldap: TableDraft,
 }
 
-/// Translates `place`; relative names of files are relative to `root`.
-pub fn translate(place: &LocationContext<'_>, root: &Path) -> Translated {
-    let mut table = Table::new("[[location]]");
-    table.text("path", place.path.clone());
-    let file = |directive: &Directive| located(directive.arg(0), root);
-    if let Some(path) = place.last("SVNPath") {
+/// Translates a location; relative file names are relative to `root`.
+pub fn translate(context: &LocationContext<'_>, root: &Path) -> TranslatedLocation {
+    let mut table = TableDraft::new("[[location]]");
+    table.text("path", context.path.clone());
+    let file = |directive: &Directive| absolute_name(directive.arg(0), root);
+    if let Some(path) = context.last("SVNPath") {
         table.text("repository", file(path));
     }
-    if let Some(path) = place.last("SVNParentPath") {
+    if let Some(path) = context.last("SVNParentPath") {
         table.text("parent", file(path));
-        table.flag("list", place.last("SVNListParentPath").is_some_and(Directive::on));
+        table.flag(
+            "list",
+            context.last("SVNListParentPath").is_some_and(Directive::on),
+        );
     }
-    if place.last("SVNPath").is_none() && place.last("SVNParentPath").is_none() {
-        table.remark(format!("{}: neither SVNPath nor SVNParentPath", place.at));
+    if context.last("SVNPath").is_none() && context.last("SVNParentPath").is_none() {
+        table.remark(format!("{}: neither SVNPath nor SVNParentPath", context.at));
     }
+    plain_keys(context, root, &mut table);
+    recursion(context, root, &mut table);
+    rules(context, root, &mut table);
+    let (auth, ldap) = users(context, root, &mut table);
+    for directive in context.all(true) {
+        if let Some(why) = directives::untranslated_reason(&directive.name, true) {
+            table.remark(format!("{}: {}: {why}", directive.at, directive.shown()));
+        }
+    }
+    TranslatedLocation {
+        path: context.path.clone(),
+        location: table,
+        auth,
+        ldap,
+    }
+}
+
+/// Translates the directives whose values are those of a key.
+fn plain_keys(context: &LocationContext<'_>, root: &Path, table: &mut TableDraft) {
     for (name, key) in [
         ("SVNReposName", "name"),
         ("SVNIndexXSLT", "index-xslt"),
         ("SVNMasterURI", "master-uri"),
     ] {
-        if let Some(directive) = place.last(name) {
+        if let Some(directive) = context.last(name) {
             table.text(key, directive.arg(0));
         }
     }
-    if let Some(directive) = place.last("SVNMasterVersion") {
+    if let Some(directive) = context.last("SVNMasterVersion") {
         table.text("master-version", directive.arg(0));
     }
     for (name, key) in [
@@ -53,7 +75,7 @@ pub fn translate(place: &LocationContext<'_>, root: &Path) -> Translated {
             "no-auth-when-anonymous-allowed",
         ),
     ] {
-        if let Some(directive) = place.last(name) {
+        if let Some(directive) = context.last(name) {
             table.flag(key, directive.on());
         }
     }
@@ -62,40 +84,29 @@ pub fn translate(place: &LocationContext<'_>, root: &Path) -> Translated {
         ("SVNAllowBulkUpdates", "bulk-updates"),
         ("AuthzForceUsernameCase", "force-username-case"),
     ] {
-        if let Some(directive) = place.last(name) {
+        if let Some(directive) = context.last(name) {
             table.text(key, directive.arg(0).to_ascii_lowercase().replace('_', "-"));
         }
     }
     for (name, key) in [("SVNActivitiesDB", "activities-db"), ("SVNHooksEnv", "hooks-env")] {
-        if let Some(directive) = place.last(name) {
-            table.text(key, file(directive));
+        if let Some(directive) = context.last(name) {
+            table.text(key, absolute_name(directive.arg(0), root));
         }
-    }
-    recursion(place, root, &mut table);
-    rules(place, root, &mut table);
-    let (auth, ldap) = users(place, root, &mut table);
-    for directive in place.all(true) {
-        if let Some(why) = words::left_out(&directive.name, true) {
-            table.remark(format!("{}: {}: {why}", directive.at, directive.shown()));
-        }
-    }
-    Translated {
-        path: place.path.clone(),
-        location: table,
-        auth,
-        ldap,
     }
 }
 
-/// What mod_dontdothat keeps away.
-fn recursion(place: &LocationContext<'_>, root: &Path, table: &mut Table) {
-    if place.last("DontDoThatDisallowReplay").is_some_and(Directive::on) {
+/// Translates the rules of mod_dontdothat.
+fn recursion(context: &LocationContext<'_>, root: &Path, table: &mut TableDraft) {
+    if context
+        .last("DontDoThatDisallowReplay")
+        .is_some_and(Directive::on)
+    {
         table.flag("refuse-replay", true);
     }
-    let Some(directive) = place.last("DontDoThatConfigFile") else {
+    let Some(directive) = context.last("DontDoThatConfigFile") else {
         return;
     };
-    let text = std::fs::read_to_string(located(directive.arg(0), root)).unwrap_or_default();
+    let text = std::fs::read_to_string(absolute_name(directive.arg(0), root)).unwrap_or_default();
     let mut patterns = Vec::new();
     for (path, action) in text.lines().filter_map(|line| line.split_once('=')) {
         match action.trim() {
@@ -115,14 +126,14 @@ fn recursion(place: &LocationContext<'_>, root: &Path, table: &mut Table) {
     );
 }
 
-/// The access file, and what requirements make of those without a name.
-fn rules(place: &LocationContext<'_>, root: &Path, table: &mut Table) {
+/// Translates the authz file and the requirements.
+fn rules(context: &LocationContext<'_>, root: &Path, table: &mut TableDraft) {
     let source = |directive: &Directive| match directive.arg(0) {
         name if name.starts_with("^/") || name.contains("://") => name.to_owned(),
-        name => located(name, root),
+        name => absolute_name(name, root),
     };
-    let authz = place.last("AuthzSVNAccessFile");
-    let apart = place.last("AuthzSVNReposRelativeAccessFile");
+    let authz = context.last("AuthzSVNAccessFile");
+    let apart = context.last("AuthzSVNReposRelativeAccessFile");
     match (authz, apart) {
         (Some(directive), _) => table.text("authz", source(directive)),
         (None, Some(directive)) if directive.arg(0).starts_with("^/") || directive.arg(0).contains("://") => {
@@ -131,10 +142,10 @@ fn rules(place: &LocationContext<'_>, root: &Path, table: &mut Table) {
         (None, Some(directive)) => table.text("repository-authz", directive.arg(0)),
         (None, None) => {}
     }
-    if let Some(directive) = place.last("AuthzSVNGroupsFile") {
+    if let Some(directive) = context.last("AuthzSVNGroupsFile") {
         table.text("groups", source(directive));
     }
-    let access = access(place, authz.or(apart).is_some());
+    let access = access(context, authz.or(apart).is_some());
     if let Some(require) = access.require {
         table.text("require", require);
     }
@@ -147,10 +158,10 @@ fn rules(place: &LocationContext<'_>, root: &Path, table: &mut Table) {
     access.remarks.into_iter().for_each(|remark| table.remark(remark));
 }
 
-/// `[auth]` and `[auth.ldap]` for this location.
-fn users(place: &LocationContext<'_>, root: &Path, remarks: &mut Table) -> (Table, Table) {
-    let (mut auth, mut directory) = (Table::new("[auth]"), Table::new("[auth.ldap]"));
-    let Some(kind) = place.last("AuthType") else {
+/// Returns `[auth]` and `[auth.ldap]` for this location.
+fn users(context: &LocationContext<'_>, root: &Path, remarks: &mut TableDraft) -> (TableDraft, TableDraft) {
+    let (mut auth, directory) = (TableDraft::new("[auth]"), TableDraft::new("[auth.ldap]"));
+    let Some(kind) = context.last("AuthType") else {
         return (auth, directory);
     };
     match kind.arg(0).to_ascii_lowercase().as_str() {
@@ -170,27 +181,39 @@ fn users(place: &LocationContext<'_>, root: &Path, remarks: &mut Table) -> (Tabl
             return (auth, directory);
         }
     }
-    if let Some(realm) = place.last("AuthName") {
+    if let Some(realm) = context.last("AuthName") {
         auth.text("realm", realm.arg(0));
     }
-    if let Some(groups) = place.last("AuthGroupFile") {
-        auth.text("group-file", located(groups.arg(0), root));
+    if let Some(groups) = context.last("AuthGroupFile") {
+        auth.text("group-file", absolute_name(groups.arg(0), root));
     }
+    let directory = providers(context, root, &mut auth, remarks);
+    (auth, directory)
+}
+
+/// Translates the providers into `auth`, and returns `[auth.ldap]`.
+fn providers(
+    context: &LocationContext<'_>,
+    root: &Path,
+    auth: &mut TableDraft,
+    remarks: &mut TableDraft,
+) -> TableDraft {
+    let mut directory = TableDraft::new("[auth.ldap]");
     let mut providers = Vec::new();
-    let named = place
+    let named = context
         .last("AuthBasicProvider")
-        .or(place.last("AuthDigestProvider"));
+        .or(context.last("AuthDigestProvider"));
     let names: Vec<&str> = named.map_or(vec!["file"], |d| d.args.iter().map(String::as_str).collect());
     for name in names {
         match (name.to_ascii_lowercase().as_str(), named) {
             ("file", _) => {
-                if let Some(file) = place.last("AuthUserFile") {
-                    auth.text("htpasswd-file", located(file.arg(0), root));
+                if let Some(file) = context.last("AuthUserFile") {
+                    auth.text("htpasswd-file", absolute_name(file.arg(0), root));
                     providers.push("htpasswd".to_owned());
                 }
             }
-            ("ldap", _) if place.last("AuthLDAPURL").is_some() => {
-                directory = ldap(place, root);
+            ("ldap", _) if context.last("AuthLDAPURL").is_some() => {
+                directory = ldap(context, root);
                 providers.push("ldap".to_owned());
             }
             (name, Some(directive)) => {
@@ -207,10 +230,10 @@ fn users(place: &LocationContext<'_>, root: &Path, remarks: &mut Table) -> (Tabl
         let all: Vec<String> = providers.iter().map(|name| quoted(name)).collect();
         auth.set("providers", format!("[{}]", all.join(", ")));
     }
-    (auth, directory)
+    directory
 }
 
-/// A file's name as Apache understands it.
-pub fn located(name: &str, root: &Path) -> String {
+/// Returns the absolute name of a file, relative to Apache's root.
+pub fn absolute_name(name: &str, root: &Path) -> String {
     root.join(name).display().to_string()
 }

@@ -1,25 +1,27 @@
 //! `sven import-config`: writes a configuration file that serves what Apache or svnserve serves now.
 //!
-//! What can be carried over is; what cannot is said in the file, with the place where it stands. The result is to be read by
-//! a person, and then by `sven check-config`.
+//! Settings that cannot be translated become remarks in the file, with their file and line. An administrator reads
+//! the result, and then checks it with `sven check-config`.
 //!
-//! [`syntax`] reads Apache's files, [`hosts`] finds what holds where, [`location`], [`ldap`], [`access`], [`address`], [`moved`], [`closed`]
-//! and [`machine`] translate it, [`words`] knows which directives need no translation; [`svnserve`] does all that for svnserve; [`draft`] is the result.
+//! [`syntax`] parses Apache's files, [`hosts`] finds the directives of each location, [`location`], [`ldap`],
+//! [`access`], [`address`], [`redirects`], [`closed`] and [`server_tables`] translate them, [`directives`] lists the
+//! directives that need no translation. [`svnserve`] translates the options and files of svnserve. [`draft`] is the
+//! result.
 
 mod access;
 mod address;
 mod apache;
 mod closed;
+mod directives;
 mod draft;
 mod glob;
 mod hosts;
 mod ldap;
 mod location;
-mod machine;
-mod moved;
+mod redirects;
+mod server_tables;
 mod svnserve;
 mod syntax;
-mod words;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -28,14 +30,14 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 
 use crate::args::help::option_line;
-use crate::args::{self, Refusal};
+use crate::args::{self, ArgumentError};
 use crate::out::Out;
-use draft::Table;
+use draft::TableDraft;
 
 /// Writes a configuration file for what Apache or svnserve serves.
 #[derive(Debug, Parser)]
 #[command(name = "import-config")]
-pub struct ImportConfig {
+pub struct ImportConfigArgs {
     /// read Apache's configuration from file ARG: apache2.conf or httpd.conf with all that they include, or a site's alone. May be
     /// given several times
     #[arg(long, value_name = "FILE")]
@@ -60,28 +62,29 @@ const HINT: &str = "Type 'sven import-config --help' for usage.\n";
 
 /// Runs the command with the words after its name.
 pub fn run(mut out: Out, argv: Vec<OsString>) -> ExitCode {
-    let given = args::parse_flat(ImportConfig::command(), argv)
-        .and_then(|matches| Ok(ImportConfig::from_arg_matches(&matches).map_err(args::unreadable)?));
+    let given = args::parse_flat(ImportConfigArgs::command(), argv).and_then(|matches| {
+        Ok(ImportConfigArgs::from_arg_matches(&matches).map_err(args::definition_error)?)
+    });
     let outcome = given.and_then(|given| given.run(&mut out));
     match outcome {
         Ok(()) => out.finish(Ok(ExitCode::SUCCESS)),
-        Err(Refusal::Failed(error)) => out.finish(Err(error)),
-        Err(refusal) => {
+        Err(ArgumentError::Failed(error)) => out.finish(Err(error)),
+        Err(error) => {
             let program = out.program().to_owned();
-            out.complain(&format!("{program}: {refusal}\n{HINT}"));
+            out.print_stderr(&format!("{program}: {error}\n{HINT}"));
             ExitCode::FAILURE
         }
     }
 }
 
-impl ImportConfig {
-    fn run(&self, out: &mut Out) -> Result<(), Refusal> {
+impl ImportConfigArgs {
+    fn run(&self, out: &mut Out) -> Result<(), ArgumentError> {
         if self.help {
             return Ok(out.print(&help())?);
         }
         let from_svnserve = !self.svnserve.is_empty() || !self.options.is_empty();
         if self.apache.is_empty() && !from_svnserve {
-            return Err(Refusal::Plain(
+            return Err(ArgumentError::Plain(
                 "Give --apache FILE, --svnserve FILE, or both.".to_owned(),
             ));
         }
@@ -89,7 +92,9 @@ impl ImportConfig {
             && !word.as_encoded_bytes().starts_with(b"-")
         {
             let word = word.to_string_lossy();
-            return Err(Refusal::Plain(format!("'{word}' is no option of svnserve.")));
+            return Err(ArgumentError::Plain(format!(
+                "'{word}' is no option of svnserve."
+            )));
         }
         let mut tables = apache::translated(&self.apache, &self.define, self.server_root.as_deref())?;
         if from_svnserve {
@@ -100,10 +105,10 @@ impl ImportConfig {
     }
 }
 
-/// The file: each table once, those that may come again (and all that hang on them) last.
-fn composed(tables: Vec<(Table, bool)>) -> String {
-    let mut once: Vec<(Table, bool)> = Vec::new();
-    let mut locations: Vec<(Table, bool)> = Vec::new();
+/// Returns the file: first the tables that occur once, then locations and redirects with their subtables.
+fn composed(tables: Vec<(TableDraft, bool)>) -> String {
+    let mut once: Vec<(TableDraft, bool)> = Vec::new();
+    let mut locations: Vec<(TableDraft, bool)> = Vec::new();
     for (table, in_force) in tables {
         if table.head.starts_with("[[") || table.head.contains("location") {
             locations.push((table, in_force));
@@ -134,7 +139,7 @@ fn help() -> String {
          the place where it stands. The options with which svnserve is started come\n\
          after '--': sven import-config -- -d -r /srv/svn\n\nValid options:\n",
     );
-    let command = ImportConfig::command();
+    let command = ImportConfigArgs::command();
     for arg in command.get_arguments().filter(|arg| !arg.is_positional()) {
         text.push_str(&option_line(arg));
     }

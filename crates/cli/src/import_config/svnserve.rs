@@ -1,4 +1,4 @@
-//! From svnserve's options and its `svnserve.conf` to ours.
+//! Translates svnserve's options and its `svnserve.conf`.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -9,21 +9,18 @@ use repos::Repository;
 use repos::authz::Source;
 use repos::config::{Access, ServerConf, UsernameCase};
 
-use super::draft::{Table, quoted};
-use crate::args::{self, Refusal};
-use crate::config::address::Address;
-use crate::svnserve::Svnserve;
-
-/// Tables in the order of the file, and whether each is in force.
-pub type Outcome = Vec<(Table, bool)>;
+use super::draft::{TableDraft, TranslatedTables, quoted};
+use crate::args::{self, ArgumentError};
+use crate::config::address::ListenAddress;
+use crate::svnserve::SvnserveArgs;
 
 /// Translates the files, and the options with which svnserve is started.
 ///
 /// # Errors
-/// Options that svnserve does not have, and what reading a file fails with.
-pub fn translated(files: &[PathBuf], options: &[OsString]) -> Result<Outcome, Refusal> {
-    let given = args::parse_flat(Svnserve::command(), options.iter().cloned())?;
-    let mut serve = Table::new("[serve]");
+/// If svnserve does not have an option, or a file cannot be read.
+pub fn translated(files: &[PathBuf], options: &[OsString]) -> Result<TranslatedTables, ArgumentError> {
+    let given = args::parse_flat(SvnserveArgs::command(), options.iter().cloned())?;
+    let mut serve = TableDraft::new("[serve]");
     let mut root: Option<PathBuf> = given.get_one::<PathBuf>("root").cloned();
     let mut general: Option<PathBuf> = given.get_one::<PathBuf>("config_file").cloned();
     let mut confs: Vec<(PathBuf, ServerConf)> = Vec::new();
@@ -63,7 +60,7 @@ pub fn translated(files: &[PathBuf], options: &[OsString]) -> Result<Outcome, Re
         let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
         serve.text("svnserve-config", path.display().to_string());
     }
-    let mut outcome: Outcome = vec![(listen(&given), true), (serve, true)];
+    let mut outcome: TranslatedTables = vec![(listen(&given), true), (serve, true)];
     outcome.extend(numbers(&given).into_iter().map(|table| (table, true)));
     for (file, conf) in &confs {
         for table in over_http(file, conf, &root) {
@@ -74,9 +71,9 @@ pub fn translated(files: &[PathBuf], options: &[OsString]) -> Result<Outcome, Re
     Ok(outcome)
 }
 
-fn listen(given: &ArgMatches) -> Table {
-    let mut table = Table::new("[listen]");
-    let address = Address {
+fn listen(given: &ArgMatches) -> TableDraft {
+    let mut table = TableDraft::new("[listen]");
+    let address = ListenAddress {
         host: given.get_one::<String>("listen_host").cloned(),
         port: given.get_one::<u16>("listen_port").copied().unwrap_or(3690),
     };
@@ -84,9 +81,9 @@ fn listen(given: &ArgMatches) -> Table {
     table
 }
 
-fn numbers(given: &ArgMatches) -> Vec<Table> {
-    let (mut cache, mut compression) = (Table::new("[cache]"), Table::new("[compression]"));
-    let (mut limits, mut log) = (Table::new("[limits]"), Table::new("[log]"));
+fn numbers(given: &ArgMatches) -> Vec<TableDraft> {
+    let (mut cache, mut compression) = (TableDraft::new("[cache]"), TableDraft::new("[compression]"));
+    let (mut limits, mut log) = (TableDraft::new("[limits]"), TableDraft::new("[log]"));
     let number = |id: &str| given.get_one::<i64>(id).and_then(|n| u64::try_from(*n).ok());
     if let Some(megabytes) = given.get_one::<u64>("memory-cache-size").filter(|n| **n > 0) {
         cache.text("memory", format!("{megabytes} MiB"));
@@ -116,9 +113,12 @@ fn numbers(given: &ArgMatches) -> Vec<Table> {
     vec![cache, compression, limits, log]
 }
 
-/// The same rules for a location, for serving it over http:// too.
-fn over_http(file: &Path, conf: &ServerConf, root: &Path) -> [Table; 2] {
-    let (mut location, mut auth) = (Table::new("[[location]]"), Table::new("[location.auth]"));
+/// Returns a location with the rules of an `svnserve.conf`, to serve the repositories over http:// too.
+fn over_http(file: &Path, conf: &ServerConf, root: &Path) -> [TableDraft; 2] {
+    let (mut location, mut auth) = (
+        TableDraft::new("[[location]]"),
+        TableDraft::new("[location.auth]"),
+    );
     location.remark(format!(
         "What {} says, for http:// too: take the signs away, and give 'http' an address in [listen].",
         file.display()
@@ -167,7 +167,7 @@ fn shown(source: &Source) -> String {
     source.shown()
 }
 
-/// The repository whose own `svnserve.conf` this is.
+/// Returns the repository to which an `svnserve.conf` belongs.
 fn repository_of(file: &Path) -> Option<PathBuf> {
     let conf = file
         .parent()

@@ -1,8 +1,8 @@
-//! Apache's configuration files as a tree of directives: quoting, continued lines, `${VARIABLES}`, `Include`, and the
-//! sections that decide while a file is read (`<IfDefine>`, `<IfModule>`, `<IfFile>`).
+//! Parses Apache's configuration files into a tree of directives: quoting, continued lines, `${VARIABLES}`,
+//! `Include`, and the sections that are evaluated while a file is read (`<IfDefine>`, `<IfModule>`, `<IfFile>`).
 //!
-//! Which modules are loaded is not looked up: a section for a module is taken, one for its absence is not. Who asks
-//! for a translation has the modules in use.
+//! The loaded modules are not looked up. `<IfModule name>` counts as true and `<IfModule !name>` as false, because a
+//! configuration that is imported has its modules in use.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,41 +14,41 @@ use base::{Code, Error, Result};
 
 use super::glob;
 
-/// One directive, or a section with what is in it.
+/// A directive, or a section with the directives in it.
 #[derive(Clone, Debug)]
 pub struct Directive {
-    /// As written; compare with [`Directive::is`].
+    /// The name as written; compare it with [`Directive::is`].
     pub name: String,
     pub args: Vec<String>,
-    pub at: At,
-    /// What a section holds; `None` for a plain directive.
+    pub at: SourcePosition,
+    /// The directives of a section; `None` for a plain directive.
     pub inner: Option<Vec<Directive>>,
 }
 
-/// Where something stands.
+/// The position of a directive.
 #[derive(Clone, Debug)]
-pub struct At {
+pub struct SourcePosition {
     pub file: Rc<PathBuf>,
     pub line: usize,
 }
 
 impl Directive {
-    /// Names are the same in capitals and small letters.
+    /// True if the directive has this name; case does not matter.
     pub fn is(&self, name: &str) -> bool {
         self.name.eq_ignore_ascii_case(name)
     }
 
-    /// The argument at `index`, or nothing.
+    /// Returns the argument at `index`, or an empty string.
     pub fn arg(&self, index: usize) -> &str {
         self.args.get(index).map_or("", String::as_str)
     }
 
-    /// `On` and its like.
+    /// True if the first argument is `On`.
     pub fn on(&self) -> bool {
         self.arg(0).eq_ignore_ascii_case("on")
     }
 
-    /// The directive as it could be written, on one line.
+    /// Formats the directive on one line.
     pub fn shown(&self) -> String {
         let args: Vec<&str> = self.args.iter().map(String::as_str).collect();
         match self.inner {
@@ -58,49 +58,49 @@ impl Directive {
     }
 }
 
-impl std::fmt::Display for At {
+impl std::fmt::Display for SourcePosition {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}:{}", self.file.display(), self.line)
     }
 }
 
-/// Reads files one after the other, as Apache would.
+/// The reader of Apache's files. It processes them in Apache's order.
 #[derive(Debug, Default)]
-pub struct Reader {
-    /// `ServerRoot`: what relative names are relative to.
+pub struct ApacheReader {
+    /// The directory that relative names are relative to: `ServerRoot`.
     pub root: PathBuf,
-    /// `Define`d names, and variables of the environment.
+    /// The variables: names of `Define`, and variables of the environment.
     pub defines: BTreeMap<String, String>,
-    /// What was passed over, with its place.
-    pub passed_over: Vec<(At, String)>,
+    /// Remarks about skipped directives, with their positions.
+    pub skipped: Vec<(SourcePosition, String)>,
     files: usize,
 }
 
-/// How deep files include each other, and sections lie within each other.
-const DEEPEST: usize = 32;
-/// How many files there may be.
-const MOST_FILES: usize = 4096;
-/// How large one may be.
-const LARGEST: u64 = 4 << 20;
+/// The largest depth of nested includes, and of nested sections.
+const MAX_DEPTH: usize = 32;
+/// The largest number of files.
+const MAX_FILES: usize = 4096;
+/// The largest size of a file in bytes.
+const MAX_BYTES: u64 = 4 << 20;
 
-impl Reader {
-    /// Has read nothing yet; relative names are relative to `root` until a file says otherwise.
-    pub fn new(root: PathBuf) -> Reader {
-        Reader {
+impl ApacheReader {
+    /// Returns a reader for which relative names are relative to `root` until a `ServerRoot`.
+    pub fn new(root: PathBuf) -> ApacheReader {
+        ApacheReader {
             root,
-            ..Reader::default()
+            ..ApacheReader::default()
         }
     }
 
     /// Reads the file at `path` and everything that it includes.
     ///
     /// # Errors
-    /// The system's, and `MALFORMED_FILE` for sections that do not close.
+    /// Errors of reading the files, and `MALFORMED_FILE` for sections that are not closed.
     pub fn read(&mut self, path: &Path) -> Result<Vec<Directive>> {
         self.file(path, 0)
     }
 
-    /// Takes `export NAME=VALUE` of the file in which Debian keeps variables for Apache, if it is there.
+    /// Reads `export NAME=VALUE` from the file in which Debian has Apache's variables, if it exists.
     pub fn read_variables(&mut self, path: &Path) {
         let Ok(text) = read(path) else { return };
         for line in text.lines() {
@@ -111,7 +111,7 @@ impl Reader {
             else {
                 continue;
             };
-            // A suffix for second instances: there is none for the first.
+            // `$SUFFIX` distinguishes several instances; for the first one it is empty.
             let value = value.trim_matches(['"', '\'']).replace("$SUFFIX", "");
             if !value.contains(['$', '`']) {
                 self.defines.entry(name.trim().to_owned()).or_insert(value);
@@ -121,16 +121,16 @@ impl Reader {
 
     fn file(&mut self, path: &Path, depth: usize) -> Result<Vec<Directive>> {
         self.files += 1;
-        if depth > DEEPEST || self.files > MOST_FILES {
+        if depth > MAX_DEPTH || self.files > MAX_FILES {
             let text = format!("Too many files are included, the last is '{}'", path.display());
             return Err(Error::new(Code::MALFORMED_FILE, text));
         }
         let text = read(path)?;
         let file = Rc::new(path.to_owned());
-        // Sections that are open, the file itself first, each with whether it counts.
-        let mut open: Vec<Open> = vec![Open::default()];
+        // The stack of open sections; the first stands for the file.
+        let mut open: Vec<OpenSection> = vec![OpenSection::default()];
         for (line, text) in logical_lines(&text) {
-            let at = At {
+            let at = SourcePosition {
                 file: file.clone(),
                 line,
             };
@@ -140,22 +140,15 @@ impl Reader {
                 self.close(&mut open, name, &at)?;
                 continue;
             }
-            let taken = open.last().is_some_and(|section| section.taken);
+            let active = open.last().is_some_and(|section| section.active);
             if let Some(rest) = text.strip_prefix('<') {
-                if open.len() > DEEPEST {
+                if open.len() > MAX_DEPTH {
                     return Err(malformed(&at, "sections lie too deep within each other"));
                 }
-                let rest = rest.strip_suffix('>').unwrap_or(rest);
-                let mut args = words(&self.substituted(rest, &at, taken));
-                let name = if args.is_empty() {
-                    String::new()
-                } else {
-                    args.remove(0)
-                };
-                open.push(self.open(name, args, at, taken));
+                open.push(self.open(rest.strip_suffix('>').unwrap_or(rest), at, active));
                 continue;
             }
-            if !taken {
+            if !active {
                 continue;
             }
             let mut args = words(&self.substituted(text, &at, true));
@@ -178,20 +171,21 @@ impl Reader {
             Some(top) if open.is_empty() => Ok(top.children),
             section => {
                 let section = section.and_then(|section| section.head);
-                let (name, at) =
-                    section.map_or((String::new(), At { file, line: 0 }), |head| (head.name, head.at));
+                let (name, at) = section.map_or((String::new(), SourcePosition { file, line: 0 }), |head| {
+                    (head.name, head.at)
+                });
                 Err(malformed(&at, &format!("<{name}> is not closed")))
             }
         }
     }
 
-    /// What a plain directive comes to: itself, the directives of included files, or nothing.
+    /// Processes a plain directive. Returns itself, the directives of included files, or nothing.
     fn directive(&mut self, directive: Directive, depth: usize) -> Result<Vec<Directive>> {
         if directive.is("Include") || directive.is("IncludeOptional") {
             let pattern = self.root.join(directive.arg(0));
             let paths = glob::expand(&pattern);
             if paths.is_empty() && directive.is("Include") {
-                self.passed_over.push((
+                self.skipped.push((
                     directive.at.clone(),
                     format!("{}: no such file", directive.shown()),
                 ));
@@ -211,14 +205,21 @@ impl Reader {
             self.defines.remove(directive.arg(0));
         } else if directive.is("Use") {
             let text = format!("{}: macros are not expanded", directive.shown());
-            self.passed_over.push((directive.at.clone(), text));
+            self.skipped.push((directive.at.clone(), text));
         } else {
             return Ok(vec![directive]);
         }
         Ok(Vec::new())
     }
 
-    fn open(&mut self, name: String, args: Vec<String>, at: At, taken: bool) -> Open {
+    /// Begins a section; `head` is the text between `<` and `>`.
+    fn open(&mut self, head: &str, at: SourcePosition, active: bool) -> OpenSection {
+        let mut args = words(&self.substituted(head, &at, active));
+        let name = if args.is_empty() {
+            String::new()
+        } else {
+            args.remove(0)
+        };
         let argument = args.first().map_or("", String::as_str);
         let (negated, argument) = match argument.strip_prefix('!') {
             Some(rest) => (true, rest),
@@ -230,10 +231,10 @@ impl Reader {
             "iffile" => Some(self.root.join(argument).exists() != negated),
             "ifmodule" | "ifdirective" | "ifsection" => Some(!negated),
             "ifversion" => Some(true),
-            "if" | "elseif" | "else" | "macro" if taken => {
+            "if" | "elseif" | "else" | "macro" if active => {
                 let text = format!("<{name} {}>: what is in it was passed over", args.join(" "));
-                self.passed_over.push((at.clone(), text));
-                // What a condition keeps out is kept out: the section is asked about that.
+                self.skipped.push((at.clone(), text));
+                // The section of a condition stays in the tree, because `closed` checks whether it refuses requests.
                 (lower == "macro").then_some(false)
             }
             "macro" => Some(false),
@@ -245,24 +246,24 @@ impl Reader {
             at,
             inner: None,
         };
-        Open {
-            taken: taken && decided.unwrap_or(true),
+        OpenSection {
+            active: active && decided.unwrap_or(true),
             transparent: decided.is_some(),
             head: Some(head),
             children: Vec::new(),
         }
     }
 
-    fn close(&mut self, open: &mut Vec<Open>, name: &str, at: &At) -> Result<()> {
+    fn close(&mut self, open: &mut Vec<OpenSection>, name: &str, at: &SourcePosition) -> Result<()> {
         let section = match open.len() {
             0 | 1 => None,
             _ => open.pop(),
         };
-        let Some(Open {
+        let Some(OpenSection {
             head: Some(mut head),
             children,
             transparent,
-            taken,
+            active,
         }) = section
         else {
             return Err(malformed(at, &format!("</{name}> closes nothing")));
@@ -274,7 +275,7 @@ impl Reader {
         let Some(outer) = open.last_mut() else {
             return Ok(());
         };
-        match (taken, transparent) {
+        match (active, transparent) {
             (false, _) => {}
             (true, true) => outer.children.extend(children),
             (true, false) => {
@@ -285,8 +286,8 @@ impl Reader {
         Ok(())
     }
 
-    /// `text` with its `${VARIABLES}` filled in; unknown ones stay, and are told of.
-    fn substituted(&mut self, text: &str, at: &At, taken: bool) -> String {
+    /// Returns `text` with its `${VARIABLES}` replaced. Unknown ones stay and add a remark.
+    fn substituted(&mut self, text: &str, at: &SourcePosition, active: bool) -> String {
         let mut out = String::with_capacity(text.len());
         let mut rest = text;
         while let Some(start) = rest.find("${") {
@@ -296,8 +297,8 @@ impl Reader {
             match self.defines.get(name) {
                 Some(value) => out.push_str(value),
                 None => {
-                    if taken {
-                        self.passed_over
+                    if active {
+                        self.skipped
                             .push((at.clone(), format!("nobody says what ${{{name}}} is")));
                     }
                     out.push_str(&rest[start..=start + end]);
@@ -312,47 +313,49 @@ impl Reader {
 
 /// A section that is being read.
 #[derive(Debug)]
-struct Open {
+struct OpenSection {
     head: Option<Directive>,
     children: Vec<Directive>,
-    /// It counts.
-    taken: bool,
-    /// It decides, and leaves no trace.
+    /// True if its directives are in effect.
+    active: bool,
+    /// True if the section is evaluated while reading: its directives then belong to the section around it.
     transparent: bool,
 }
 
-impl Default for Open {
+impl Default for OpenSection {
     fn default() -> Self {
-        Open {
+        OpenSection {
             head: None,
             children: Vec::new(),
-            taken: true,
+            active: true,
             transparent: false,
         }
     }
 }
 
-fn malformed(at: &At, text: &str) -> Error {
+fn malformed(at: &SourcePosition, text: &str) -> Error {
     Error::new(Code::MALFORMED_FILE, format!("{at}: {text}"))
 }
 
-/// The text of the file at `path`; what is not UTF-8 in it (comments, mostly) is replaced.
+/// Returns the text of the file at `path`. Bytes that are not UTF-8, usually in comments, are replaced.
 ///
 /// # Errors
-/// The system's, and `MALFORMED_FILE` for a file that is too large.
+/// Errors of reading, and `MALFORMED_FILE` for a file that is too large.
 pub fn read(path: &Path) -> Result<String> {
     let can_not = |e: std::io::Error| Error::io("Can't read file", path, &e);
     let mut bytes = Vec::new();
     let file = fs::File::open(path).map_err(can_not)?;
-    file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(can_not)?;
-    if bytes.len() as u64 > LARGEST {
+    file.take(MAX_BYTES + 1)
+        .read_to_end(&mut bytes)
+        .map_err(can_not)?;
+    if bytes.len() as u64 > MAX_BYTES {
         let text = format!("'{}' is too large for a configuration file", path.display());
         return Err(Error::new(Code::MALFORMED_FILE, text));
     }
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Lines with those that they go on in, numbered by their first, without comments and empty ones.
+/// Joins continued lines, removes comments and empty lines, and numbers each line by its first physical line.
 fn logical_lines(text: &str) -> Vec<(usize, String)> {
     let mut lines = Vec::new();
     let mut pending: Option<(usize, String)> = None;
@@ -374,7 +377,7 @@ fn logical_lines(text: &str) -> Vec<(usize, String)> {
     lines
 }
 
-/// The words of a line; quotes hold words together.
+/// Splits a line into words, with quoting.
 pub fn words(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut letters = line.chars().peekable();
@@ -410,7 +413,7 @@ pub fn words(line: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn parse(files: &[(&str, &str)]) -> Result<(Vec<Directive>, Reader)> {
+    fn parse(files: &[(&str, &str)]) -> Result<(Vec<Directive>, ApacheReader)> {
         let folder = tempfile::tempdir().expect("because /tmp is there");
         for (name, text) in files {
             let path = folder.path().join(name);
@@ -418,7 +421,7 @@ mod tests {
                 .expect("because it is ours");
             fs::write(path, text).expect("because it is ours");
         }
-        let mut reader = Reader::new(folder.path().to_owned());
+        let mut reader = ApacheReader::new(folder.path().to_owned());
         let tree = reader.read(&folder.path().join(files[0].0))?;
         Ok((tree, reader))
     }
@@ -442,7 +445,7 @@ mod tests {
             ["B /srv/svn ${Y} more", "<Location /a b>{C; <Limit GET>{D}}"]
         );
         assert_eq!(tree[0].at.line, 4);
-        assert_eq!(reader.passed_over.len(), 1);
+        assert_eq!(reader.skipped.len(), 1);
         assert_eq!(words("A 'b c' \"d \\\"e\\\"\" f"), ["A", "b c", "d \"e\"", "f"]);
     }
 
@@ -462,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_broken_is_told_with_its_place() {
+    fn syntax_errors_are_reported_with_their_position() {
         for (text, said) in [
             ("<Location /x>\nA\n", "/x:1: <Location> is not closed"),
             ("A\n</Location>\n", "/x:2: </Location> closes nothing"),

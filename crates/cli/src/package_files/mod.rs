@@ -77,12 +77,12 @@ fn programs() -> Vec<Program> {
     };
     vec![
         program("sven", 8, sven()),
-        program("svnadmin", 1, svnadmin::Cli::command()),
-        program("svnauthz", 1, svnauthz::Cli::command()),
+        program("svnadmin", 1, svnadmin::SvnAdminCli::command()),
+        program("svnauthz", 1, svnauthz::SvnAuthzCli::command()),
         program("svnauthz-validate", 1, svnauthz_validate()),
-        program("svnfsfs", 1, svnfsfs::Cli::command()),
-        program("svnlook", 1, svnlook::Cli::command()),
-        program("svnserve", 8, svnserve::Svnserve::command()),
+        program("svnfsfs", 1, svnfsfs::SvnFsfsCli::command()),
+        program("svnlook", 1, svnlook::SvnLookCli::command()),
+        program("svnserve", 8, svnserve::SvnserveArgs::command()),
     ]
 }
 
@@ -94,11 +94,11 @@ fn sven() -> Command {
         .arg(Arg::new("DIR"));
     let tools = crate::PERSONALITIES.iter().map(|tool| {
         let definition = match tool.name {
-            "svnadmin" => svnadmin::Cli::command(),
-            "svnlook" => svnlook::Cli::command(),
-            "svnauthz" => svnauthz::Cli::command(),
-            "svnfsfs" => svnfsfs::Cli::command(),
-            "svnserve" => svnserve::Svnserve::command(),
+            "svnadmin" => svnadmin::SvnAdminCli::command(),
+            "svnlook" => svnlook::SvnLookCli::command(),
+            "svnauthz" => svnauthz::SvnAuthzCli::command(),
+            "svnfsfs" => svnfsfs::SvnFsfsCli::command(),
+            "svnserve" => svnserve::SvnserveArgs::command(),
             _ => svnauthz_validate(),
         };
         let definition = definition.name(tool.word);
@@ -115,11 +115,11 @@ fn sven() -> Command {
         )
         .subcommand_value_name("COMMAND")
         .subcommand(
-            serve::Serve::command()
+            serve::ServeArgs::command()
                 .override_usage("serve [OPTIONS] ROOT\nserve [OPTIONS] --config FILE\nserve --demo"),
         )
-        .subcommand(check_config::CheckConfig::command().override_usage("check-config [-q] FILE"))
-        .subcommand(import_config::ImportConfig::command().override_usage(
+        .subcommand(check_config::CheckConfigArgs::command().override_usage("check-config [-q] FILE"))
+        .subcommand(import_config::ImportConfigArgs::command().override_usage(
             "import-config --apache FILE...\nimport-config --svnserve FILE... [svnserve's options]",
         ))
         .subcommand(install_links)

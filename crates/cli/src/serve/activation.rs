@@ -1,7 +1,7 @@
 //! Sockets that the parent process has opened: systemd's socket activation.
 //!
-//! A passed socket takes the place of the configured addresses of its kind. Its kind is its name in the unit
-//! (`FileDescriptorName=svn`, `http`, `https` or `metrics`); without one of these names its port says it.
+//! Passed sockets replace the configured addresses of the same protocol. The protocol is the socket's name in the
+//! unit (`FileDescriptorName=svn`, `http`, `https` or `metrics`). With any other name it follows from the port.
 
 use std::env;
 
@@ -9,34 +9,34 @@ use base::{Code, Error, Result};
 use listenfd::ListenFd;
 use server::Listener;
 
-use crate::config::address::Address;
+use crate::config::address::ListenAddress;
 use crate::config::resolve::{HTTP_PORT, HTTPS_PORT, METRICS_PORT, SVN_PORT, Settings};
 
-/// What is spoken at a socket.
+/// The protocol of a listening socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum Protocol {
     Svn,
     Http,
     Https,
     Metrics,
 }
 
-/// A socket that listens already.
+/// A listening socket that the parent process has opened.
 #[derive(Debug)]
-pub struct Passed {
-    /// The name that the parent process gave it; may be empty.
+pub struct PassedSocket {
+    /// The name from `LISTEN_FDNAMES`; may be empty.
     pub name: String,
     pub listener: Listener,
 }
 
-/// Takes all sockets that were passed to this process; once, before there are threads.
+/// Takes all sockets that were passed to this process. Must be called once, before the process starts threads.
 ///
 /// # Errors
 /// If one of them is not a listening TCP socket.
-pub fn passed() -> Result<Vec<Passed>> {
+pub fn take_passed_sockets() -> Result<Vec<PassedSocket>> {
     let names = env::var("LISTEN_FDNAMES").unwrap_or_default();
     let mut names = names.split(':');
-    // It keeps them from the programs that we start.
+    // `ListenFd` sets close-on-exec, so that hooks do not inherit the sockets.
     let mut sockets = ListenFd::from_env();
     let mut all = Vec::new();
     for at in 0..sockets.len() {
@@ -44,39 +44,39 @@ pub fn passed() -> Result<Vec<Passed>> {
         let can_not = |e| Error::os(&e, "Can't take over a socket that was passed");
         if let Some(socket) = sockets.take_tcp_listener(at).map_err(can_not)? {
             let listener = Listener::inherited(socket.into())?;
-            all.push(Passed { name, listener });
+            all.push(PassedSocket { name, listener });
         }
     }
     Ok(all)
 }
 
-impl Passed {
-    /// What is spoken there.
+impl PassedSocket {
+    /// Returns the protocol to serve on the socket.
     ///
     /// # Errors
-    /// If neither the name nor the port tells.
-    pub fn kind(&self, settings: &Settings) -> Result<Kind> {
+    /// If neither the name nor the port determines it.
+    pub fn protocol(&self, settings: &Settings) -> Result<Protocol> {
         let named = [
-            ("svn", Kind::Svn),
-            ("http", Kind::Http),
-            ("https", Kind::Https),
-            ("metrics", Kind::Metrics),
+            ("svn", Protocol::Svn),
+            ("http", Protocol::Http),
+            ("https", Protocol::Https),
+            ("metrics", Protocol::Metrics),
         ];
-        if let Some((_, kind)) = named.into_iter().find(|(name, _)| *name == self.name) {
-            return Ok(kind);
+        if let Some((_, protocol)) = named.into_iter().find(|(name, _)| *name == self.name) {
+            return Ok(protocol);
         }
         let address = self.listener.address()?;
         let configured = [
-            (&settings.svn, SVN_PORT, Kind::Svn),
-            (&settings.http, HTTP_PORT, Kind::Http),
-            (&settings.https, HTTPS_PORT, Kind::Https),
-            (&settings.metrics, METRICS_PORT, Kind::Metrics),
+            (&settings.svn, SVN_PORT, Protocol::Svn),
+            (&settings.http, HTTP_PORT, Protocol::Http),
+            (&settings.https, HTTPS_PORT, Protocol::Https),
+            (&settings.metrics, METRICS_PORT, Protocol::Metrics),
         ];
-        let there = |list: &[Address]| list.iter().any(|known| known.port == address.port());
+        let there = |list: &[ListenAddress]| list.iter().any(|known| known.port == address.port());
         let mut fits = configured.iter().filter(|(list, ..)| there(list));
         let usual = || configured.iter().find(|(_, port, _)| *port == address.port());
         match fits.next().or_else(usual) {
-            Some((_, _, kind)) => Ok(*kind),
+            Some((_, _, protocol)) => Ok(*protocol),
             None => Err(Error::new(
                 Code::BAD_CONFIG_VALUE,
                 format!(

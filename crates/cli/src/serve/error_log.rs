@@ -1,4 +1,4 @@
-//! Where the program's own words go once it serves: standard error or a file, as text or JSON, from a level on.
+//! The error log of a running server: to standard error or a file, as text or JSON, from a configured level on.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use tracing_subscriber::{Registry, fmt, reload};
 use crate::config::file::LogLevel;
 use crate::config::resolve::Logs;
 
-/// The log, to change it while it is in use.
+/// A handle of the error log, to change its file and level while the server runs.
 #[derive(Clone)]
 pub struct ErrorLog {
     target: Arc<LogFile>,
@@ -19,19 +19,19 @@ pub struct ErrorLog {
 }
 
 impl ErrorLog {
-    /// Begins to log as `logs` says; what is below `least` is not written unless `logs` asks for it.
+    /// Starts the log with the settings in `logs`. `default_level` applies if they have no level.
     ///
     /// # Errors
-    /// The system's, naming the file.
-    pub fn begin(logs: &Logs, least: LevelFilter) -> Result<ErrorLog> {
+    /// If the file cannot be opened; the error names the file.
+    pub fn start(logs: &Logs, default_level: LevelFilter) -> Result<ErrorLog> {
         let target = Arc::new(LogFile::stderr());
         target.turn_to(logs.error.as_deref())?;
-        let (filter, level) = reload::Layer::new(logs.level.map_or(least, filter_of));
+        let (filter, level) = reload::Layer::new(logs.level.map_or(default_level, filter_of));
         let writer = target.clone();
         let lines = fmt::layer().with_ansi(false).with_target(false);
         let lines = lines.with_writer(writer);
         let registry = Registry::default().with(filter);
-        // It fails only if a logger is installed already, which then stays.
+        // This fails only if another logger is installed already. That one stays.
         _ = match logs.json {
             true => tracing::subscriber::set_global_default(registry.with(lines.json())),
             false => tracing::subscriber::set_global_default(registry.with(lines)),
@@ -39,14 +39,14 @@ impl ErrorLog {
         Ok(ErrorLog { target, level })
     }
 
-    /// Takes another file and level, and opens the file anew if it is the same.
+    /// Switches to another file and level. The same file is closed and opened again.
     ///
     /// # Errors
-    /// The system's; then the log stays what it was.
-    pub fn change(&self, logs: &Logs, least: LevelFilter) -> Result<()> {
+    /// If the file cannot be opened. Then the log stays unchanged.
+    pub fn switch(&self, logs: &Logs, default_level: LevelFilter) -> Result<()> {
         self.target.turn_to(logs.error.as_deref())?;
-        // It fails only without a subscriber.
-        _ = self.level.reload(logs.level.map_or(least, filter_of));
+        // This fails only without a subscriber.
+        _ = self.level.reload(logs.level.map_or(default_level, filter_of));
         Ok(())
     }
 }

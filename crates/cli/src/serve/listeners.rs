@@ -1,44 +1,44 @@
-//! The listening sockets of a server: passed to it, or opened where its settings say.
+//! The listening sockets of a server: passed by the parent process, or opened at the configured addresses.
 
 use base::Result;
 use server::Listener;
 
-use super::activation::{Kind, Passed};
-use crate::config::address::Address;
+use super::activation::{PassedSocket, Protocol};
+use crate::config::address::ListenAddress;
 use crate::config::resolve::Settings;
 
-/// All sockets, by what is spoken there.
+/// All listening sockets, grouped by protocol.
 #[derive(Debug, Default)]
 pub struct Listeners {
     pub svn: Vec<Listener>,
     pub http: Vec<Listener>,
     pub https: Vec<Listener>,
     pub metrics: Vec<Listener>,
-    /// For health checks and metrics.
+    /// The summary for systemd, such as `Serving svn 0.0.0.0:3690`.
     pub status: String,
 }
 
 impl Listeners {
-    /// Opens all of them, or takes those that were passed.
+    /// Takes the sockets that were passed, and opens the configured addresses of the other protocols.
     ///
     /// # Errors
-    /// The first that cannot be opened, or is of no known kind.
-    pub fn open(settings: &Settings, passed: Vec<Passed>) -> Result<Listeners> {
+    /// If a socket cannot be opened, or the protocol of a passed socket is unknown.
+    pub fn open(settings: &Settings, passed: Vec<PassedSocket>) -> Result<Listeners> {
         let mut listeners = Listeners::default();
         for socket in passed {
-            let kind = socket.kind(settings)?;
-            listeners.of(kind).push(socket.listener);
+            let protocol = socket.protocol(settings)?;
+            listeners.of(protocol).push(socket.listener);
         }
-        for (kind, addresses) in [
-            (Kind::Svn, &settings.svn),
-            (Kind::Http, &settings.http),
-            (Kind::Https, &settings.https),
-            (Kind::Metrics, &settings.metrics),
+        for (protocol, addresses) in [
+            (Protocol::Svn, &settings.svn),
+            (Protocol::Http, &settings.http),
+            (Protocol::Https, &settings.https),
+            (Protocol::Metrics, &settings.metrics),
         ] {
-            let of_kind = listeners.of(kind);
-            if of_kind.is_empty() {
-                let opened: Result<Vec<Listener>> = addresses.iter().map(Address::bind).collect();
-                *of_kind = opened?;
+            let of_protocol = listeners.of(protocol);
+            if of_protocol.is_empty() {
+                let opened: Result<Vec<Listener>> = addresses.iter().map(ListenAddress::bind).collect();
+                *of_protocol = opened?;
             }
         }
         let mut serving = Vec::new();
@@ -51,17 +51,17 @@ impl Listeners {
         Ok(listeners)
     }
 
-    /// Those where repositories are served, with the scheme of their URLs.
+    /// Returns the listeners that serve repositories, each list with the scheme of its URLs.
     pub fn public(&self) -> [(&'static str, &[Listener]); 3] {
         [("svn", &self.svn), ("http", &self.http), ("https", &self.https)]
     }
 
-    fn of(&mut self, kind: Kind) -> &mut Vec<Listener> {
-        match kind {
-            Kind::Svn => &mut self.svn,
-            Kind::Http => &mut self.http,
-            Kind::Https => &mut self.https,
-            Kind::Metrics => &mut self.metrics,
+    fn of(&mut self, protocol: Protocol) -> &mut Vec<Listener> {
+        match protocol {
+            Protocol::Svn => &mut self.svn,
+            Protocol::Http => &mut self.http,
+            Protocol::Https => &mut self.https,
+            Protocol::Metrics => &mut self.metrics,
         }
     }
 }

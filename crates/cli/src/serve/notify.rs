@@ -1,6 +1,6 @@
-//! Telling systemd how things stand (`Type=notify`): one datagram for each change, to the socket that it named.
+//! Notifications of systemd (`Type=notify`): one datagram for each change of state, sent to `$NOTIFY_SOCKET`.
 //!
-//! Without systemd nothing is sent, and a failure to send is ignored.
+//! Without that variable nothing is sent. A failure to send is ignored.
 
 use std::env;
 use std::ffi::OsString;
@@ -9,42 +9,42 @@ use std::os::unix::net::UnixDatagram;
 
 /// The socket of the service manager.
 #[derive(Clone, Debug)]
-pub struct Notify {
+pub struct Notifier {
     to: Option<OsString>,
 }
 
-impl Notify {
-    /// Looks for the socket in the environment.
-    pub fn from_env() -> Notify {
-        Notify {
+impl Notifier {
+    /// Reads the socket's name from `$NOTIFY_SOCKET`.
+    pub fn from_env() -> Notifier {
+        Notifier {
             to: env::var_os("NOTIFY_SOCKET").filter(|name| !name.is_empty()),
         }
     }
 
-    /// Clients can connect.
+    /// Reports that clients can connect.
     pub fn ready(&self, status: &str) {
-        self.tell(&format!(
+        self.send(&format!(
             "READY=1\nSTATUS={status}\nMAINPID={}",
             std::process::id()
         ));
     }
 
-    /// The configuration is being read anew.
+    /// Reports that the configuration is being reloaded.
     pub fn reloading(&self) {
-        self.tell("RELOADING=1");
+        self.send("RELOADING=1");
     }
 
-    /// The server comes to its end.
+    /// Reports that the server is shutting down.
     pub fn stopping(&self) {
-        self.tell("STOPPING=1");
+        self.send("STOPPING=1");
     }
 
-    fn tell(&self, text: &str) {
+    fn send(&self, text: &str) {
         let Some(to) = &self.to else { return };
         let Ok(socket) = UnixDatagram::unbound() else {
             return;
         };
-        // A service that cannot say how it is serves all the same.
+        // A failure to notify must not stop the server.
         match to.as_bytes().strip_prefix(b"@") {
             Some(name) => _ = send_to_abstract(&socket, name, text),
             None => _ = socket.send_to(text.as_bytes(), to),

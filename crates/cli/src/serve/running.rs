@@ -1,7 +1,8 @@
-//! A server that runs: started from its settings, and given new ones on SIGHUP.
+//! A running server: started with its settings, which SIGHUP replaces.
 //!
-//! What can change, changes for what begins afterwards: locations, rules, limits of requests, certificates, logs. What cannot
-//! is compared with what the server was started with, and logged, so that an administrator knows why a new port is not served.
+//! New locations, access rules, limits of requests, certificates and logs apply to the requests and connections that
+//! begin after the reload. The settings that cannot change are compared with those at the start. A difference is
+//! logged, so that an administrator learns why, for example, a new port is not served.
 
 use std::sync::Arc;
 
@@ -11,24 +12,25 @@ use tracing_subscriber::filter::LevelFilter;
 
 use super::error_log::ErrorLog;
 use super::listeners::Listeners;
-use super::notify::Notify;
+use super::notify::Notifier;
 use crate::args::option::default_budget;
 use crate::config::resolve::Settings;
 
-/// Reads the settings anew.
-pub type Again = Box<dyn Fn() -> Result<Settings> + Send>;
+/// A function that reads the settings from the configuration file again.
+pub type ReloadSettings = Box<dyn Fn() -> Result<Settings> + Send>;
 
-/// Serves until it is told to stop. With `again`, SIGHUP takes new settings; without it and without log files it stops.
+/// Serves until a signal stops the server. With `reload`, SIGHUP loads new settings. Without it SIGHUP stops the
+/// server, unless there are log files to reopen.
 ///
 /// # Errors
-/// What keeps it from starting.
-pub fn run(settings: Settings, listeners: Listeners, again: Option<Again>) -> Result<()> {
-    // Who has no file to log to reads what is on the terminal: nothing but what is wrong.
-    let least = match again {
+/// If the server cannot start.
+pub fn run(settings: Settings, listeners: Listeners, reload: Option<ReloadSettings>) -> Result<()> {
+    // Without a configuration file the log goes to a terminal, where only warnings and errors are useful.
+    let default_level = match reload {
         Some(_) => LevelFilter::INFO,
         None => LevelFilter::WARN,
     };
-    let error_log = ErrorLog::begin(&settings.log, least)?;
+    let error_log = ErrorLog::start(&settings.log, default_level)?;
     let operations = match &settings.log.operational {
         Some(path) => Some(Arc::new(OperationLog::open(path)?)),
         None => None,
@@ -43,22 +45,22 @@ pub fn run(settings: Settings, listeners: Listeners, again: Option<Again>) -> Re
     if let Some(path) = &settings.log.access {
         service.set_access_log(Some(AccessLog::open(path)?));
     }
-    let notify = Notify::from_env();
+    let notify = Notifier::from_env();
     let stop = Stop::new()?;
     let server = Server::new(service.clone(), listeners.svn, settings.threads)
         .with_http(listeners.http)
         .with_https(listeners.https)
         .with_status(listeners.metrics);
     let status = listeners.status;
-    let running = Running {
+    let running = RunningServer {
         service,
         settings,
         error_log,
-        least,
+        default_level,
         notify: notify.clone(),
         status: status.clone(),
     };
-    let hang_up = again.map(|again| running.on_hang_up(again));
+    let hang_up = reload.map(|reload| running.hang_up_handler(reload));
     Signals::listen_with(&stop, hang_up)?;
     notify.ready(&status);
     let outcome = server.run(&stop);
@@ -66,23 +68,23 @@ pub fn run(settings: Settings, listeners: Listeners, again: Option<Again>) -> Re
     outcome
 }
 
-struct Running {
+struct RunningServer {
     service: Arc<Service>,
-    /// What the server runs with.
+    /// The settings in use.
     settings: Settings,
     error_log: ErrorLog,
-    least: LevelFilter,
-    notify: Notify,
+    default_level: LevelFilter,
+    notify: Notifier,
     status: String,
 }
 
-impl Running {
-    /// What SIGHUP does.
-    fn on_hang_up(mut self, again: Again) -> impl FnMut() + Send + 'static {
+impl RunningServer {
+    /// Returns the function that runs on SIGHUP.
+    fn hang_up_handler(mut self, reload: ReloadSettings) -> impl FnMut() + Send + 'static {
         move || {
             self.notify.reloading();
-            match again() {
-                Ok(settings) => self.take(settings),
+            match reload() {
+                Ok(settings) => self.apply(settings),
                 Err(error) => {
                     let all: Vec<String> = error.links().map(|link| link.text()).collect();
                     tracing::error!("The configuration stays as it was: {}", all.join(": "));
@@ -92,11 +94,11 @@ impl Running {
         }
     }
 
-    fn take(&mut self, mut settings: Settings) {
-        if let Err(error) = self.error_log.change(&settings.log, self.least) {
+    fn apply(&mut self, mut settings: Settings) {
+        if let Err(error) = self.error_log.switch(&settings.log, self.default_level) {
             tracing::error!("The error log stays where it was: {}", error.message());
         }
-        // Log files, and certificates whose files are the same.
+        // Opens the log files again, and reads certificates whose file names have not changed.
         self.service.hang_up();
         if self.settings.log.access != settings.log.access {
             match settings.log.access.as_deref().map(AccessLog::open).transpose() {
@@ -114,15 +116,15 @@ impl Running {
             && let Err(error) = self.service.set_tls(tls.clone())
         {
             tracing::error!("Certificates stay as they were: {}", error.message());
-            // So that the next time they are tried again.
+            // The next reload tries the new certificates again.
             settings.tls = self.settings.tls.clone();
         }
-        for what in self.fixed(&settings) {
+        for what in self.unchangeable_differences(&settings) {
             tracing::warn!("{what} cannot change while the server runs: restart it");
         }
         self.service.set_options(settings.options.clone());
         self.service.set_http(settings.web.clone());
-        // What could not change is still what the server was started with.
+        // The settings that cannot change keep their values from the start.
         let started = &self.settings;
         self.settings = Settings {
             svn: started.svn.clone(),
@@ -136,8 +138,8 @@ impl Running {
         tracing::info!("The configuration was read anew");
     }
 
-    /// What is different in `new` and cannot change.
-    fn fixed(&self, new: &Settings) -> Vec<&'static str> {
+    /// Returns the names of the settings that differ in `new` and cannot change while the server runs.
+    fn unchangeable_differences(&self, new: &Settings) -> Vec<&'static str> {
         let old = &self.settings;
         let differing = [
             (old.svn != new.svn, "'svn' in [listen]"),

@@ -1,13 +1,13 @@
-//! `svnadmin build-repcache`: lets new commits share what old revisions store.
+//! `svnadmin build-repcache`: enters existing representations into the rep-cache, so that new commits share them.
 
 use std::ffi::OsString;
 
 use base::{Result, Revnum};
 use fsfs::admin::rep_cache;
 
-use super::range::Range;
+use super::range::RangeOption;
 use super::repository;
-use crate::args::option::Memory;
+use crate::args::option::CacheSizeOption;
 use crate::interrupt::Interrupt;
 use crate::out::Out;
 use crate::progress::Progress;
@@ -16,26 +16,26 @@ use crate::progress::Progress;
 /// that commits find it. All revisions are read unless '-r' names some.
 #[derive(clap::Args)]
 #[command(override_usage = "build-repcache REPOS_PATH [-r LOWER[:UPPER]]")]
-pub struct BuildRepCache {
+pub struct BuildRepCacheArgs {
     #[command(flatten)]
-    range: Range,
+    range: RangeOption,
     /// say nothing
     #[arg(short = 'q', long)]
     quiet: bool,
     #[command(flatten)]
-    memory: Memory,
+    memory: CacheSizeOption,
     operands: Vec<OsString>,
 }
 
-impl BuildRepCache {
-    /// Runs it.
+impl BuildRepCacheArgs {
+    /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
         let repository = repository::open_with(out, &self.operands, self.memory.budget())?;
         let (first, last) = match self.range.given() {
             None => (Revnum(1), repository.youngest()?),
             Some(_) => self.range.ascending(out, &repository)?,
         };
-        let interrupt = Interrupt::listen()?;
+        let interrupt = Interrupt::install()?;
         let bar = Progress::over(first, last, self.quiet, true);
         let mut written = Ok(());
         let outcome = {
@@ -53,6 +53,6 @@ impl BuildRepCache {
         };
         bar.clear();
         written?;
-        interrupt.settle(out, outcome)
+        interrupt.finish(out, outcome)
     }
 }

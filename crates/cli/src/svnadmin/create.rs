@@ -14,7 +14,7 @@ use crate::version;
 /// Creates an empty repository.
 #[derive(clap::Args)]
 #[command(override_usage = "create REPOS_PATH")]
-pub struct Create {
+pub struct CreateArgs {
     /// accepted, and of no use: it is about Berkeley DB
     #[arg(long)]
     bdb_txn_nosync: bool,
@@ -42,8 +42,8 @@ pub struct Create {
     operands: Vec<OsString>,
 }
 
-impl Create {
-    /// Runs it.
+impl CreateArgs {
+    /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
         at_most(&self.operands, 1, out.program(), "Too many arguments")?;
         let compatible = match &self.compatible_version {
@@ -84,7 +84,7 @@ impl Create {
     }
 }
 
-/// `major.minor[.patch[-tag]]`.
+/// Parses `major.minor[.patch[-tag]]`.
 fn parse(text: &str) -> Result<(i64, i64, i64)> {
     let bad = || {
         Error::new(
@@ -108,7 +108,7 @@ fn parse(text: &str) -> Result<(i64, i64, i64)> {
     }
 }
 
-/// A number as C reads it: blanks before it and a sign are fine.
+/// Parses a number as C does, with spaces and a sign before it.
 fn number(text: &str) -> Result<i64> {
     let trimmed = text.trim_start_matches([' ', '\t', '\n', '\x0b', '\x0c', '\r']);
     let digits = trimmed.strip_prefix(['+', '-']).unwrap_or(trimmed);
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions() {
+    fn version_numbers_parse() {
         assert_eq!(parse("1.5.2-dev").expect("works"), (1, 5, 2));
         assert_eq!(parse(" 1.+05").expect("works"), (1, 5, 0));
         for bad in ["", "1", "1.x", "1.-1", "1.5-x", "1.2.3.4", "1.999999999999"] {

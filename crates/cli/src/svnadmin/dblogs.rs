@@ -1,4 +1,4 @@
-//! `svnadmin list-dblogs` and `list-unused-dblogs`: log files of Berkeley DB, which no repository of ours has.
+//! `svnadmin list-dblogs` and `list-unused-dblogs`: log files of Berkeley DB. An FSFS repository has none.
 
 use std::ffi::OsString;
 
@@ -10,7 +10,7 @@ use crate::out::Out;
 /// Lists the log files of a Berkeley DB repository; others have none.
 #[derive(clap::Args)]
 #[command(override_usage = "list-dblogs REPOS_PATH")]
-pub struct ListDbLogs {
+pub struct ListDbLogsArgs {
     operands: Vec<OsString>,
 }
 
@@ -18,19 +18,19 @@ pub struct ListDbLogs {
 /// others have none.
 #[derive(clap::Args)]
 #[command(override_usage = "list-unused-dblogs REPOS_PATH")]
-pub struct ListUnusedDbLogs {
+pub struct ListUnusedDbLogsArgs {
     operands: Vec<OsString>,
 }
 
-impl ListDbLogs {
-    /// Runs it.
+impl ListDbLogsArgs {
+    /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
         repository::open(out, &self.operands).map(drop)
     }
 }
 
-impl ListUnusedDbLogs {
-    /// Runs it.
+impl ListUnusedDbLogsArgs {
+    /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
         repository::open(out, &self.operands).map(drop)
     }

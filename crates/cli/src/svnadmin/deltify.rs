@@ -1,12 +1,12 @@
-//! `svnadmin deltify`: what storage engines other than FSFS needed.
+//! `svnadmin deltify`: only storage back ends other than FSFS need it.
 
 use std::ffi::OsString;
 
 use base::{Result, Revnum};
 
-use super::range::Range;
+use super::range::RangeOption;
 use super::repository;
-use crate::args::option::Memory;
+use crate::args::option::CacheSizeOption;
 use crate::out::Out;
 
 /// Stores revisions as differences from others, the youngest one if none is
@@ -14,19 +14,19 @@ use crate::out::Out;
 /// to do.
 #[derive(clap::Args)]
 #[command(override_usage = "deltify [-r LOWER[:UPPER]] REPOS_PATH")]
-pub struct Deltify {
+pub struct DeltifyArgs {
     #[command(flatten)]
-    range: Range,
+    range: RangeOption,
     /// say nothing
     #[arg(short = 'q', long)]
     quiet: bool,
     #[command(flatten)]
-    memory: Memory,
+    memory: CacheSizeOption,
     operands: Vec<OsString>,
 }
 
-impl Deltify {
-    /// Runs it.
+impl DeltifyArgs {
+    /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
         let repository = repository::open_with(out, &self.operands, self.memory.budget())?;
         let youngest = repository.youngest()?;

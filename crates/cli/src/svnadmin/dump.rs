@@ -1,4 +1,4 @@
-//! `svnadmin dump` and `svnadmin dump-revprops`: the repository as a portable stream.
+//! `svnadmin dump` and `svnadmin dump-revprops`: write the repository as a dump stream.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -9,10 +9,10 @@ use base::{Code, Error, Result, Revnum};
 use repos::Repository;
 use repos::dump::{self, DumpObserver, DumpOptions, Filter, FilterRule};
 
-use super::range::Range;
+use super::range::RangeOption;
 use super::repository;
 use crate::args::operand::{misuse, text};
-use crate::args::option::Memory;
+use crate::args::option::CacheSizeOption;
 use crate::interrupt::Interrupt;
 use crate::local_path;
 use crate::out::{Out, write_failed};
@@ -28,9 +28,9 @@ use crate::progress::Progress;
 /// might read them: a copy from such a path becomes an addition.
 #[derive(clap::Args)]
 #[command(override_usage = "dump REPOS_PATH [-r LOWER[:UPPER] [--incremental]]")]
-pub struct Dump {
+pub struct DumpArgs {
     #[command(flatten)]
-    range: Range,
+    range: RangeOption,
     /// write the changes of the first revision, not its tree
     #[arg(long)]
     incremental: bool,
@@ -41,7 +41,7 @@ pub struct Dump {
     #[arg(short = 'q', long)]
     quiet: bool,
     #[command(flatten)]
-    memory: Memory,
+    memory: CacheSizeOption,
     /// write to the file ARG instead of standard output
     #[arg(short = 'F', long)]
     file: Option<OsString>,
@@ -62,9 +62,9 @@ pub struct Dump {
 /// stream without any content.
 #[derive(clap::Args)]
 #[command(override_usage = "dump-revprops REPOS_PATH [-r LOWER[:UPPER]]")]
-pub struct DumpRevprops {
+pub struct DumpRevpropsArgs {
     #[command(flatten)]
-    range: Range,
+    range: RangeOption,
     /// tell nothing on standard error but errors
     #[arg(short = 'q', long)]
     quiet: bool,
@@ -74,8 +74,8 @@ pub struct DumpRevprops {
     operands: Vec<OsString>,
 }
 
-impl Dump {
-    /// Runs it.
+impl DumpArgs {
+    /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
         let repository = repository::open_with(out, &self.operands, self.memory.budget())?;
         let (start, end) = self.range.ascending(out, &repository)?;
@@ -122,8 +122,8 @@ impl Dump {
     }
 }
 
-impl DumpRevprops {
-    /// Runs it.
+impl DumpRevpropsArgs {
+    /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
         let repository: Repository = repository::open(out, &self.operands)?;
         let (start, end) = self.range.ascending(out, &repository)?;
@@ -144,16 +144,16 @@ impl DumpRevprops {
     }
 }
 
-/// Opens where the stream goes and gives it to `work`.
+/// Opens the output, standard output or `file`, and passes it to `work`.
 fn write(
     out: &mut Out,
     file: Option<&OsString>,
     quiet: bool,
     (first, last): (Revnum, Revnum),
-    work: impl FnOnce(&mut dyn Write, &mut Teller, &Interrupt) -> Result<()>,
+    work: impl FnOnce(&mut dyn Write, &mut DumpProgress, &Interrupt) -> Result<()>,
 ) -> Result<()> {
-    let interrupt = Interrupt::listen()?;
-    let mut teller = Teller {
+    let interrupt = Interrupt::install()?;
+    let mut progress = DumpProgress {
         progress: Progress::over(first, last, quiet, false),
         quiet,
     };
@@ -162,20 +162,20 @@ fn write(
             let path = local_path::canonical(name);
             let file = File::create(&path).map_err(|e| Error::io("Can't open file", &path, &e))?;
             let mut stream = BufWriter::with_capacity(256 << 10, file);
-            work(&mut stream, &mut teller, &interrupt).and_then(|()| flush(&mut stream, &path))
+            work(&mut stream, &mut progress, &interrupt).and_then(|()| flush(&mut stream, &path))
         }
         None => {
             out.flush()?;
             let mut stream = BufWriter::with_capacity(256 << 10, io::stdout().lock());
-            work(&mut stream, &mut teller, &interrupt).and_then(|()| {
+            work(&mut stream, &mut progress, &interrupt).and_then(|()| {
                 stream
                     .flush()
                     .map_err(|e| write_failed(&e, "Can't write to stream"))
             })
         }
     };
-    teller.progress.clear();
-    interrupt.settle(out, outcome)
+    progress.progress.clear();
+    interrupt.finish(out, outcome)
 }
 
 fn flush(stream: &mut impl Write, path: &Path) -> Result<()> {
@@ -184,13 +184,13 @@ fn flush(stream: &mut impl Write, path: &Path) -> Result<()> {
         .map_err(|e| Error::io("Can't write to file", path, &e))
 }
 
-/// Tells on standard error how the dump goes on.
-struct Teller {
+/// Prints the progress of a dump on standard error.
+struct DumpProgress {
     progress: Progress,
     quiet: bool,
 }
 
-impl DumpObserver for Teller {
+impl DumpObserver for DumpProgress {
     fn dumped(&mut self, rev: Revnum) {
         if self.progress.done("Dumped", rev) {
             // A closed standard error is ignored.

@@ -25,15 +25,15 @@ use crate::out::Out;
 #[command(
     override_usage = "1. svnadmin freeze REPOS_PATH -- PROGRAM [ARG...]\n       2. svnadmin freeze -F FILE -- PROGRAM [ARG...]"
 )]
-pub struct Freeze {
+pub struct FreezeArgs {
     /// read the names of the repositories from the file ARG
     #[arg(short = 'F', long)]
     file: Option<OsString>,
     operands: Vec<OsString>,
 }
 
-impl Freeze {
-    /// Runs it.
+impl FreezeArgs {
+    /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<ExitCode> {
         let (repositories, program) = match &self.file {
             Some(file) => (names(&read(&local_path::canonical(file))?), &self.operands[..]),
@@ -51,7 +51,7 @@ impl Freeze {
     }
 }
 
-/// Freezes one after the other, then does the work.
+/// Freezes the repositories one after the other, then calls `work`.
 fn freeze(paths: &[PathBuf], work: &mut dyn FnMut() -> Result<ExitCode>) -> Result<ExitCode> {
     match paths.split_first() {
         None => work(),
@@ -62,14 +62,14 @@ fn freeze(paths: &[PathBuf], work: &mut dyn FnMut() -> Result<ExitCode>) -> Resu
     }
 }
 
-/// Runs a program with our streams and answers how it ends.
+/// Runs a program with this process's streams and returns its exit code.
 #[expect(clippy::disallowed_methods, reason = "the user names a program to run")]
 fn execute(out: &mut Out, name: &OsStr, arguments: &[OsString]) -> Result<ExitCode> {
     let status = match Command::new(name).args(arguments).status() {
         Ok(status) => status,
         Err(error) => {
-            // As the incumbent, whose child says it.
-            out.complain(&Error::os(&error, &format!("exec of '{}' failed", name.display())).message());
+            // The incumbent's child process prints this message.
+            out.print_stderr(&Error::os(&error, &format!("exec of '{}' failed", name.display())).message());
             return Ok(ExitCode::from(255));
         }
     };
@@ -86,7 +86,7 @@ fn execute(out: &mut Out, name: &OsStr, arguments: &[OsString]) -> Result<ExitCo
     }
 }
 
-/// The lines of a file as paths.
+/// Returns the lines of a file as paths.
 fn names(bytes: &[u8]) -> Vec<PathBuf> {
     bytes
         .split(|byte| *byte == b'\n')

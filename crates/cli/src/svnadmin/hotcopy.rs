@@ -1,4 +1,4 @@
-//! `svnadmin hotcopy`: a copy of a repository that is in use.
+//! `svnadmin hotcopy`: copies a repository that may be in use.
 
 use std::ffi::OsString;
 
@@ -19,7 +19,7 @@ use crate::out::Out;
 /// With '--incremental' only what an earlier copy lacks is copied.
 #[derive(clap::Args)]
 #[command(override_usage = "hotcopy REPOS_PATH NEW_REPOS_PATH")]
-pub struct Hotcopy {
+pub struct HotcopyArgs {
     /// accepted, and of no use: it is about Berkeley DB
     #[arg(long)]
     clean_logs: bool,
@@ -32,16 +32,16 @@ pub struct Hotcopy {
     operands: Vec<OsString>,
 }
 
-impl Hotcopy {
-    /// Runs it.
+impl HotcopyArgs {
+    /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
         at_most(&self.operands, 2, out.program(), "Too many arguments")?;
         at_least(&self.operands, 2, out.program(), "Not enough arguments")?;
         let destination = local_path::canonical(&self.operands[1]);
-        let interrupt = Interrupt::listen()?;
+        let interrupt = Interrupt::install()?;
         let mut written = Ok(());
         let outcome = {
-            let mut tell = |copied: CopiedRevisions| {
+            let mut observer = |copied: CopiedRevisions| {
                 if self.quiet || written.is_err() {
                     return;
                 }
@@ -61,12 +61,12 @@ impl Hotcopy {
                 HotcopyOptions {
                     incremental: self.incremental,
                 },
-                &mut tell,
+                &mut observer,
                 &interrupt.cancel,
                 &Cache::new(option::default_budget()),
             )
         };
         written?;
-        interrupt.settle(out, outcome)
+        interrupt.finish(out, outcome)
     }
 }

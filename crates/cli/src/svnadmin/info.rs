@@ -1,4 +1,4 @@
-//! `svnadmin info`: what a repository is.
+//! `svnadmin info`: prints the formats and identity of a repository.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -13,12 +13,12 @@ use crate::out::Out;
 /// revision, UUID.
 #[derive(clap::Args)]
 #[command(override_usage = "info REPOS_PATH")]
-pub struct Info {
+pub struct InfoArgs {
     operands: Vec<OsString>,
 }
 
-impl Info {
-    /// Runs it.
+impl InfoArgs {
+    /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
         let repository = repository::open(out, &self.operands)?;
         let storage = repository.fs_info()?;
@@ -58,7 +58,7 @@ impl Info {
     }
 }
 
-/// The first Subversion that can read these formats.
+/// Returns the oldest version of Subversion that can read these formats.
 fn oldest_reader(filesystem: u32, layout: u32) -> &'static str {
     match filesystem {
         ..=1 if layout < 5 => "1.1.0",
@@ -71,5 +71,5 @@ fn oldest_reader(filesystem: u32, layout: u32) -> &'static str {
     }
 }
 
-/// Filesystem format 3 counts mergeinfo.
+/// The oldest filesystem format that supports merge tracking.
 const FIRST_WITH_MERGEINFO: u32 = 3;

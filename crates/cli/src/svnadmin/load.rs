@@ -1,4 +1,4 @@
-//! `svnadmin load` and `svnadmin load-revprops`: a dump stream becomes revisions.
+//! `svnadmin load` and `svnadmin load-revprops`: make revisions of a dump stream.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -12,11 +12,11 @@ use repos::load::{self, LoadEvent, LoadObserver, LoadOptions, UuidAction};
 use repos::{OpenOptions, Repository};
 
 use super::locks::now;
-use super::range::Range;
+use super::range::RangeOption;
 use super::repository;
 use crate::args::operand::{at_most, misuse, text};
-use crate::args::option::{self, Memory};
-use crate::args::revision::{Revision, RevisionRange};
+use crate::args::option::{self, CacheSizeOption};
+use crate::args::revision::{Revision, RevisionRangeArg};
 use crate::interrupt::Interrupt;
 use crate::local_path;
 use crate::out::Out;
@@ -28,9 +28,9 @@ use crate::out::Out;
 /// those revisions of the stream are committed.
 #[derive(clap::Args)]
 #[command(override_usage = "load REPOS_PATH")]
-pub struct Load {
+pub struct LoadArgs {
     #[command(flatten)]
-    common: Common,
+    common: CommonLoadArgs,
     /// give the revisions the time at which they are loaded
     #[arg(long)]
     ignore_dates: bool,
@@ -47,7 +47,7 @@ pub struct Load {
     #[arg(long)]
     parent_dir: Option<OsString>,
     #[command(flatten)]
-    memory: Memory,
+    memory: CacheSizeOption,
     operands: Vec<OsString>,
 }
 
@@ -56,17 +56,17 @@ pub struct Load {
 /// holds is passed over.
 #[derive(clap::Args)]
 #[command(override_usage = "load-revprops REPOS_PATH")]
-pub struct LoadRevprops {
+pub struct LoadRevpropsArgs {
     #[command(flatten)]
-    common: Common,
+    common: CommonLoadArgs,
     operands: Vec<OsString>,
 }
 
-/// What both share.
+/// The options of both subcommands.
 #[derive(clap::Args)]
-struct Common {
+struct CommonLoadArgs {
     #[command(flatten)]
-    range: Range,
+    range: RangeOption,
     /// tell nothing on standard output
     #[arg(short = 'q', long)]
     quiet: bool,
@@ -88,8 +88,8 @@ struct Common {
     file: Option<OsString>,
 }
 
-impl Load {
-    /// Runs it.
+impl LoadArgs {
+    /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
         at_most(&self.operands, 1, out.program(), "Too many arguments")?;
         let range = self.common.range(out)?;
@@ -114,8 +114,8 @@ impl Load {
             normalize_props: self.common.normalize_props,
         };
         let input = self.common.input()?;
-        let interrupt = Interrupt::listen()?;
-        let mut teller = Teller {
+        let interrupt = Interrupt::install()?;
+        let mut progress = LoadProgress {
             out,
             quiet: self.common.quiet,
         };
@@ -124,16 +124,16 @@ impl Load {
             &repository,
             input,
             &options,
-            &mut teller,
+            &mut progress,
             &interrupt.cancel,
             &clock,
         );
-        interrupt.settle(out, outcome)
+        interrupt.finish(out, outcome)
     }
 }
 
-impl LoadRevprops {
-    /// Runs it.
+impl LoadRevpropsArgs {
+    /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
         at_most(&self.operands, 1, out.program(), "Too many arguments")?;
         let range = self.common.range(out)?;
@@ -149,20 +149,20 @@ impl LoadRevprops {
             ..LoadOptions::default()
         };
         let input = io::BufReader::with_capacity(256 << 10, self.common.input()?);
-        let interrupt = Interrupt::listen()?;
-        let mut teller = Teller {
+        let interrupt = Interrupt::install()?;
+        let mut progress = LoadProgress {
             out,
             quiet: self.common.quiet,
         };
-        let outcome = load::revprops(&repository, input, &options, &mut teller, &interrupt.cancel);
-        interrupt.settle(out, outcome)
+        let outcome = load::revprops(&repository, input, &options, &mut progress, &interrupt.cancel);
+        interrupt.finish(out, outcome)
     }
 }
 
-impl Common {
-    /// `-r` names revisions of the stream: numbers, in their order.
+impl CommonLoadArgs {
+    /// Returns the range of `-r`: revisions of the stream, as ascending numbers.
     fn range(&self, out: &Out) -> Result<Option<(Revnum, Revnum)>> {
-        let Some(RevisionRange { start, end }) = self.range.given() else {
+        let Some(RevisionRangeArg { start, end }) = self.range.given() else {
             return Ok(None);
         };
         let wrong = |text: &str| misuse(out.program(), Error::new(Code::CL_ARG_PARSING_ERROR, text));
@@ -197,13 +197,13 @@ impl Common {
     }
 }
 
-/// Tells on standard output how the load goes on.
-struct Teller<'o> {
+/// Prints the progress of a load on standard output.
+struct LoadProgress<'o> {
     out: &'o mut Out,
     quiet: bool,
 }
 
-impl LoadObserver for Teller<'_> {
+impl LoadObserver for LoadProgress<'_> {
     fn event(&mut self, event: LoadEvent) -> Result<()> {
         if self.quiet && !matches!(event, LoadEvent::SetAside(_)) {
             return Ok(());
@@ -235,7 +235,7 @@ impl LoadObserver for Teller<'_> {
     }
 }
 
-impl Teller<'_> {
+impl LoadProgress<'_> {
     fn committed(&mut self, text: &str) -> Result<()> {
         self.out.print(&format!("\n------- {text} >>>\n\n"))?;
         self.out.flush()

@@ -1,4 +1,4 @@
-//! `svnadmin lock`, `unlock` and `rmlocks`: users' locks, by the administrator's hand.
+//! `svnadmin lock`, `unlock` and `rmlocks`: set and remove users' locks as administrator.
 
 use std::ffi::OsString;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -17,34 +17,34 @@ use crate::out::Out;
 /// made up unless one is given.
 #[derive(clap::Args)]
 #[command(override_usage = "lock REPOS_PATH PATH USERNAME COMMENT-FILE [TOKEN]")]
-pub struct Lock {
+pub struct LockArgs {
     #[command(flatten)]
-    how: How,
+    options: LockOptions,
     operands: Vec<OsString>,
 }
 
 /// Unlocks a file as its user would.
 #[derive(clap::Args)]
 #[command(override_usage = "unlock REPOS_PATH LOCKED_PATH USERNAME TOKEN")]
-pub struct Unlock {
+pub struct UnlockArgs {
     #[command(flatten)]
-    how: How,
+    options: LockOptions,
     operands: Vec<OsString>,
 }
 
 /// Removes the locks of files, of any owner.
 #[derive(clap::Args)]
 #[command(override_usage = "rmlocks REPOS_PATH LOCKED_PATH...")]
-pub struct RmLocks {
+pub struct RmLocksArgs {
     /// say nothing but what goes wrong
     #[arg(short = 'q', long)]
     quiet: bool,
     operands: Vec<OsString>,
 }
 
-/// What `lock` and `unlock` share.
+/// The options of `lock` and `unlock`.
 #[derive(clap::Args)]
-struct How {
+struct LockOptions {
     /// run neither the hook before nor the one after
     #[arg(long)]
     bypass_hooks: bool,
@@ -53,8 +53,8 @@ struct How {
     quiet: bool,
 }
 
-impl Lock {
-    /// Runs it.
+impl LockArgs {
+    /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
         at_most(&self.operands, 5, out.program(), "Too many arguments")?;
         at_least(&self.operands, 4, out.program(), "Not enough arguments")?;
@@ -77,18 +77,18 @@ impl Lock {
             expires: None,
             steal: false,
         };
-        let hooks = (!self.how.bypass_hooks).then_some(&hooks);
+        let hooks = (!self.options.bypass_hooks).then_some(&hooks);
         let outcome = repository.lock_many(&[target], &request, hooks, now())?;
-        only(outcome)?;
-        if !self.how.quiet {
+        first_error(outcome)?;
+        if !self.options.quiet {
             out.line(&format!("'{path}' locked by user '{user}'."))?;
         }
         Ok(())
     }
 }
 
-impl Unlock {
-    /// Runs it.
+impl UnlockArgs {
+    /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
         at_most(&self.operands, 4, out.program(), "Too many arguments")?;
         at_least(&self.operands, 4, out.program(), "Not enough arguments")?;
@@ -97,19 +97,19 @@ impl Unlock {
         let token = text(&self.operands[3])?.to_owned();
         let repository = repository::open(out, &self.operands[..1])?;
         let hooks = Hooks::of(&repository, Default::default());
-        let hooks = (!self.how.bypass_hooks).then_some(&hooks);
+        let hooks = (!self.options.bypass_hooks).then_some(&hooks);
         let target = (path.clone(), Some(token));
         let outcome = repository.unlock_many(&[target], Some(user), false, hooks)?;
-        only(outcome)?;
-        if !self.how.quiet {
+        first_error(outcome)?;
+        if !self.options.quiet {
             out.line(&format!("'{path}' unlocked by user '{user}'."))?;
         }
         Ok(())
     }
 }
 
-impl RmLocks {
-    /// Runs it. A path that cannot be unlocked is told and does not make the program fail.
+impl RmLocksArgs {
+    /// Runs the subcommand. A path that cannot be unlocked is reported and does not make the program fail.
     pub fn run(self, out: &mut Out) -> Result<()> {
         if self.operands.len() < 2 {
             let error = Error::new(Code::CL_ARG_PARSING_ERROR, "No paths to unlock provided");
@@ -117,15 +117,15 @@ impl RmLocks {
         }
         let repository = repository::open(out, &self.operands[..1])?;
         for typed in &self.operands[1..] {
-            let told = fs_path(typed).and_then(|path| {
+            let line = fs_path(typed).and_then(|path| {
                 let Some(lock) = repository.get_lock(&path)? else {
                     return Ok(format!("Path '{path}' isn't locked."));
                 };
-                only(repository.unlock_many(&[(path, Some(lock.token))], None, true, None)?)?;
+                first_error(repository.unlock_many(&[(path, Some(lock.token))], None, true, None)?)?;
                 Ok(format!("Removed lock on '{}'.", lock.path))
             });
-            match told {
-                Err(error) => out.error(&error),
+            match line {
+                Err(error) => out.print_error(&error),
                 Ok(_) if self.quiet => {}
                 Ok(line) => out.line(&line)?,
             }
@@ -134,7 +134,7 @@ impl RmLocks {
     }
 }
 
-fn only<T>(outcome: LockOutcome<T>) -> Result<()> {
+fn first_error<T>(outcome: LockOutcome<T>) -> Result<()> {
     for (_, result) in outcome.each {
         result?;
     }

@@ -1,4 +1,4 @@
-//! `svnadmin lslocks`: all locks at and below a path.
+//! `svnadmin lslocks`: lists the locks at and below a path.
 
 use std::ffi::OsString;
 
@@ -14,12 +14,12 @@ use crate::out::Out;
 /// given).
 #[derive(clap::Args)]
 #[command(override_usage = "lslocks REPOS_PATH [PATH-IN-REPOS]")]
-pub struct LsLocks {
+pub struct LsLocksArgs {
     operands: Vec<OsString>,
 }
 
-impl LsLocks {
-    /// Runs it.
+impl LsLocksArgs {
+    /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
         operand::at_most(&self.operands, 2, out.program(), "Too many arguments given")?;
         let repository = repository::open(out, &self.operands[..1])?;
@@ -28,7 +28,7 @@ impl LsLocks {
             .get(1)
             .map(OsString::as_os_str)
             .unwrap_or("/".as_ref());
-        // Nothing can be locked below a path that is none.
+        // There are no locks below an invalid path.
         let Ok(path) = operand::fs_path(typed) else {
             return Ok(());
         };

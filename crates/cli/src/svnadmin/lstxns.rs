@@ -1,10 +1,10 @@
-//! `svnadmin lstxns`: transactions that are not committed (yet).
+//! `svnadmin lstxns`: lists the transactions.
 
 use std::ffi::OsString;
 
 use base::{Code, Error, Result};
 
-use super::range::Range;
+use super::range::RangeOption;
 use super::repository;
 use crate::args::operand::{at_most, misuse};
 use crate::out::Out;
@@ -13,14 +13,14 @@ use crate::out::Out;
 /// those that are based on that revision or an older one.
 #[derive(clap::Args)]
 #[command(override_usage = "lstxns REPOS_PATH")]
-pub struct LsTxns {
+pub struct LsTxnsArgs {
     #[command(flatten)]
-    range: Range,
+    range: RangeOption,
     operands: Vec<OsString>,
 }
 
-impl LsTxns {
-    /// Runs it.
+impl LsTxnsArgs {
+    /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
         at_most(&self.operands, 1, out.program(), "Too many arguments")?;
         if self.range.given().is_some_and(|range| range.end.is_some()) {

@@ -1,6 +1,6 @@
 //! `svnadmin`: administers a repository.
 //!
-//! One file a subcommand; [`mod@repository`] opens, [`range`] turns `-r` into revisions of an open repository.
+//! One file for each subcommand. [`mod@repository`] opens the repository, [`range`] resolves `-r` in it.
 
 mod build_repcache;
 mod create;
@@ -30,109 +30,103 @@ use std::process::ExitCode;
 use base::{Code, Error, Result};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
-use crate::args::{self, Given, Refusal, Tool};
+use crate::args::help::HelpArgs;
+use crate::args::{self, ArgumentError, IsGiven, ToolDefinition};
 use crate::out::Out;
-use crate::{front, local_path};
+use crate::{local_path, tool_runner};
 
 /// Administers a Subversion repository.
 #[derive(Parser)]
 #[command(name = "svnadmin")]
-pub struct Cli {
+pub struct SvnAdminCli {
     #[command(subcommand)]
-    command: Admin,
+    command: AdminCommand,
 }
 
 #[derive(Subcommand)]
-enum Admin {
+enum AdminCommand {
     #[command(name = "build-repcache")]
-    BuildRepCache(build_repcache::BuildRepCache),
-    Create(create::Create),
+    BuildRepCache(build_repcache::BuildRepCacheArgs),
+    Create(create::CreateArgs),
     #[command(name = "delrevprop")]
-    DelRevprop(revprop::DelRevprop),
-    Deltify(deltify::Deltify),
-    Dump(dump::Dump),
-    DumpRevprops(dump::DumpRevprops),
-    Freeze(freeze::Freeze),
-    Help(Help),
-    Hotcopy(hotcopy::Hotcopy),
-    Info(info::Info),
+    DelRevprop(revprop::DelRevpropArgs),
+    Deltify(deltify::DeltifyArgs),
+    Dump(dump::DumpArgs),
+    DumpRevprops(dump::DumpRevpropsArgs),
+    Freeze(freeze::FreezeArgs),
+    Help(HelpArgs),
+    Hotcopy(hotcopy::HotcopyArgs),
+    Info(info::InfoArgs),
     #[command(name = "list-dblogs")]
-    ListDbLogs(dblogs::ListDbLogs),
+    ListDbLogs(dblogs::ListDbLogsArgs),
     #[command(name = "list-unused-dblogs")]
-    ListUnusedDbLogs(dblogs::ListUnusedDbLogs),
-    Load(load::Load),
-    LoadRevprops(load::LoadRevprops),
-    Lock(locks::Lock),
+    ListUnusedDbLogs(dblogs::ListUnusedDbLogsArgs),
+    Load(load::LoadArgs),
+    LoadRevprops(load::LoadRevpropsArgs),
+    Lock(locks::LockArgs),
     #[command(name = "lslocks")]
-    LsLocks(lslocks::LsLocks),
+    LsLocks(lslocks::LsLocksArgs),
     #[command(name = "lstxns")]
-    LsTxns(lstxns::LsTxns),
-    Pack(pack::Pack),
-    Recover(upgrade::Recover),
-    RevSize(rev_size::RevSize),
+    LsTxns(lstxns::LsTxnsArgs),
+    Pack(pack::PackArgs),
+    Recover(upgrade::RecoverArgs),
+    RevSize(rev_size::RevSizeArgs),
     #[command(name = "rmlocks")]
-    RmLocks(locks::RmLocks),
+    RmLocks(locks::RmLocksArgs),
     #[command(name = "rmtxns")]
-    RmTxns(rmtxns::RmTxns),
+    RmTxns(rmtxns::RmTxnsArgs),
     #[command(name = "setlog")]
-    SetLog(revprop::SetLog),
+    SetLog(revprop::SetLogArgs),
     #[command(name = "setrevprop")]
-    SetRevprop(revprop::SetRevprop),
+    SetRevprop(revprop::SetRevpropArgs),
     #[command(name = "setuuid")]
-    SetUuid(setuuid::SetUuid),
-    Unlock(locks::Unlock),
-    Upgrade(upgrade::Upgrade),
-    Verify(verify::Verify),
+    SetUuid(setuuid::SetUuidArgs),
+    Unlock(locks::UnlockArgs),
+    Upgrade(upgrade::UpgradeArgs),
+    Verify(verify::VerifyArgs),
 }
 
-/// Explains this program or some of its subcommands.
-#[derive(clap::Args)]
-#[command(visible_aliases = ["?", "h"], override_usage = "help [SUBCOMMAND...]")]
-struct Help {
-    topics: Vec<String>,
-}
-
-impl Admin {
+impl AdminCommand {
     fn run(self, out: &mut Out) -> Result<ExitCode> {
         match self {
-            // Answered before any subcommand runs.
-            Admin::Help(_) => Ok(()),
-            // It ends as its program ends.
-            Admin::Freeze(this) => return this.run(out),
-            Admin::BuildRepCache(this) => this.run(out),
-            Admin::Create(this) => this.run(out),
-            Admin::DelRevprop(this) => this.run(out),
-            Admin::Deltify(this) => this.run(out),
-            Admin::Dump(this) => this.run(out),
-            Admin::DumpRevprops(this) => this.run(out),
-            Admin::Hotcopy(this) => this.run(out),
-            Admin::Info(this) => this.run(out),
-            Admin::ListDbLogs(this) => this.run(out),
-            Admin::ListUnusedDbLogs(this) => this.run(out),
-            Admin::Load(this) => this.run(out),
-            Admin::LoadRevprops(this) => this.run(out),
-            Admin::Lock(this) => this.run(out),
-            Admin::LsLocks(this) => this.run(out),
-            Admin::LsTxns(this) => this.run(out),
-            Admin::Pack(this) => this.run(out),
-            Admin::Recover(this) => this.run(out),
-            Admin::RevSize(this) => this.run(out),
-            Admin::RmLocks(this) => this.run(out),
-            Admin::RmTxns(this) => this.run(out),
-            Admin::SetLog(this) => this.run(out),
-            Admin::SetRevprop(this) => this.run(out),
-            Admin::SetUuid(this) => this.run(out),
-            Admin::Unlock(this) => this.run(out),
-            Admin::Upgrade(this) => this.run(out),
-            Admin::Verify(this) => this.run(out),
+            // `tool_runner` has answered it.
+            AdminCommand::Help(_) => Ok(()),
+            // The exit code is that of the program that `freeze` runs.
+            AdminCommand::Freeze(this) => return this.run(out),
+            AdminCommand::BuildRepCache(this) => this.run(out),
+            AdminCommand::Create(this) => this.run(out),
+            AdminCommand::DelRevprop(this) => this.run(out),
+            AdminCommand::Deltify(this) => this.run(out),
+            AdminCommand::Dump(this) => this.run(out),
+            AdminCommand::DumpRevprops(this) => this.run(out),
+            AdminCommand::Hotcopy(this) => this.run(out),
+            AdminCommand::Info(this) => this.run(out),
+            AdminCommand::ListDbLogs(this) => this.run(out),
+            AdminCommand::ListUnusedDbLogs(this) => this.run(out),
+            AdminCommand::Load(this) => this.run(out),
+            AdminCommand::LoadRevprops(this) => this.run(out),
+            AdminCommand::Lock(this) => this.run(out),
+            AdminCommand::LsLocks(this) => this.run(out),
+            AdminCommand::LsTxns(this) => this.run(out),
+            AdminCommand::Pack(this) => this.run(out),
+            AdminCommand::Recover(this) => this.run(out),
+            AdminCommand::RevSize(this) => this.run(out),
+            AdminCommand::RmLocks(this) => this.run(out),
+            AdminCommand::RmTxns(this) => this.run(out),
+            AdminCommand::SetLog(this) => this.run(out),
+            AdminCommand::SetRevprop(this) => this.run(out),
+            AdminCommand::SetUuid(this) => this.run(out),
+            AdminCommand::Unlock(this) => this.run(out),
+            AdminCommand::Upgrade(this) => this.run(out),
+            AdminCommand::Verify(this) => this.run(out),
         }
         .map(|()| ExitCode::SUCCESS)
     }
 }
 
-const TOOL: Tool = Tool {
+const TOOL: ToolDefinition = ToolDefinition {
     name: "svnadmin",
-    command: Cli::command,
+    command: SvnAdminCli::command,
     once: &["revision"],
     no_subcommand: "subcommand argument required",
     conflicts: |_| Ok(()),
@@ -141,15 +135,15 @@ const TOOL: Tool = Tool {
 
 /// Runs the tool with the words after its name.
 pub fn run(out: Out, argv: Vec<OsString>) -> ExitCode {
-    front::run_coded(&TOOL, out, argv, 1, |matches, out| {
-        Cli::from_arg_matches(&matches)
-            .map_err(args::unreadable)?
+    tool_runner::run_with_codes(&TOOL, out, argv, 1, |matches, out| {
+        SvnAdminCli::from_arg_matches(&matches)
+            .map_err(args::definition_error)?
             .command
             .run(out)
     })
 }
 
-fn repository(subcommand: &str, given: Given<'_>, first: Option<&OsStr>) -> Result<(), Refusal> {
+fn repository(subcommand: &str, given: IsGiven<'_>, first: Option<&OsStr>) -> Result<(), ArgumentError> {
     let wrong = |text: String| Err(Error::new(Code::CL_ARG_PARSING_ERROR, text).into());
     if subcommand == "freeze" && given("file") {
         return Ok(());

@@ -1,4 +1,4 @@
-//! `svnadmin pack`: many revision files become one.
+//! `svnadmin pack`: moves the revisions of each complete shard into a pack file.
 
 use std::ffi::OsString;
 
@@ -6,7 +6,7 @@ use base::Result;
 use fsfs::admin::pack::{self, PackEvent};
 
 use super::repository;
-use crate::args::option::Memory;
+use crate::args::option::CacheSizeOption;
 use crate::interrupt::Interrupt;
 use crate::out::Out;
 
@@ -14,17 +14,17 @@ use crate::out::Out;
 /// and takes less room. May run while the repository is in use.
 #[derive(clap::Args)]
 #[command(override_usage = "pack REPOS_PATH")]
-pub struct Pack {
+pub struct PackArgs {
     /// say nothing
     #[arg(short = 'q', long)]
     quiet: bool,
     #[command(flatten)]
-    memory: Memory,
+    memory: CacheSizeOption,
     operands: Vec<OsString>,
 }
 
-impl Pack {
-    /// Runs it.
+impl PackArgs {
+    /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
         let repository = repository::open_with(out, &self.operands, self.memory.budget())?;
         let info = repository.fs_info()?;
@@ -34,10 +34,10 @@ impl Pack {
                 "{program}: Warning - this repository is not sharded. Packing has no effect."
             ))?;
         }
-        let interrupt = Interrupt::listen()?;
+        let interrupt = Interrupt::install()?;
         let mut written = Ok(());
         let outcome = {
-            let mut tell = |event: PackEvent| {
+            let mut observer = |event: PackEvent| {
                 if self.quiet || written.is_err() {
                     return;
                 }
@@ -53,10 +53,10 @@ impl Pack {
                     interrupt.cancel.cancel();
                 }
             };
-            pack::run(repository.fs(), &mut tell, &interrupt.cancel)
+            pack::run(repository.fs(), &mut observer, &interrupt.cancel)
         };
         written?;
-        interrupt.settle(out, outcome)
+        interrupt.finish(out, outcome)
     }
 }
 

@@ -1,62 +1,62 @@
-//! `-r` as revisions of an open repository.
+//! Resolves `-r` in an open repository.
 
 use base::{Code, Error, Result, Revnum};
 use clap::Args;
 use repos::Repository;
 
 use crate::args::operand::misuse;
-use crate::args::revision::{Revision, RevisionRange};
+use crate::args::revision::{Revision, RevisionRangeArg};
 use crate::out::Out;
 
-/// `-r N` or `-r A:B`.
+/// The option `-r N` or `-r A:B`.
 #[derive(Clone, Copy, Debug, Args)]
-pub struct Range {
+pub struct RangeOption {
     /// work on revision ARG, or on the range X:Y
-    #[arg(id = "revision", short = 'r', long = "revision", value_parser = RevisionRange::parse)]
-    given: Option<RevisionRange>,
+    #[arg(id = "revision", short = 'r', long = "revision", value_parser = RevisionRangeArg::parse)]
+    given: Option<RevisionRangeArg>,
 }
 
-/// The revisions that a user named.
+/// The revision numbers of a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Resolved {
-    /// Before the colon, or the only one.
+pub struct ResolvedRange {
+    /// The revision before the colon, or the only one; `None` without `-r`.
     pub start: Option<Revnum>,
-    /// After the colon.
+    /// The revision after the colon.
     pub end: Option<Revnum>,
 }
 
-impl Range {
-    /// As typed.
-    pub fn given(self) -> Option<RevisionRange> {
+impl RangeOption {
+    /// Returns the argument of `-r`, not resolved.
+    pub fn given(self) -> Option<RevisionRangeArg> {
         self.given
     }
 
-    /// Looks dates and words up.
+    /// Resolves dates and keywords to revision numbers.
     ///
     /// # Errors
     /// `CL_ARG_PARSING_ERROR` for revisions beyond the youngest and for words that need a working copy.
-    pub fn resolve(self, out: &Out, repository: &Repository, youngest: Revnum) -> Result<Resolved> {
+    pub fn resolve(self, out: &Out, repository: &Repository, youngest: Revnum) -> Result<ResolvedRange> {
         let one =
             |revision: Option<Revision>| revision.map(|r| number(out, repository, youngest, r)).transpose();
-        Ok(Resolved {
+        Ok(ResolvedRange {
             start: one(self.given.map(|range| range.start))?,
             end: one(self.given.and_then(|range| range.end))?,
         })
     }
 
-    /// Looks up an ascending range: all revisions if nothing was given, one if one was.
+    /// Resolves an ascending range: all revisions without `-r`, one for a single revision.
     ///
     /// # Errors
-    /// As [`Range::resolve`], and for a descending range.
+    /// As [`RangeOption::resolve`], and for a descending range.
     pub fn ascending(self, out: &Out, repository: &Repository) -> Result<(Revnum, Revnum)> {
         let youngest = repository.youngest()?;
         let (first, last) = match self.resolve(out, repository, youngest)? {
-            Resolved { start: None, .. } => (Revnum::ZERO, youngest),
-            Resolved {
+            ResolvedRange { start: None, .. } => (Revnum::ZERO, youngest),
+            ResolvedRange {
                 start: Some(one),
                 end: None,
             } => (one, one),
-            Resolved {
+            ResolvedRange {
                 start: Some(first),
                 end: Some(last),
             } => (first, last),

@@ -1,4 +1,4 @@
-//! The repository that a subcommand works on.
+//! Opens the repository of a subcommand.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -10,15 +10,15 @@ use crate::args::{operand, option};
 use crate::local_path;
 use crate::out::Out;
 
-/// The first operand as a path of the local disk.
+/// Returns the first operand as a path of the local disk.
 pub fn path(operands: &[OsString]) -> PathBuf {
     local_path::canonical(operands.first().map(OsString::as_os_str).unwrap_or_default())
 }
 
-/// Opens the repository that the one operand names.
+/// Opens the repository that the only operand names.
 ///
 /// # Errors
-/// `CL_ARG_PARSING_ERROR` if there are more; what opening says.
+/// `CL_ARG_PARSING_ERROR` for more operands; errors of opening.
 pub fn open(out: &Out, operands: &[OsString]) -> Result<Repository> {
     open_with(out, operands, option::default_budget())
 }

@@ -1,4 +1,4 @@
-//! `svnadmin setlog`, `setrevprop` and `delrevprop`: properties of a revision or of a transaction.
+//! `svnadmin setlog`, `setrevprop` and `delrevprop`: change properties of a revision or a transaction.
 
 use std::ffi::OsString;
 use std::fs;
@@ -11,10 +11,10 @@ use repos::change_revprop::RevpropChange;
 use repos::hooks::Hooks;
 use repos::props_rules;
 
-use super::range::Range;
+use super::range::RangeOption;
 use super::repository;
 use crate::args::operand::{at_least, at_most, misuse, text};
-use crate::args::revision::{Revision, RevisionRange};
+use crate::args::revision::{Revision, RevisionRangeArg};
 use crate::local_path;
 use crate::out::Out;
 
@@ -23,9 +23,9 @@ use crate::out::Out;
 /// The old message is lost: let the 'post-revprop-change' hook keep or mail it.
 #[derive(clap::Args)]
 #[command(override_usage = "setlog REPOS_PATH -r REVISION FILE")]
-pub struct SetLog {
+pub struct SetLogArgs {
     #[command(flatten)]
-    range: Range,
+    range: RangeOption,
     /// run neither the hook before the change nor the one after it
     #[arg(long)]
     bypass_hooks: bool,
@@ -40,9 +40,9 @@ pub struct SetLog {
 #[command(
     override_usage = "1. svnadmin setrevprop REPOS_PATH -r REVISION NAME FILE\n       2. svnadmin setrevprop REPOS_PATH -t TXN NAME FILE"
 )]
-pub struct SetRevprop {
+pub struct SetRevpropArgs {
     #[command(flatten)]
-    place: PropTarget,
+    target: RevpropTarget,
     operands: Vec<OsString>,
 }
 
@@ -53,17 +53,17 @@ pub struct SetRevprop {
 #[command(
     override_usage = "1. svnadmin delrevprop REPOS_PATH -r REVISION NAME\n       2. svnadmin delrevprop REPOS_PATH -t TXN NAME"
 )]
-pub struct DelRevprop {
+pub struct DelRevpropArgs {
     #[command(flatten)]
-    place: PropTarget,
+    target: RevpropTarget,
     operands: Vec<OsString>,
 }
 
-/// Of what, and with which hooks.
+/// The revision or transaction to change, and the hooks to run.
 #[derive(clap::Args)]
-struct PropTarget {
+struct RevpropTarget {
     #[command(flatten)]
-    range: Range,
+    range: RangeOption,
     /// work on the transaction ARG
     #[arg(short = 't', long)]
     transaction: Option<String>,
@@ -75,44 +75,44 @@ struct PropTarget {
     use_post_revprop_change_hook: bool,
 }
 
-impl SetLog {
-    /// Runs it.
+impl SetLogArgs {
+    /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
         let rev = single(out, self.range)?;
         at_most(&self.operands, 2, out.program(), "Too many arguments")?;
         at_least(&self.operands, 2, out.program(), "Not enough arguments")?;
-        let value = contents(&self.operands[1], out)?;
+        let value = read_value(&self.operands[1], out)?;
         let repository = repository::open(out, &self.operands[..1])?;
         let hooks = (!self.bypass_hooks, !self.bypass_hooks);
         change(&repository, rev, "svn:log", Some(&value), hooks)
     }
 }
 
-impl SetRevprop {
-    /// Runs it.
+impl SetRevpropArgs {
+    /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
-        self.place.check(out)?;
+        self.target.check(out)?;
         at_most(&self.operands, 3, out.program(), "Too many arguments")?;
         at_least(&self.operands, 3, out.program(), "Not enough arguments")?;
         let name = text(&self.operands[1])?;
-        let value = contents(&self.operands[2], out)?;
-        self.place.change(out, &self.operands, name, Some(&value))
+        let value = read_value(&self.operands[2], out)?;
+        self.target.change(out, &self.operands, name, Some(&value))
     }
 }
 
-impl DelRevprop {
-    /// Runs it.
+impl DelRevpropArgs {
+    /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
-        self.place.check(out)?;
+        self.target.check(out)?;
         at_most(&self.operands, 2, out.program(), "Too many arguments")?;
         at_least(&self.operands, 2, out.program(), "Not enough arguments")?;
         let name = text(&self.operands[1])?;
-        self.place.change(out, &self.operands, name, None)
+        self.target.change(out, &self.operands, name, None)
     }
 }
 
-impl PropTarget {
-    /// A revision or a transaction, not both.
+impl RevpropTarget {
+    /// Checks that there is either a revision or a transaction.
     fn check(&self, out: &Out) -> Result<()> {
         if self.transaction.is_none() {
             return single(out, self.range).map(drop);
@@ -147,10 +147,10 @@ impl PropTarget {
     }
 }
 
-/// The one revision that is needed, which must be a number.
-fn single(out: &Out, range: Range) -> Result<Revnum> {
+/// Returns the only revision of `-r`, which must be a number.
+fn single(out: &Out, range: RangeOption) -> Result<Revnum> {
     match range.given() {
-        Some(RevisionRange {
+        Some(RevisionRangeArg {
             start: Revision::Number(rev),
             end,
         }) => match end {
@@ -172,7 +172,7 @@ fn change(
     value: Option<&[u8]>,
     (pre, post): (bool, bool),
 ) -> Result<()> {
-    // Hooks that an administrator starts get no environment.
+    // Hooks of svnadmin run with an empty environment.
     let hooks = Hooks::of(repository, Default::default());
     let change = RevpropChange {
         rev,
@@ -185,15 +185,15 @@ fn change(
     repository.change_revprop(&change, when(pre), when(post), &Everything)
 }
 
-/// A file as a property's value: text, with line feeds.
-fn contents(name: &OsString, out: &Out) -> Result<Vec<u8>> {
+/// Reads a file as a property's value: text with normalized line ends.
+fn read_value(name: &OsString, out: &Out) -> Result<Vec<u8>> {
     let path = local_path::canonical(name);
     let bytes = read(&path)?;
     let text = out.charset().read(&bytes)?;
     Ok(base::with_line_feeds(text.as_bytes())?.into_owned())
 }
 
-/// The bytes of a file.
+/// Returns the bytes of a file.
 pub(super) fn read(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).map_err(|e| Error::io("Can't open file", path, &e))
 }

@@ -1,4 +1,4 @@
-//! `svnadmin rmtxns`: removes transactions that will not be committed.
+//! `svnadmin rmtxns`: removes transactions.
 
 use std::ffi::OsString;
 
@@ -11,21 +11,21 @@ use crate::out::Out;
 /// Removes the transactions of these names.
 #[derive(clap::Args)]
 #[command(override_usage = "rmtxns REPOS_PATH TXN_NAME...")]
-pub struct RmTxns {
+pub struct RmTxnsArgs {
     /// say nothing but what goes wrong
     #[arg(short = 'q', long)]
     quiet: bool,
     operands: Vec<OsString>,
 }
 
-impl RmTxns {
-    /// Runs it. A name that cannot be removed is told and does not make the program fail.
+impl RmTxnsArgs {
+    /// Runs the subcommand. A transaction that cannot be removed is reported and does not make the program fail.
     pub fn run(self, out: &mut Out) -> Result<()> {
         let repository = repository::open(out, &self.operands[..1])?;
         for name in &self.operands[1..] {
             let removed = text(name).and_then(|name| repository.fs().purge_txn(name).map(|()| name));
             match removed {
-                Err(error) => out.error(&error),
+                Err(error) => out.print_error(&error),
                 Ok(_) if self.quiet => {}
                 Ok(name) => out.line(&format!("Transaction '{name}' removed."))?,
             }

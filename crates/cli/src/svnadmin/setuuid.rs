@@ -1,4 +1,4 @@
-//! `svnadmin setuuid`: another identity for a repository.
+//! `svnadmin setuuid`: changes the UUID of a repository.
 
 use std::ffi::OsString;
 
@@ -12,12 +12,12 @@ use crate::out::Out;
 /// Sets the UUID of a repository: to the one that is given, or to a new one.
 #[derive(clap::Args)]
 #[command(override_usage = "setuuid REPOS_PATH [NEW_UUID]")]
-pub struct SetUuid {
+pub struct SetUuidArgs {
     operands: Vec<OsString>,
 }
 
-impl SetUuid {
-    /// Runs it.
+impl SetUuidArgs {
+    /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
         at_most(&self.operands, 2, out.program(), "Too many arguments")?;
         let uuid = self.operands.get(1).map(|typed| text(typed)).transpose()?;

@@ -1,4 +1,4 @@
-//! `svnadmin upgrade` and `svnadmin recover`: what needs a repository for itself.
+//! `svnadmin upgrade` and `svnadmin recover`: the operations that need exclusive access to a repository.
 
 use std::ffi::OsString;
 
@@ -14,7 +14,7 @@ use crate::out::Out;
 /// Brings a repository to the newest format. Revisions stay as they are.
 #[derive(clap::Args)]
 #[command(override_usage = "upgrade REPOS_PATH")]
-pub struct Upgrade {
+pub struct UpgradeArgs {
     operands: Vec<OsString>,
 }
 
@@ -22,19 +22,19 @@ pub struct Upgrade {
 /// takes away what points beyond it.
 #[derive(clap::Args)]
 #[command(override_usage = "recover REPOS_PATH")]
-pub struct Recover {
+pub struct RecoverArgs {
     /// wait until nobody else uses the repository (as it always does)
     #[arg(long)]
     wait: bool,
     operands: Vec<OsString>,
 }
 
-impl Upgrade {
-    /// Runs it.
+impl UpgradeArgs {
+    /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
         at_most(&self.operands, 1, out.program(), "Too many arguments")?;
         let mut lines: Vec<String> = Vec::new();
-        let mut tell = |event: UpgradeEvent| {
+        let mut observer = |event: UpgradeEvent| {
             lines.push(match event {
                 UpgradeEvent::PackedRevprops(shard) => format!("Packed revision properties in shard {shard}"),
                 UpgradeEvent::Format(number) => format!("Bumped repository format to {number}"),
@@ -45,7 +45,7 @@ impl Upgrade {
         };
         let mut begun = Ok(());
         let mut started = || begun = announce(out, "upgrading");
-        let outcome = admin::upgrade(&repository::path(&self.operands), &mut started, &mut tell);
+        let outcome = admin::upgrade(&repository::path(&self.operands), &mut started, &mut observer);
         begun?;
         for line in &lines {
             out.line(line)?;
@@ -55,11 +55,11 @@ impl Upgrade {
     }
 }
 
-impl Recover {
-    /// Runs it.
+impl RecoverArgs {
+    /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
         at_most(&self.operands, 1, out.program(), "Too many arguments")?;
-        let interrupt = Interrupt::listen()?;
+        let interrupt = Interrupt::install()?;
         let mut begun = Ok(());
         let mut started = || begun = announce(out, "recovering");
         let path = repository::path(&self.operands);
@@ -70,7 +70,7 @@ impl Recover {
                 out.print("\nRecovery completed.\n")?;
                 out.line(&format!("The latest repos revision is {youngest}."))
             }
-            Err(error) => interrupt.settle(out, Err(error)),
+            Err(error) => interrupt.finish(out, Err(error)),
         }
     }
 }

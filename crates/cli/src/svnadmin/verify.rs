@@ -1,4 +1,4 @@
-//! `svnadmin verify`: is everything in the repository as it was written?
+//! `svnadmin verify`: compares the contents of the repository with the stored checksums.
 
 use std::ffi::OsString;
 use std::ops::ControlFlow;
@@ -6,10 +6,10 @@ use std::ops::ControlFlow;
 use base::{Code, Error, Result, Revnum};
 use fsfs::admin::verify::{self, VerifyObserver, VerifyOptions, VerifyProgress, VerifyWarning};
 
-use super::range::Range;
+use super::range::RangeOption;
 use super::repository;
 use crate::args::operand::misuse;
-use crate::args::option::Memory;
+use crate::args::option::CacheSizeOption;
 use crate::interrupt::Interrupt;
 use crate::local_path;
 use crate::out::{Out, chain_lines};
@@ -19,12 +19,12 @@ use crate::progress;
 /// that were stored with it.
 #[derive(clap::Args)]
 #[command(override_usage = "verify REPOS_PATH")]
-pub struct Verify {
+pub struct VerifyArgs {
     /// check the transaction ARG instead of revisions
     #[arg(short = 't', long)]
     transaction: Option<String>,
     #[command(flatten)]
-    range: Range,
+    range: RangeOption,
     /// tell nothing but errors
     #[arg(short = 'q', long)]
     quiet: bool,
@@ -32,7 +32,7 @@ pub struct Verify {
     #[arg(long)]
     keep_going: bool,
     #[command(flatten)]
-    memory: Memory,
+    memory: CacheSizeOption,
     /// warn of names that look alike: the same characters in another Unicode composition, in one directory
     /// or in one mergeinfo
     #[arg(long)]
@@ -43,8 +43,8 @@ pub struct Verify {
     operands: Vec<OsString>,
 }
 
-impl Verify {
-    /// Runs it.
+impl VerifyArgs {
+    /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
         let wrong =
             |out: &Out, text: &str| misuse(out.program(), Error::new(Code::CL_ARG_PARSING_ERROR, text));
@@ -69,7 +69,7 @@ impl Verify {
                 format!("Start revision {start} is greater than end revision {end}"),
             ));
         }
-        let interrupt = Interrupt::listen()?;
+        let interrupt = Interrupt::install()?;
         let options = VerifyOptions {
             metadata_only: self.metadata_only,
             check_normalization: self.check_normalization,
@@ -77,7 +77,7 @@ impl Verify {
             cancel: interrupt.cancel.clone(),
             ..VerifyOptions::range(start, end)
         };
-        let mut teller = Teller {
+        let mut printer = VerifyPrinter {
             progress: progress::Progress::over(start, end, self.quiet, true),
             quiet: self.quiet,
             keep_going: self.keep_going,
@@ -86,11 +86,11 @@ impl Verify {
             cancel: interrupt.cancel.clone(),
             out,
         };
-        let outcome = verify::run(repository.fs(), &options, &mut teller);
-        teller.progress.clear();
-        let (failures, written) = (teller.failures, teller.written);
+        let outcome = verify::run(repository.fs(), &options, &mut printer);
+        printer.progress.clear();
+        let (failures, written) = (printer.failures, printer.written);
         written?;
-        interrupt.settle(out, outcome)?;
+        interrupt.finish(out, outcome)?;
         self.conclude(out, failures)
     }
 
@@ -99,7 +99,7 @@ impl Verify {
             return Ok(());
         }
         if !self.keep_going {
-            // The last failure is what the tool ends with.
+            // The tool ends with the last failure.
             return Err(failures
                 .into_iter()
                 .next_back()
@@ -125,20 +125,20 @@ impl Verify {
     }
 }
 
-/// Tells how the run goes on: what is good on standard output, what is not on standard error.
-struct Teller<'o> {
+/// Prints the progress of the run: verified revisions on standard output, failures on standard error.
+struct VerifyPrinter<'o> {
     progress: progress::Progress,
     quiet: bool,
     keep_going: bool,
     failures: Vec<(Option<Revnum>, Error)>,
-    /// The first failure to write.
+    /// The first error of writing to standard output.
     written: Result<()>,
-    /// Stops the run when its output is closed.
+    /// The token that cancels the run when standard output is closed.
     cancel: base::Cancel,
     out: &'o mut Out,
 }
 
-impl Teller<'_> {
+impl VerifyPrinter<'_> {
     fn line(&mut self, text: &str) {
         if self.written.is_ok() {
             self.written = self.out.line(text).and_then(|()| self.out.flush());
@@ -149,7 +149,7 @@ impl Teller<'_> {
     }
 }
 
-impl VerifyObserver for Teller<'_> {
+impl VerifyObserver for VerifyPrinter<'_> {
     fn progress(&mut self, progress: VerifyProgress) {
         match progress {
             VerifyProgress::Revision(revision) => {
@@ -174,9 +174,9 @@ impl VerifyObserver for Teller<'_> {
         };
         let (progress, out) = (&self.progress, &mut self.out);
         progress.suspend(|| {
-            out.complain(&what);
+            out.print_stderr(&what);
             if self.keep_going {
-                out.error(error);
+                out.print_error(error);
             }
         });
         self.failures.push((at, error.clone()));

@@ -1,4 +1,4 @@
-//! `svnauthz accessof`: what a file grants to a user.
+//! `svnauthz accessof`: prints the rights that an authz file grants to a user.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -21,7 +21,7 @@ use crate::out::Out;
 /// '--is' expects.
 #[derive(clap::Args)]
 #[command(override_usage = "1. accessof TARGET\n2. accessof -t TXN REPOS_PATH FILE_PATH")]
-pub struct Accessof {
+pub struct AccessofArgs {
     /// take the file from transaction ARG
     #[arg(short = 't', long)]
     transaction: Option<OsString>,
@@ -46,8 +46,8 @@ pub struct Accessof {
     operands: Vec<OsString>,
 }
 
-impl Accessof {
-    /// Runs it.
+impl AccessofArgs {
+    /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<ExitCode> {
         let misuse = |message: String| {
             let error = Error::new(Code::CL_ARG_PARSING_ERROR, message);
@@ -90,7 +90,7 @@ impl Accessof {
         };
         let place = path.as_ref().map_or("Repository", FsPath::as_str);
         let message = format!("{place} is '{}', {what}", word(granted));
-        out.error(&Error::new(code, message));
+        out.print_error(&Error::new(code, message));
         Ok(ExitCode::from(DIFFERENT))
     }
 }
@@ -113,12 +113,12 @@ fn word(rights: Rights) -> &'static str {
     }
 }
 
-/// The path to ask about. No path has a `..`, and no rule names one: what is asked for gets the rights of what is
-/// before it.
+/// Returns the path to look up. A path with `..` has the rights of the part before the `..`, because no rule can name
+/// such a path.
 fn rule_path(typed: &str) -> FsPath {
     let before: Vec<&str> = typed.split('/').take_while(|name| *name != "..").collect();
     FsPath::canonicalize(&before.join("/")).unwrap_or_else(|_| FsPath::root())
 }
 
-/// The answer is not the expected one.
+/// The exit code if the rights are not those that `--is` expects.
 const DIFFERENT: u8 = 3;

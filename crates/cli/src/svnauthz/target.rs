@@ -1,4 +1,4 @@
-//! The file that is judged: on disk, in a repository's youngest revision, or in a transaction.
+//! Reads the authz file to check: from disk, a repository's youngest revision, or a transaction.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
@@ -14,11 +14,10 @@ use crate::args::{operand, option};
 use crate::local_path;
 use crate::out::Out;
 
-/// Reads the authz file that `operands` name and, if it is kept apart, the groups file; prints what the administrator should
-/// be told of it.
+/// Reads the authz file that `operands` name, and the groups file if there is one. Prints the warnings.
 ///
 /// # Errors
-/// `AUTHZ_INVALID_CONFIG` and `MALFORMED_FILE` if a file is wrong; anything else if it could not be judged.
+/// `AUTHZ_INVALID_CONFIG` and `MALFORMED_FILE` if a file is invalid; other errors if it cannot be read.
 pub fn read(
     out: &mut Out,
     transaction: Option<&str>,
@@ -54,12 +53,12 @@ pub fn read(
     };
     let authz = Authz::parse(&text, groups.as_deref()).context(|| name)?;
     for warning in authz.warnings() {
-        out.warning(warning);
+        out.print_warning(warning);
     }
     Ok(authz)
 }
 
-/// Refuses too many or too few operands.
+/// Returns an error for too many or too few operands.
 ///
 /// # Errors
 /// `CL_ARG_PARSING_ERROR`.
@@ -74,7 +73,7 @@ pub fn check_operands(transaction: Option<&str>, operands: &[OsString]) -> Resul
     Err(Error::new(Code::CL_ARG_PARSING_ERROR, message))
 }
 
-/// A file or a URL as typed.
+/// Parses an operand as a file or a URL.
 fn source_named(typed: &OsStr) -> Result<Source> {
     operand::text(typed)?;
     refuse_relative_url(typed)?;
@@ -84,7 +83,7 @@ fn source_named(typed: &OsStr) -> Result<Source> {
     Ok(Source::File(local_path::canonical(typed)))
 }
 
-/// A path inside a repository as typed.
+/// Parses an operand as a path in a repository.
 fn path_in_repository(typed: &OsStr) -> Result<FsPath> {
     refuse_relative_url(typed)?;
     if local_path::is_url(typed) {
@@ -108,7 +107,7 @@ fn refuse_relative_url(typed: &OsStr) -> Result<()> {
     Err(Error::new(Code::CL_ARG_PARSING_ERROR, message))
 }
 
-/// The text of a file of a transaction.
+/// Returns the text of a file of a transaction.
 fn text_in(root: &Root, path: &FsPath) -> Result<Vec<u8>> {
     match root.try_node(path)? {
         Some(node) if node.kind() == NodeKind::File => node.reader()?.read_all(),
@@ -119,7 +118,8 @@ fn text_in(root: &Root, path: &FsPath) -> Result<Vec<u8>> {
     }
 }
 
-/// The text of a file in the youngest revision of the repository at or above `path`.
+/// Returns the text of a file in the youngest revision of the repository at or above `path`, or `None` if there is no
+/// such file.
 pub fn fetch(cache: &Arc<Cache>, path: &Path) -> Result<Option<Vec<u8>>> {
     let Some(top) = Repository::find_upward(path) else {
         return Ok(None);

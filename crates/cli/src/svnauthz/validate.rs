@@ -1,4 +1,4 @@
-//! `svnauthz validate`: is the file well-formed?
+//! `svnauthz validate`: checks the syntax of an authz file.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -17,23 +17,23 @@ use crate::out::Out;
 /// Exit code: 0 if the syntax is good, 1 if it is not, 2 if the file could not be judged.
 #[derive(clap::Args)]
 #[command(override_usage = "1. validate TARGET\n2. validate --transaction TXN REPOS_PATH FILE_PATH")]
-pub struct Validate {
+pub struct ValidateArgs {
     /// take the file from transaction ARG
     #[arg(short = 't', long)]
     transaction: Option<OsString>,
     operands: Vec<OsString>,
 }
 
-impl Validate {
-    /// Without options.
+impl ValidateArgs {
+    /// Returns the subcommand without options.
     pub fn of(operands: Vec<OsString>) -> Self {
-        Validate {
+        ValidateArgs {
             transaction: None,
             operands,
         }
     }
 
-    /// Runs it.
+    /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<ExitCode> {
         let transaction = self.transaction.as_deref().map(operand::text).transpose()?;
         target::read(out, transaction, &self.operands, None)?;

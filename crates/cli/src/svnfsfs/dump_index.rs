@@ -1,4 +1,4 @@
-//! `svnfsfs dump-index`: what the index of a revision or pack file says.
+//! `svnfsfs dump-index`: prints the index of a revision or pack file.
 
 use std::ffi::OsString;
 
@@ -7,8 +7,8 @@ use fsfs::admin::indexes;
 
 use super::entry_text;
 use crate::args::operand::misuse;
-use crate::args::option::Memory;
-use crate::args::revision::{Revision, RevisionRange};
+use crate::args::option::CacheSizeOption;
+use crate::args::revision::{Revision, RevisionRangeArg};
 use crate::out::Out;
 
 /// Prints the index of the file that holds revision REV (0 unless it is given)
@@ -21,17 +21,17 @@ use crate::out::Out;
 /// for the list of changed paths, and 'none' for room that is not used.
 #[derive(clap::Args)]
 #[command(override_usage = "dump-index REPOS_PATH -r REV")]
-pub struct DumpIndex {
+pub struct DumpIndexArgs {
     /// print the index of the file that holds revision ARG (of a range X:Y, X)
-    #[arg(id = "revision", short = 'r', long = "revision", value_parser = RevisionRange::parse)]
-    revision: Option<RevisionRange>,
+    #[arg(id = "revision", short = 'r', long = "revision", value_parser = RevisionRangeArg::parse)]
+    revision: Option<RevisionRangeArg>,
     #[command(flatten)]
-    memory: Memory,
+    memory: CacheSizeOption,
     operands: Vec<OsString>,
 }
 
-impl DumpIndex {
-    /// Runs it.
+impl DumpIndexArgs {
+    /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
         let fs = super::open(&self.operands, self.memory)?;
         let rev = match self.revision.map(|range| range.start) {

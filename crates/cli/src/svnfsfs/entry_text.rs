@@ -1,4 +1,4 @@
-//! An entry of an index as a line of text, and back.
+//! The text form of an index entry: formats and parses it.
 
 use base::{Code, Error, Result, Revnum};
 use fsfs::admin::indexes::IndexEntry;
@@ -6,7 +6,7 @@ use fsfs::admin::indexes::IndexEntry;
 /// The line above the table.
 pub const HEADER: &str = "       Start       Length Type   Revision     Item Checksum";
 
-/// The line of an entry.
+/// Formats an entry.
 pub fn line(entry: &IndexEntry) -> String {
     let kind = IndexEntry::KINDS
         .get(usize::from(entry.kind))
@@ -18,7 +18,8 @@ pub fn line(entry: &IndexEntry) -> String {
     )
 }
 
-/// Reads a line: nothing for an empty one and for the header, which may stand anywhere. The checksum is not looked at.
+/// Parses a line. Returns `None` for an empty line and for the header, which may be anywhere. The checksum is
+/// ignored.
 ///
 /// # Errors
 /// `INVALID_INPUT`, `REVNUM_PARSE_FAILURE`, `BAD_TOKEN`.
@@ -78,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_comes_back() {
+    fn a_formatted_entry_parses() {
         let text = "         15e           a2 node          1        6 b087af0a";
         let entry = parse(text)
             .expect("because it is the incumbent's")
@@ -95,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn wrong_columns_are_reported() {
         for (text, code) in [
             ("garbage x x x x", Code::INVALID_INPUT),
             ("0 1b frep 2", Code::INVALID_INPUT),

@@ -1,4 +1,4 @@
-//! `svnfsfs load-index`: indexes made anew from a table.
+//! `svnfsfs load-index`: makes indexes from a table.
 
 use std::ffi::OsString;
 use std::io::{self, BufRead as _, Read as _};
@@ -7,7 +7,7 @@ use base::{Code, Error, Result};
 use fsfs::admin::indexes::{self, IndexEntry};
 
 use super::entry_text;
-use crate::args::option::Memory;
+use crate::args::option::CacheSizeOption;
 use crate::out::Out;
 
 /// Reads a table as 'dump-index' prints it from standard input, in any order, and
@@ -15,14 +15,14 @@ use crate::out::Out;
 /// file; header and checksums may be left out and are not looked at.
 #[derive(clap::Args)]
 #[command(override_usage = "load-index REPOS_PATH")]
-pub struct LoadIndex {
+pub struct LoadIndexArgs {
     #[command(flatten)]
-    memory: Memory,
+    memory: CacheSizeOption,
     operands: Vec<OsString>,
 }
 
-impl LoadIndex {
-    /// Runs it.
+impl LoadIndexArgs {
+    /// Runs the subcommand.
     pub fn run(self, _out: &mut Out) -> Result<()> {
         let fs = super::open(&self.operands, self.memory)?;
         let mut entries = entries()?;
@@ -40,7 +40,7 @@ fn entries() -> Result<Vec<IndexEntry>> {
     let (mut entries, mut line) = (Vec::new(), Vec::new());
     loop {
         line.clear();
-        // No line of a table is nearly as long.
+        // Bounds the memory for a line. All valid lines are much shorter.
         let read = input
             .by_ref()
             .take(LONGEST)
@@ -58,5 +58,5 @@ fn entries() -> Result<Vec<IndexEntry>> {
     }
 }
 
-/// Bytes of a line.
+/// The largest length of a line in bytes.
 const LONGEST: u64 = 4096;

@@ -1,6 +1,6 @@
-//! `svnfsfs`: the sizes of a repository's parts, and the contents of its indexes.
+//! `svnfsfs`: prints the sizes of a repository's parts, and prints and repairs its indexes.
 //!
-//! One file per subcommand. They are for repairs and statistics.
+//! One file for each subcommand.
 
 mod dump_index;
 mod entry_text;
@@ -15,37 +15,31 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use fsfs::Fs;
 use repos::Cache;
 
-use crate::args::option::Memory;
-use crate::args::{self, Given, Refusal, Tool};
+use crate::args::help::HelpArgs;
+use crate::args::option::CacheSizeOption;
+use crate::args::{self, ArgumentError, IsGiven, ToolDefinition};
 use crate::out::Out;
-use crate::{front, local_path};
+use crate::{local_path, tool_runner};
 
 /// Examines how a Subversion repository is stored, and repairs its indexes.
 #[derive(Parser)]
 #[command(name = "svnfsfs")]
-pub struct Cli {
+pub struct SvnFsfsCli {
     #[command(subcommand)]
-    command: Fsfs,
+    command: FsfsCommand,
 }
 
 #[derive(Subcommand)]
-enum Fsfs {
-    Help(Help),
-    DumpIndex(dump_index::DumpIndex),
-    LoadIndex(load_index::LoadIndex),
-    Stats(stats::Stats),
+enum FsfsCommand {
+    Help(HelpArgs),
+    DumpIndex(dump_index::DumpIndexArgs),
+    LoadIndex(load_index::LoadIndexArgs),
+    Stats(stats::StatsArgs),
 }
 
-/// Explains this program or some of its subcommands.
-#[derive(clap::Args)]
-#[command(visible_aliases = ["?", "h"], override_usage = "help [SUBCOMMAND...]")]
-struct Help {
-    topics: Vec<String>,
-}
-
-const TOOL: Tool = Tool {
+const TOOL: ToolDefinition = ToolDefinition {
     name: "svnfsfs",
-    command: Cli::command,
+    command: SvnFsfsCli::command,
     once: &["revision"],
     no_subcommand: "subcommand argument required",
     conflicts: |_| Ok(()),
@@ -54,18 +48,21 @@ const TOOL: Tool = Tool {
 
 /// Runs the tool with the words after its name.
 pub fn run(out: Out, argv: Vec<OsString>) -> ExitCode {
-    front::run(&TOOL, out, argv, |matches, out| {
-        match Cli::from_arg_matches(&matches).map_err(args::unreadable)?.command {
-            // Answered before any subcommand runs.
-            Fsfs::Help(_) => Ok(()),
-            Fsfs::DumpIndex(this) => this.run(out),
-            Fsfs::LoadIndex(this) => this.run(out),
-            Fsfs::Stats(this) => this.run(out),
+    tool_runner::run(&TOOL, out, argv, |matches, out| {
+        match SvnFsfsCli::from_arg_matches(&matches)
+            .map_err(args::definition_error)?
+            .command
+        {
+            // `tool_runner` has answered it.
+            FsfsCommand::Help(_) => Ok(()),
+            FsfsCommand::DumpIndex(this) => this.run(out),
+            FsfsCommand::LoadIndex(this) => this.run(out),
+            FsfsCommand::Stats(this) => this.run(out),
         }
     })
 }
 
-fn repository(_subcommand: &str, _given: Given<'_>, first: Option<&OsStr>) -> Result<(), Refusal> {
+fn repository(_subcommand: &str, _given: IsGiven<'_>, first: Option<&OsStr>) -> Result<(), ArgumentError> {
     let wrong = |text: String| Err(Error::new(Code::CL_ARG_PARSING_ERROR, text).into());
     match first {
         None => wrong("Repository argument required".into()),
@@ -77,12 +74,12 @@ fn repository(_subcommand: &str, _given: Given<'_>, first: Option<&OsStr>) -> Re
     }
 }
 
-/// Opens the storage of the repository that the first operand names; more operands are ignored, as by the incumbent. What
-/// lies around the storage need not be whole.
-fn open(operands: &[OsString], memory: Memory) -> Result<Fs> {
+/// Opens the filesystem of the repository that the first operand names. The other files of the repository may be
+/// damaged. More operands are ignored, as the incumbent does.
+fn open(operands: &[OsString], memory: CacheSizeOption) -> Result<Fs> {
     let path = local_path::canonical(operands.first().map(OsString::as_os_str).unwrap_or_default());
     let db = path.join("db");
-    // A repository without this file is Berkeley DB's; a directory without it is most likely no repository at all.
+    // Every FSFS repository has this file. Its absence gives a clear error for a directory that is no repository.
     let kind = db.join("fs-type");
     std::fs::metadata(&kind).map_err(|e| Error::io("Can't open file", &kind, &e))?;
     Fs::open(&db, &Cache::new(memory.budget()))

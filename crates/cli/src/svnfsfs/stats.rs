@@ -1,11 +1,11 @@
-//! `svnfsfs stats`: the sizes of a repository's parts.
+//! `svnfsfs stats`: prints the sizes of a repository's parts.
 
 use std::ffi::OsString;
 
 use base::{Result, Revnum};
 use fsfs::admin::stats;
 
-use crate::args::option::Memory;
+use crate::args::option::CacheSizeOption;
 use crate::interrupt::Interrupt;
 use crate::out::Out;
 
@@ -13,19 +13,19 @@ use crate::out::Out;
 /// texts and properties, what is shared, the largest, and how sizes are spread.
 #[derive(clap::Args)]
 #[command(override_usage = "stats REPOS_PATH")]
-pub struct Stats {
+pub struct StatsArgs {
     #[command(flatten)]
-    memory: Memory,
+    memory: CacheSizeOption,
     operands: Vec<OsString>,
 }
 
-impl Stats {
-    /// Runs it.
+impl StatsArgs {
+    /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
         out.line("Reading revisions")?;
         out.flush()?;
         let fs = super::open(&self.operands, self.memory)?;
-        let interrupt = Interrupt::listen()?;
+        let interrupt = Interrupt::install()?;
         let mut written = Ok(());
         let outcome = {
             let mut shard = |rev: Revnum| {
@@ -40,6 +40,6 @@ impl Stats {
         };
         written?;
         let outcome = outcome.and_then(|stats| out.print(&format!("\n\n{stats}")));
-        interrupt.settle(out, outcome)
+        interrupt.finish(out, outcome)
     }
 }

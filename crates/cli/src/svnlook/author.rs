@@ -1,26 +1,26 @@
-//! `svnlook author`: who made a revision.
+//! `svnlook author`: prints the author of a revision.
 
 use std::ffi::OsString;
 
 use base::{Result, props};
 
-use super::at::{self, At};
+use super::lookup::{self, RootOption};
 use crate::out::Out;
 
 /// Prints the author.
 #[derive(clap::Args)]
 #[command(override_usage = "author REPOS_PATH")]
-pub struct Author {
+pub struct AuthorArgs {
     #[command(flatten)]
-    at: At,
+    target: RootOption,
     operands: Vec<OsString>,
 }
 
-impl Author {
-    /// Runs it.
+impl AuthorArgs {
+    /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
-        let repository = at::open(out, &self.operands, 1)?;
-        let all = at::revision_props(&self.at.root(&repository)?)?;
-        out.line(&at::shown(&all, props::AUTHOR))
+        let repository = lookup::open(out, &self.operands, 1)?;
+        let all = lookup::revision_props(&self.target.root(&repository)?)?;
+        out.line(&lookup::shown(&all, props::AUTHOR))
     }
 }

@@ -1,8 +1,8 @@
-//! The paths that a revision or a transaction touched, as a tree.
+//! The paths that a revision or a transaction changed, as a tree.
 //!
-//! `changed`, `dirs-changed` and `diff` walk it. It is made from the marks of a replay: directories that were only passed
-//! through are in it, a replaced entry is there twice (deleted, then added). A mark on properties does not mean that any value
-//! changed; a caller that needs to know compares.
+//! `changed`, `dirs-changed` and `diff` walk it. It is made by a replay. It includes directories that the replay only
+//! opened, and a replaced entry is in it twice: deleted, then added. A replay reports a property change even if the
+//! values are equal, so values are compared afterwards.
 
 use base::checksum::Md5;
 use base::{FsPath, NodeKind, RelPath, Result, Revnum};
@@ -11,110 +11,110 @@ use fsfs::{Node, Root};
 use repos::access::Everything;
 use repos::replay::{self, ReplayOptions};
 
-/// What happened to an entry.
+/// The change of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
-    /// It stayed, perhaps changed inside.
+pub enum EntryChange {
+    /// It exists before and after, and may have changed.
     Opened,
-    /// It is new, perhaps a copy.
+    /// It is new or a copy.
     Added,
-    /// It is gone.
+    /// It was deleted.
     Deleted,
 }
 
-/// A touched entry.
+/// A changed entry.
 #[derive(Clone, Debug)]
-pub struct Touched {
-    /// Its name; empty for the root.
+pub struct ChangedEntry {
+    /// The name; empty for the root.
     pub name: String,
-    /// What it is, or was.
+    /// The kind; of a deleted entry, the kind before.
     pub kind: NodeKind,
     /// What happened to it.
-    pub action: Action,
-    /// Its text was set.
+    pub action: EntryChange,
+    /// True if the text was set.
     pub text_mod: bool,
-    /// A property has another value than before.
+    /// True if the value of a property changed.
     pub prop_mod: bool,
-    /// Where it was copied from.
+    /// The source of the copy.
     pub copyfrom: Option<(Revnum, FsPath)>,
-    /// Touched entries in it, as indices into the tree.
+    /// The changed entries in it, as indices into the tree.
     pub children: Vec<usize>,
-    /// The copy that it is in, which may be itself: an index into the tree.
+    /// The innermost copy that contains it, or itself if it is one: an index into the tree.
     copy: Option<usize>,
-    /// The length of its path, in bytes.
+    /// The length of the path in bytes.
     end: usize,
 }
 
 /// The tree; its root is entry 0.
 pub struct ChangedTree {
-    entries: Vec<Touched>,
+    entries: Vec<ChangedEntry>,
     base: Root,
 }
 
-/// Where an entry was before.
+/// The location of an entry in the tree before the change.
 #[derive(Clone)]
-pub struct Before {
-    /// The tree before: of the previous revision, or of a copy's source.
+pub struct PreviousNode {
+    /// The tree of the previous revision, or of the copy's source.
     pub root: Root,
-    /// The path in it.
+    /// The path in that tree.
     pub path: FsPath,
 }
 
-impl Before {
-    /// The node, if there is one.
+impl PreviousNode {
+    /// Returns the node, or `None` if there was none.
     ///
     /// # Errors
-    /// As the engine's.
+    /// Errors of reading it.
     pub fn node(&self) -> Result<Option<Node>> {
         self.root.try_node(&self.path)
     }
 }
 
-/// A tree in which entries were before.
-struct Source {
+/// A tree before the change, for a part of the changed tree.
+struct PreviousTree {
     root: Root,
-    /// What became the directory at the first `end` bytes of the paths.
+    /// The path in `root` of the directory that is at the first `end` bytes of the changed paths.
     path: FsPath,
     end: usize,
 }
 
-/// An entry that is visited.
-pub struct Visited<'a> {
-    /// Its index in the tree.
+/// An entry during [`ChangedTree::visit`].
+pub struct VisitedEntry<'a> {
+    /// The index in the tree.
     pub at: usize,
     /// The entry.
-    pub entry: &'a Touched,
-    /// Its path without the leading slash.
+    pub entry: &'a ChangedEntry,
+    /// The path without the leading slash.
     pub path: &'a str,
-    source: &'a Source,
+    source: &'a PreviousTree,
 }
 
-impl Visited<'_> {
-    /// Its path.
+impl VisitedEntry<'_> {
+    /// Returns the path.
     pub fn fs_path(&self) -> FsPath {
         FsPath::root().join_str(self.path)
     }
 
-    /// Where it was before: in its copy's source if it is one or is in one.
-    pub fn before(&self) -> Before {
-        Before {
+    /// Returns the location before the change. For a copy and its contents this is in the copy's source.
+    pub fn before(&self) -> PreviousNode {
+        PreviousNode {
             root: self.source.root.clone(),
             path: self.source.path.join_str(below(self.path, self.source.end)),
         }
     }
 }
 
-/// What of a path is below the directory at its first `end` bytes.
+/// Returns the part of a path below the directory at its first `end` bytes.
 fn below(path: &str, end: usize) -> &str {
     let rest = &path[end..];
     rest.strip_prefix('/').unwrap_or(rest)
 }
 
 impl ChangedTree {
-    /// Finds what `root` touched. `None` for revision 0, which nothing comes before.
+    /// Returns the changes of `root`, or `None` for revision 0, which has no predecessor.
     ///
     /// # Errors
-    /// As the engine's.
+    /// Errors of the replay.
     pub fn of(root: &Root) -> Result<Option<ChangedTree>> {
         let base = match root.revision() {
             Some(rev) => match rev.prev() {
@@ -123,8 +123,8 @@ impl ChangedTree {
             },
             None => root.base_revision(),
         };
-        let mut builder = Builder {
-            entries: vec![Touched::new("", NodeKind::Dir, Action::Opened)],
+        let mut builder = ChangedTreeBuilder {
+            entries: vec![ChangedEntry::new("", NodeKind::Dir, EntryChange::Opened)],
             tree: root.fs().root(base)?,
             source: None,
         };
@@ -137,24 +137,25 @@ impl ChangedTree {
             entries: builder.entries,
             base: builder.tree,
         };
-        tree.settle_props(root)?;
+        tree.compare_props(root)?;
         Ok(Some(tree))
     }
 
-    /// The entry at an index.
-    pub fn entry(&self, at: usize) -> &Touched {
+    /// Returns the entry at an index.
+    pub fn entry(&self, at: usize) -> &ChangedEntry {
         &self.entries[at]
     }
 
-    /// Calls `visit` for each entry, parents and earlier siblings first. What is below a deleted entry is not visited.
+    /// Calls `visit` for each entry, parents and earlier siblings first. Entries below a deleted entry are not
+    /// visited.
     ///
     /// # Errors
-    /// Those of `visit`; as the engine's.
-    pub fn visit(&self, visit: &mut dyn FnMut(Visited<'_>) -> Result<()>) -> Result<()> {
-        // The path of the entry that is visited, and the trees in which it and those around it were before. What waits holds no
-        // path: the paths of N directories in each other have N * N bytes.
+    /// Errors of `visit`, and of opening a copy's source.
+    pub fn visit(&self, visit: &mut dyn FnMut(VisitedEntry<'_>) -> Result<()>) -> Result<()> {
+        // One path buffer and one stack of previous trees for the entry at hand and its parents. The entries in
+        // `waiting` hold no paths, because the paths of N nested directories have N * N bytes.
         let mut path = String::new();
-        let mut sources = vec![Source {
+        let mut sources = vec![PreviousTree {
             root: self.base.clone(),
             path: FsPath::root(),
             end: 0,
@@ -169,19 +170,19 @@ impl ChangedTree {
             }
             path.push_str(&entry.name);
             if let Some((rev, from)) = &entry.copyfrom {
-                sources.push(Source {
+                sources.push(PreviousTree {
                     root: self.base.fs().root(*rev)?,
                     path: from.clone(),
                     end: path.len(),
                 });
             }
-            visit(Visited {
+            visit(VisitedEntry {
                 at,
                 entry,
                 path: &path,
                 source: sources.last().expect("because the first one stays"),
             })?;
-            if entry.action != Action::Deleted {
+            if entry.action != EntryChange::Deleted {
                 let children = entry.children.iter().rev();
                 waiting.extend(children.map(|child| (*child, path.len(), sources.len())));
             }
@@ -189,13 +190,13 @@ impl ChangedTree {
         Ok(())
     }
 
-    /// Turns marks on properties into facts.
-    fn settle_props(&mut self, root: &Root) -> Result<()> {
+    /// Compares the properties of entries, and clears `prop_mod` where they are equal.
+    fn compare_props(&mut self, root: &Root) -> Result<()> {
         let mut unchanged = Vec::new();
         self.visit(&mut |visited| {
             let entry = visited.entry;
-            if entry.prop_mod && entry.action != Action::Deleted {
-                let fresh = entry.action == Action::Added && entry.copyfrom.is_none();
+            if entry.prop_mod && entry.action != EntryChange::Deleted {
+                let fresh = entry.action == EntryChange::Added && entry.copyfrom.is_none();
                 let old = match fresh {
                     true => None,
                     false => visited.before().node()?,
@@ -218,9 +219,9 @@ impl ChangedTree {
     }
 }
 
-impl Touched {
-    fn new(name: &str, kind: NodeKind, action: Action) -> Self {
-        Touched {
+impl ChangedEntry {
+    fn new(name: &str, kind: NodeKind, action: EntryChange) -> Self {
+        ChangedEntry {
             name: name.to_owned(),
             kind,
             action,
@@ -234,16 +235,16 @@ impl Touched {
     }
 }
 
-struct Builder {
-    entries: Vec<Touched>,
-    /// The tree before, to see what a deleted entry was.
+struct ChangedTreeBuilder {
+    entries: Vec<ChangedEntry>,
+    /// The tree before the change, for the kinds of deleted entries.
     tree: Root,
-    /// The source of the copy in which something was deleted last.
+    /// The source of the copy in which the last deletion was, with the copy's index.
     source: Option<(usize, Root)>,
 }
 
-impl Builder {
-    fn enter(&mut self, path: &RelPath, parent: DirToken, mut entry: Touched) -> u32 {
+impl ChangedTreeBuilder {
+    fn push(&mut self, path: &RelPath, parent: DirToken, mut entry: ChangedEntry) -> u32 {
         let at = self.entries.len();
         let parent = &mut self.entries[parent.0 as usize];
         parent.children.push(at);
@@ -263,14 +264,15 @@ impl Builder {
         kind: NodeKind,
         from: Option<CopyFrom<'_>>,
     ) -> Result<u32> {
-        let mut entry = Touched::new(path.basename(), kind, Action::Added);
+        let mut entry = ChangedEntry::new(path.basename(), kind, EntryChange::Added);
         if let Some(from) = from {
             entry.copyfrom = Some((from.rev, FsPath::canonicalize(from.path)?));
         }
-        Ok(self.enter(path, parent, entry))
+        Ok(self.push(path, parent, entry))
     }
 
-    /// What was at `path` in the directory `parent`: in the copy's source if that is in one.
+    /// Returns the kind that `path` in the directory `parent` had before the change. In a copy this is the kind in
+    /// its source.
     fn kind_before(&mut self, path: &RelPath, parent: DirToken) -> Result<NodeKind> {
         let copy = self.entries[parent.0 as usize].copy;
         let from = copy.and_then(|at| Some((at, self.entries[at].copyfrom.as_ref()?)));
@@ -290,7 +292,7 @@ impl Builder {
     }
 }
 
-impl Editor for Builder {
+impl Editor for ChangedTreeBuilder {
     fn set_target_revision(&mut self, _: Revnum) -> Result<()> {
         Ok(())
     }
@@ -301,7 +303,11 @@ impl Editor for Builder {
 
     fn delete_entry(&mut self, path: &RelPath, _: Option<Revnum>, parent: DirToken) -> Result<()> {
         let kind = self.kind_before(path, parent)?;
-        self.enter(path, parent, Touched::new(path.basename(), kind, Action::Deleted));
+        self.push(
+            path,
+            parent,
+            ChangedEntry::new(path.basename(), kind, EntryChange::Deleted),
+        );
         Ok(())
     }
 
@@ -315,8 +321,8 @@ impl Editor for Builder {
     }
 
     fn open_directory(&mut self, path: &RelPath, parent: DirToken, _: Option<Revnum>) -> Result<DirToken> {
-        let entry = Touched::new(path.basename(), NodeKind::Dir, Action::Opened);
-        Ok(DirToken(self.enter(path, parent, entry)))
+        let entry = ChangedEntry::new(path.basename(), NodeKind::Dir, EntryChange::Opened);
+        Ok(DirToken(self.push(path, parent, entry)))
     }
 
     fn change_dir_prop(&mut self, dir: DirToken, _: &str, _: Option<&[u8]>) -> Result<()> {
@@ -334,8 +340,8 @@ impl Editor for Builder {
     }
 
     fn open_file(&mut self, path: &RelPath, parent: DirToken, _: Option<Revnum>) -> Result<FileToken> {
-        let entry = Touched::new(path.basename(), NodeKind::File, Action::Opened);
-        Ok(FileToken(self.enter(path, parent, entry)))
+        let entry = ChangedEntry::new(path.basename(), NodeKind::File, EntryChange::Opened);
+        Ok(FileToken(self.push(path, parent, entry)))
     }
 
     fn apply_textdelta(&mut self, file: FileToken, _: Option<&Md5>) -> Result<()> {

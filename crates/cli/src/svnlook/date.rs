@@ -1,26 +1,26 @@
-//! `svnlook date`: when a revision was made.
+//! `svnlook date`: prints the date of a revision.
 
 use std::ffi::OsString;
 
 use base::Result;
 
-use super::at::{self, At};
+use super::lookup::{self, RootOption};
 use crate::out::Out;
 
 /// Prints the date.
 #[derive(clap::Args)]
 #[command(override_usage = "date REPOS_PATH")]
-pub struct Date {
+pub struct DateArgs {
     #[command(flatten)]
-    at: At,
+    target: RootOption,
     operands: Vec<OsString>,
 }
 
-impl Date {
-    /// Runs it.
+impl DateArgs {
+    /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
-        let repository = at::open(out, &self.operands, 1)?;
-        let all = at::revision_props(&self.at.root(&repository)?)?;
-        out.line(&at::date(&all)?)
+        let repository = lookup::open(out, &self.operands, 1)?;
+        let all = lookup::revision_props(&self.target.root(&repository)?)?;
+        out.line(&lookup::date(&all)?)
     }
 }

@@ -1,4 +1,4 @@
-//! `svnlook diff`: what a revision changed, as a patch.
+//! `svnlook diff`: prints the changes of a revision as a patch.
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -9,17 +9,17 @@ use base::{Code, Error, FsPath, NodeKind, Props, Result, props};
 use diff::{DiffOptions, Labels};
 use fsfs::{Node, Root};
 
-use super::at::{self, At};
-use super::changed_tree::{Action, Before, ChangedTree, Touched, Visited};
+use super::changed_tree::{ChangedEntry, ChangedTree, EntryChange, PreviousNode, VisitedEntry};
+use super::lookup::{self, RootOption};
 use crate::out::Out;
 
 /// Prints what was changed, in files and in properties, as a patch in the
 /// unified form.
 #[derive(clap::Args)]
 #[command(override_usage = "diff REPOS_PATH")]
-pub struct Diff {
+pub struct DiffArgs {
     #[command(flatten)]
-    at: At,
+    target: RootOption,
     /// leave deleted files out
     #[arg(long)]
     no_diff_deleted: bool,
@@ -54,16 +54,16 @@ pub struct Diff {
     operands: Vec<OsString>,
 }
 
-impl Diff {
-    /// Runs it.
+impl DiffArgs {
+    /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
-        let repository = at::open(out, &self.operands, 1)?;
-        let root = self.at.root(&repository)?;
+        let repository = lookup::open(out, &self.operands, 1)?;
+        let root = self.target.root(&repository)?;
         let Some(tree) = ChangedTree::of(&root)? else {
             return Ok(());
         };
-        let mut printer = Printer {
-            new_label: Stamp::of(&root)?,
+        let mut printer = DiffPrinter {
+            new_label: TreeLabel::of(&root)?,
             root,
             options: self,
             out,
@@ -72,25 +72,25 @@ impl Diff {
     }
 }
 
-/// What labels say of a tree.
-struct Stamp {
+/// The part of a file label that describes a tree.
+struct TreeLabel {
     date: String,
     place: String,
 }
 
-impl Stamp {
+impl TreeLabel {
     fn of(root: &Root) -> Result<Self> {
-        let all = at::revision_props(root)?;
-        let stored = at::shown(&all, props::DATE);
+        let all = lookup::revision_props(root)?;
+        let stored = lookup::shown(&all, props::DATE);
         let piece = |range: std::ops::Range<usize>| {
             let bytes = stored.as_bytes();
             let end = range.end.min(bytes.len());
             String::from_utf8_lossy(&bytes[range.start.min(end)..end]).into_owned()
         };
-        Ok(Stamp {
+        Ok(TreeLabel {
             date: match stored.is_empty() {
                 true => NO_DATE.to_owned(),
-                // The stored form is cut up as it is: `2026-11-21T19:21:59.…`.
+                // The stored form is sliced without parsing: `2026-11-21T19:21:59.…`.
                 false => format!("{} {} UTC", piece(0..10), piece(11..19)),
             },
             place: match (root.revision(), root.txn_name()) {
@@ -105,43 +105,49 @@ impl Stamp {
     }
 }
 
-struct Printer<'o> {
+struct DiffPrinter<'o> {
     root: Root,
-    new_label: Stamp,
-    options: Diff,
+    new_label: TreeLabel,
+    options: DiffArgs,
     out: &'o mut Out,
 }
 
-impl Printer<'_> {
-    fn entry(&mut self, visited: &Visited<'_>) -> Result<()> {
+impl DiffPrinter<'_> {
+    fn entry(&mut self, visited: &VisitedEntry<'_>) -> Result<()> {
         let entry = visited.entry;
-        // Whether the old side is what it was copied from, or nothing.
+        // The old side is the copy's source or empty.
         let from_copy = entry.copyfrom.is_some() && self.options.diff_copy_from;
-        let fresh = entry.action == Action::Added && !from_copy;
+        let fresh = entry.action == EntryChange::Added && !from_copy;
         let wanted = match entry.action {
-            Action::Opened => entry.text_mod,
-            Action::Added if from_copy => entry.text_mod,
-            Action::Added => !self.options.no_diff_added,
-            Action::Deleted => !self.options.no_diff_deleted,
+            EntryChange::Opened => entry.text_mod,
+            EntryChange::Added if from_copy => entry.text_mod,
+            EntryChange::Added => !self.options.no_diff_added,
+            EntryChange::Deleted => !self.options.no_diff_deleted,
         };
         let mut shown = false;
         if wanted && entry.kind == NodeKind::File && !self.options.properties_only {
             shown = self.text(entry, &visited.fs_path(), &visited.before(), fresh)?;
         }
-        if entry.prop_mod && entry.action != Action::Deleted && !self.options.ignore_properties {
+        if entry.prop_mod && entry.action != EntryChange::Deleted && !self.options.ignore_properties {
             self.props(&visited.fs_path(), &visited.before(), fresh, shown)?;
         }
         Ok(())
     }
 
-    /// Prints the difference of a file's texts; true if its labels were printed.
-    fn text(&mut self, entry: &Touched, path: &FsPath, before: &Before, fresh: bool) -> Result<bool> {
+    /// Prints the difference of a file's texts. Returns true if it printed the labels.
+    fn text(
+        &mut self,
+        entry: &ChangedEntry,
+        path: &FsPath,
+        before: &PreviousNode,
+        fresh: bool,
+    ) -> Result<bool> {
         let old = if fresh { None } else { before.node()? };
         let new = match entry.action {
-            Action::Deleted => None,
+            EntryChange::Deleted => None,
             _ => Some(self.root.node(path)?),
         };
-        let header = format!("{}{}\n{RULE}\n", what(entry), heading(entry, path));
+        let header = format!("{}{}\n{RULE}\n", action_label(entry), heading(entry, path));
         if is_binary(old.as_ref())? || is_binary(new.as_ref())? {
             self.out.print(&header)?;
             self.out.print("(Binary files differ)\n\n")?;
@@ -149,7 +155,7 @@ impl Printer<'_> {
         }
         let old_label = match fresh {
             true => format!("{}\t{NO_DATE} (rev 0)", path.rel_str()),
-            false => Stamp::of(&before.root)?.label(&before.path),
+            false => TreeLabel::of(&before.root)?.label(&before.path),
         };
         let new_label = self.new_label.label(path);
         let old = text_of(old.as_ref())?;
@@ -171,7 +177,7 @@ impl Printer<'_> {
         };
         let patch = diff::unified(&old, &new, labels, &options);
         if patch.is_empty() {
-            if !entry.prop_mod && entry.action != Action::Opened {
+            if !entry.prop_mod && entry.action != EntryChange::Opened {
                 self.out.print(&header)?;
             }
             return Ok(false);
@@ -182,7 +188,7 @@ impl Printer<'_> {
         Ok(true)
     }
 
-    /// Lets a program compare two texts; its output goes where ours goes.
+    /// Runs a program that compares two texts and writes to standard output.
     #[expect(
         clippy::disallowed_methods,
         reason = "the user names a program that compares texts"
@@ -211,12 +217,12 @@ impl Printer<'_> {
             Ok(status) => status.code().unwrap_or(-1),
             Err(error) => {
                 let text = Error::os(&error, &format!("exec of '{name}' failed")).message();
-                self.out.complain(&text);
+                self.out.print_stderr(&text);
                 255
             }
         };
         match code {
-            // As diff does: 0 alike, 1 different.
+            // The exit codes of diff: 0 for equal files, 1 for different files.
             0 | 1 => Ok(()),
             _ => Err(Error::new(
                 Code::EXTERNAL_PROGRAM,
@@ -225,7 +231,7 @@ impl Printer<'_> {
         }
     }
 
-    fn props(&mut self, path: &FsPath, before: &Before, fresh: bool, shown: bool) -> Result<()> {
+    fn props(&mut self, path: &FsPath, before: &PreviousNode, fresh: bool, shown: bool) -> Result<()> {
         let old = match before.node()? {
             Some(node) if !fresh => Props::clone(&*node.props()?),
             _ => Props::new(),
@@ -239,7 +245,7 @@ impl Printer<'_> {
         if !shown {
             self.out.print(&format!(
                 "Index: {path_text}\n{RULE}\n--- {}\n+++ {}\n",
-                Stamp::of(&before.root)?.label(&before.path),
+                TreeLabel::of(&before.root)?.label(&before.path),
                 self.new_label.label(path)
             ))?;
         }
@@ -249,16 +255,16 @@ impl Printer<'_> {
     }
 }
 
-fn what(entry: &Touched) -> &'static str {
+fn action_label(entry: &ChangedEntry) -> &'static str {
     match entry.action {
-        Action::Opened => "Modified: ",
-        Action::Deleted => "Deleted: ",
-        Action::Added if entry.copyfrom.is_some() => "Copied: ",
-        Action::Added => "Added: ",
+        EntryChange::Opened => "Modified: ",
+        EntryChange::Deleted => "Deleted: ",
+        EntryChange::Added if entry.copyfrom.is_some() => "Copied: ",
+        EntryChange::Added => "Added: ",
     }
 }
 
-fn heading(entry: &Touched, path: &FsPath) -> String {
+fn heading(entry: &ChangedEntry, path: &FsPath) -> String {
     match &entry.copyfrom {
         Some((rev, from)) => format!("{} (from rev {rev}, {})", path.rel_str(), from.rel_str()),
         None => path.rel_str().to_owned(),
@@ -280,7 +286,7 @@ fn text_of(node: Option<&Node>) -> Result<Vec<u8>> {
     }
 }
 
-/// Stands where a date would.
+/// The text in a label without a date.
 const NO_DATE: &str = "                       ";
 const RULE: &str = "===================================================================";
 const PROPERTY_RULE: &str = "___________________________________________________________________";

@@ -1,10 +1,10 @@
-//! `svnlook history`: the revisions in which a path changed.
+//! `svnlook history`: prints the revisions in which a path changed.
 
 use std::ffi::OsString;
 
 use base::{Code, Error, Result, Revnum};
 
-use super::at::{self, At};
+use super::lookup::{self, RootOption};
 use crate::args::revision;
 use crate::out::Out;
 
@@ -12,7 +12,7 @@ use crate::out::Out;
 /// repository's root if no path is given.
 #[derive(clap::Args)]
 #[command(override_usage = "history REPOS_PATH [PATH_IN_REPOS]")]
-pub struct History {
+pub struct HistoryArgs {
     /// start at revision ARG
     #[arg(short = 'r', long, value_parser = revision::plain_number)]
     revision: Option<Revnum>,
@@ -25,10 +25,10 @@ pub struct History {
     operands: Vec<OsString>,
 }
 
-impl History {
-    /// Runs it.
+impl HistoryArgs {
+    /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
-        let repository = at::open(out, &self.operands, 2)?;
+        let repository = lookup::open(out, &self.operands, 2)?;
         let typed = self
             .operands
             .get(1)
@@ -39,8 +39,8 @@ impl History {
         } else {
             "REVISION   PATH\n--------   ----\n"
         })?;
-        let root = At::revision(self.revision).root(&repository)?;
-        let mut history = at::node(&root, typed)?.history()?;
+        let root = RootOption::revision(self.revision).root(&repository)?;
+        let mut history = lookup::node(&root, typed)?.history()?;
         let mut left = self.limit.unwrap_or(usize::MAX);
         while left > 0
             && let Some((revision, path)) = history.prev(true)?
@@ -57,7 +57,7 @@ impl History {
     }
 }
 
-/// Reads a limit: a C integer; less than none is no limit.
+/// Parses a limit, a C integer. A negative number means no limit.
 fn limit(text: &str) -> Result<usize> {
     let number = text.trim_start_matches([' ', '\t', '\n', '\x0b', '\x0c', '\r']);
     let (minus, digits) = match number.as_bytes().first() {

@@ -1,32 +1,32 @@
-//! `svnlook info`: author, date and log message of a revision.
+//! `svnlook info`: prints author, date and log message of a revision.
 
 use std::ffi::OsString;
 
 use base::{Result, props};
 
-use super::at::{self, At};
+use super::lookup::{self, RootOption};
 use crate::out::Out;
 
 /// Prints the author, the date, the size of the log message in bytes, and the
 /// log message.
 #[derive(clap::Args)]
 #[command(override_usage = "info REPOS_PATH")]
-pub struct Info {
+pub struct InfoArgs {
     #[command(flatten)]
-    at: At,
+    target: RootOption,
     operands: Vec<OsString>,
 }
 
-impl Info {
-    /// Runs it.
+impl InfoArgs {
+    /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
-        let repository = at::open(out, &self.operands, 1)?;
-        let all = at::revision_props(&self.at.root(&repository)?)?;
-        let log = at::shown(&all, props::LOG);
-        // The size is that of what is printed.
+        let repository = lookup::open(out, &self.operands, 1)?;
+        let all = lookup::revision_props(&self.target.root(&repository)?)?;
+        let log = lookup::shown(&all, props::LOG);
+        // The printed size is the size after conversion to the terminal's character set.
         let log = out.charset().show(&log).into_owned();
-        out.line(&at::shown(&all, props::AUTHOR))?;
-        out.line(&at::date(&all)?)?;
+        out.line(&lookup::shown(&all, props::AUTHOR))?;
+        out.line(&lookup::date(&all)?)?;
         out.line(&log.len().to_string())?;
         match all.contains_key(props::LOG) {
             true => out.line(&log),

@@ -1,26 +1,26 @@
-//! `svnlook log`: the log message of a revision.
+//! `svnlook log`: prints the log message of a revision.
 
 use std::ffi::OsString;
 
 use base::{Result, props};
 
-use super::at::{self, At};
+use super::lookup::{self, RootOption};
 use crate::out::Out;
 
 /// Prints the log message.
 #[derive(clap::Args)]
 #[command(override_usage = "log REPOS_PATH")]
-pub struct Log {
+pub struct LogArgs {
     #[command(flatten)]
-    at: At,
+    target: RootOption,
     operands: Vec<OsString>,
 }
 
-impl Log {
-    /// Runs it.
+impl LogArgs {
+    /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
-        let repository = at::open(out, &self.operands, 1)?;
-        let all = at::revision_props(&self.at.root(&repository)?)?;
-        out.line(&at::shown(&all, props::LOG))
+        let repository = lookup::open(out, &self.operands, 1)?;
+        let all = lookup::revision_props(&self.target.root(&repository)?)?;
+        out.line(&lookup::shown(&all, props::LOG))
     }
 }

@@ -1,9 +1,8 @@
-//! `svnlook`: looks into a repository, at a revision or at a transaction that is not committed yet.
+//! `svnlook`: prints parts of a repository, of a revision or of a transaction.
 //!
-//! Hook scripts live on it, so every byte of its output is the incumbent's. One file a subcommand; [`at`] is what
-//! most of them share: the repository, opened, and the tree they look at.
+//! Hook scripts parse its output, so every byte equals the incumbent's. One file for each subcommand. [`lookup`]
+//! opens the repository and finds trees and nodes.
 
-mod at;
 mod author;
 mod cat;
 mod changed;
@@ -16,6 +15,7 @@ mod history;
 mod info;
 mod lock;
 mod log;
+mod lookup;
 mod propget;
 mod proplist;
 mod props;
@@ -29,52 +29,46 @@ use std::process::ExitCode;
 use base::{Code, Error, Result};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
-use crate::args::{self, Given, Refusal, Tool};
-use crate::front;
+use crate::args::help::HelpArgs;
+use crate::args::{self, ArgumentError, IsGiven, ToolDefinition};
 use crate::out::Out;
+use crate::tool_runner;
 
 /// Looks into a Subversion repository and changes nothing.
 /// A subcommand that takes '--revision' and '--transaction' looks at the
 /// youngest revision if it gets neither.
 #[derive(Parser)]
 #[command(name = "svnlook")]
-pub struct Cli {
+pub struct SvnLookCli {
     #[command(subcommand)]
     command: LookCommand,
 }
 
 #[derive(Subcommand)]
 enum LookCommand {
-    Author(author::Author),
-    Cat(cat::Cat),
-    Changed(changed::Changed),
-    Date(date::Date),
-    Diff(diff::Diff),
-    DirsChanged(dirs_changed::DirsChanged),
-    Filesize(filesize::FileSize),
-    Help(Help),
-    History(history::History),
-    Info(info::Info),
-    Lock(lock::Lock),
-    Log(log::Log),
-    Propget(propget::PropGet),
-    Proplist(proplist::PropList),
-    Tree(tree::Tree),
-    Uuid(uuid::Uuid),
-    Youngest(youngest::Youngest),
-}
-
-/// Explains this program or some of its subcommands.
-#[derive(clap::Args)]
-#[command(visible_aliases = ["?", "h"], override_usage = "help [SUBCOMMAND...]")]
-struct Help {
-    topics: Vec<String>,
+    Author(author::AuthorArgs),
+    Cat(cat::CatArgs),
+    Changed(changed::ChangedArgs),
+    Date(date::DateArgs),
+    Diff(diff::DiffArgs),
+    DirsChanged(dirs_changed::DirsChangedArgs),
+    Filesize(filesize::FileSizeArgs),
+    Help(HelpArgs),
+    History(history::HistoryArgs),
+    Info(info::InfoArgs),
+    Lock(lock::LockArgs),
+    Log(log::LogArgs),
+    Propget(propget::PropGetArgs),
+    Proplist(proplist::PropListArgs),
+    Tree(tree::TreeArgs),
+    Uuid(uuid::UuidArgs),
+    Youngest(youngest::YoungestArgs),
 }
 
 impl LookCommand {
     fn run(self, out: &mut Out) -> Result<()> {
         match self {
-            // Answered before any subcommand runs.
+            // `tool_runner` has answered it.
             LookCommand::Help(_) => Ok(()),
             LookCommand::Author(this) => this.run(out),
             LookCommand::Cat(this) => this.run(out),
@@ -96,9 +90,9 @@ impl LookCommand {
     }
 }
 
-const TOOL: Tool = Tool {
+const TOOL: ToolDefinition = ToolDefinition {
     name: "svnlook",
-    command: Cli::command,
+    command: SvnLookCli::command,
     once: &[],
     no_subcommand: "Subcommand argument required",
     conflicts,
@@ -107,15 +101,15 @@ const TOOL: Tool = Tool {
 
 /// Runs the tool with the words after its name.
 pub fn run(out: Out, argv: Vec<OsString>) -> ExitCode {
-    front::run(&TOOL, out, argv, |matches, out| {
-        Cli::from_arg_matches(&matches)
-            .map_err(args::unreadable)?
+    tool_runner::run(&TOOL, out, argv, |matches, out| {
+        SvnLookCli::from_arg_matches(&matches)
+            .map_err(args::definition_error)?
             .command
             .run(out)
     })
 }
 
-fn conflicts(given: Given<'_>) -> Result<()> {
+fn conflicts(given: IsGiven<'_>) -> Result<()> {
     if given("transaction") && given("revision") {
         return Err(Error::new(
             Code::CL_MUTUALLY_EXCLUSIVE_ARGS,
@@ -125,9 +119,9 @@ fn conflicts(given: Given<'_>) -> Result<()> {
     Ok(())
 }
 
-fn repository(_subcommand: &str, _given: Given<'_>, first: Option<&OsStr>) -> Result<(), Refusal> {
+fn repository(_subcommand: &str, _given: IsGiven<'_>, first: Option<&OsStr>) -> Result<(), ArgumentError> {
     match first {
         Some(_) => Ok(()),
-        None => Err(Refusal::Plain("Repository argument required".into())),
+        None => Err(ArgumentError::Plain("Repository argument required".into())),
     }
 }

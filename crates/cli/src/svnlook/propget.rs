@@ -1,11 +1,11 @@
-//! `svnlook propget`: the value of one property.
+//! `svnlook propget`: prints the value of one property.
 
 use std::ffi::OsString;
 
 use base::{Code, Error, Result};
 use fsfs::Root;
 
-use super::at::{self, At};
+use super::lookup::{self, RootOption};
 use super::props;
 use crate::args::operand;
 use crate::out::Out;
@@ -19,9 +19,9 @@ use crate::out::Out;
     visible_aliases = ["pget", "pg"],
     override_usage = "1. propget REPOS_PATH PROPNAME PATH_IN_REPOS\n2. propget --revprop REPOS_PATH PROPNAME"
 )]
-pub struct PropGet {
+pub struct PropGetArgs {
     #[command(flatten)]
-    at: At,
+    target: RootOption,
     /// print the name, too, and indent the value
     #[arg(short = 'v', long)]
     verbose: bool,
@@ -34,8 +34,8 @@ pub struct PropGet {
     operands: Vec<OsString>,
 }
 
-impl PropGet {
-    /// Runs it.
+impl PropGetArgs {
+    /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
         let most = if self.revprop { 2 } else { 3 };
         operand::at_most(&self.operands, most, out.program(), "Too many arguments given")?;
@@ -46,8 +46,8 @@ impl PropGet {
         };
         operand::at_least(&self.operands, most, out.program(), missing)?;
         refuse_inherited_revprops(self.revprop, self.show_inherited_props)?;
-        let repository = at::open(out, &self.operands, most)?;
-        let root = self.at.root(&repository)?;
+        let repository = lookup::open(out, &self.operands, most)?;
+        let root = self.target.root(&repository)?;
         let name = operand::text(&self.operands[1])?;
         match self.revprop {
             true => self.of_revision(out, &root, name),
@@ -56,7 +56,7 @@ impl PropGet {
     }
 
     fn of_revision(&self, out: &mut Out, root: &Root, name: &str) -> Result<()> {
-        let all = at::revision_props(root)?;
+        let all = lookup::revision_props(root)?;
         let Some(value) = all.get(name) else {
             return Err(Error::new(
                 Code::PROPERTY_NOT_FOUND,
@@ -66,13 +66,13 @@ impl PropGet {
         if !self.verbose {
             return out.raw(value);
         }
-        // The incumbent has no path to print here, and says so.
+        // The incumbent prints its null pointer here.
         out.line("Properties on '(null)':")?;
         props::print(out, &[(name.to_owned(), value.clone())], true)
     }
 
     fn of_path(&self, out: &mut Out, root: &Root, name: &str) -> Result<()> {
-        let node = at::existing_node(root, &self.operands[2])?;
+        let node = lookup::existing_node(root, &self.operands[2])?;
         let path = node.path();
         let own = props::of_node(&node, Some(name))?;
         let inherited = match self.show_inherited_props {
@@ -104,7 +104,7 @@ impl PropGet {
             }
             return Ok(());
         }
-        // Several values stand on lines of their own; a single one is printed as it is.
+        // A single value is printed without a line feed; several values are separated by line feeds.
         let several = inherited.len() + usize::from(!own.is_empty()) > 1;
         let last_inherited = inherited.len();
         let mut all: Vec<_> = inherited.iter().map(|(from, list)| (from, list)).collect();
@@ -126,8 +126,10 @@ impl PropGet {
     }
 }
 
+/// Checks that inherited properties are not combined with revision properties.
+///
 /// # Errors
-/// `CL_MUTUALLY_EXCLUSIVE_ARGS` if both are asked for: revisions inherit nothing.
+/// `CL_MUTUALLY_EXCLUSIVE_ARGS` if both options were given. Revision properties are not inherited.
 pub fn refuse_inherited_revprops(revprop: bool, inherited: bool) -> Result<()> {
     if revprop && inherited {
         return Err(Error::new(

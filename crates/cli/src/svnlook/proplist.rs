@@ -1,11 +1,11 @@
-//! `svnlook proplist`: the properties of a path or of a revision.
+//! `svnlook proplist`: prints the properties of a path or of a revision.
 
 use std::ffi::OsString;
 
 use base::Result;
 use fsfs::Root;
 
-use super::at::{self, At};
+use super::lookup::{self, RootOption};
 use super::propget::refuse_inherited_revprops;
 use super::props;
 use crate::args::operand;
@@ -19,9 +19,9 @@ use crate::xml;
     visible_aliases = ["plist", "pl"],
     override_usage = "1. proplist REPOS_PATH PATH_IN_REPOS\n2. proplist --revprop REPOS_PATH"
 )]
-pub struct PropList {
+pub struct PropListArgs {
     #[command(flatten)]
-    at: At,
+    target: RootOption,
     /// print the values, too
     #[arg(short = 'v', long)]
     verbose: bool,
@@ -37,15 +37,15 @@ pub struct PropList {
     operands: Vec<OsString>,
 }
 
-impl PropList {
-    /// Runs it.
+impl PropListArgs {
+    /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
         let most = if self.revprop { 1 } else { 2 };
         operand::at_most(&self.operands, most, out.program(), "Too many arguments given")?;
-        operand::at_least(&self.operands, most, out.program(), at::NO_PATH)?;
+        operand::at_least(&self.operands, most, out.program(), lookup::NO_PATH)?;
         refuse_inherited_revprops(self.revprop, self.show_inherited_props)?;
-        let repository = at::open(out, &self.operands, most)?;
-        let root = self.at.root(&repository)?;
+        let repository = lookup::open(out, &self.operands, most)?;
+        let root = self.target.root(&repository)?;
         match self.revprop {
             true => self.of_revision(out, &root),
             false => self.of_path(out, &root),
@@ -53,7 +53,7 @@ impl PropList {
     }
 
     fn of_revision(&self, out: &mut Out, root: &Root) -> Result<()> {
-        let list: props::List = at::revision_props(root)?.into_iter().collect();
+        let list: props::PropertyList = lookup::revision_props(root)?.into_iter().collect();
         if !self.xml {
             return props::print(out, &list, self.verbose);
         }
@@ -69,7 +69,7 @@ impl PropList {
     }
 
     fn of_path(&self, out: &mut Out, root: &Root) -> Result<()> {
-        let node = at::existing_node(root, &self.operands[1])?;
+        let node = lookup::existing_node(root, &self.operands[1])?;
         let path = node.path();
         let own = props::of_node(&node, None)?;
         let inherited = match self.show_inherited_props {

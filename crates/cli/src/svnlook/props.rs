@@ -1,4 +1,4 @@
-//! Property lists as `propget` and `proplist` print them.
+//! Reads and prints property lists, for `propget` and `proplist`.
 
 use base::{FsPath, Result};
 use fsfs::{Node, Root};
@@ -7,14 +7,14 @@ use crate::out::Out;
 use crate::xml;
 
 /// Names and values, sorted by name.
-pub type List = Vec<(String, Vec<u8>)>;
+pub type PropertyList = Vec<(String, Vec<u8>)>;
 
-/// The properties that a node inherits: for each directory above it that has any, its path and those, the outermost first. With
-/// a `name` only that property counts.
+/// Returns the properties that a node inherits: the path and the properties of each directory above it that has any,
+/// the outermost first. With a `name`, only that property counts.
 ///
 /// # Errors
 /// As the engine's.
-pub fn inherited(root: &Root, path: &FsPath, name: Option<&str>) -> Result<Vec<(FsPath, List)>> {
+pub fn inherited(root: &Root, path: &FsPath, name: Option<&str>) -> Result<Vec<(FsPath, PropertyList)>> {
     let mut found = Vec::new();
     for dir in root.ancestors(path)? {
         let dir = dir?;
@@ -27,18 +27,19 @@ pub fn inherited(root: &Root, path: &FsPath, name: Option<&str>) -> Result<Vec<(
     Ok(found)
 }
 
-/// A node's own properties; with a `name` only that one.
+/// Returns a node's own properties; with a `name`, only that one.
 ///
 /// # Errors
-/// As the engine's.
-pub fn of_node(node: &Node, name: Option<&str>) -> Result<List> {
+/// Errors of reading them.
+pub fn of_node(node: &Node, name: Option<&str>) -> Result<PropertyList> {
     let wanted = |entry: &(&String, &Vec<u8>)| name.is_none_or(|name| name == entry.0);
     let all = node.props()?;
     let list = all.iter().filter(wanted);
     Ok(list.map(|(name, value)| (name.clone(), value.clone())).collect())
 }
 
-/// Prints a list, each name on a line of its own, indented by two blanks; with their values by four.
+/// Prints the names of a list, one a line, indented by two spaces. With `values`, prints each value after its name,
+/// indented by four.
 ///
 /// # Errors
 /// See [`Out::print`].
@@ -46,7 +47,7 @@ pub fn print(out: &mut Out, list: &[(String, Vec<u8>)], values: bool) -> Result<
     for (name, value) in list {
         out.line(&format!("  {name}"))?;
         if values {
-            // The incumbent prints values as C strings here.
+            // The incumbent prints values as C strings here, up to the first null byte.
             let end = value.iter().position(|b| *b == 0).unwrap_or(value.len());
             value_text(out, name, &indented(&value[..end]))?;
             out.raw(b"\n")?;
@@ -55,7 +56,7 @@ pub fn print(out: &mut Out, list: &[(String, Vec<u8>)], values: bool) -> Result<
     Ok(())
 }
 
-/// Puts four blanks in front of every line, an empty last one included.
+/// Indents every line by four spaces, including an empty last line.
 fn indented(value: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(value.len() + 8);
     let mut lines = diff::split(value);
@@ -69,7 +70,8 @@ fn indented(value: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Prints a value: Subversion's own properties are text, for the terminal's character set; others are bytes.
+/// Prints a value. Subversion's own properties are text and are converted to the terminal's character set; others are
+/// bytes.
 fn value_text(out: &mut Out, name: &str, value: &[u8]) -> Result<()> {
     match std::str::from_utf8(value) {
         Ok(text) if name.starts_with("svn:") => out.print(text),
@@ -77,7 +79,7 @@ fn value_text(out: &mut Out, name: &str, value: &[u8]) -> Result<()> {
     }
 }
 
-/// The elements of a list.
+/// Returns the XML elements of a list.
 pub fn elements(element: &str, list: &[(String, Vec<u8>)], values: bool) -> String {
     let mut text = String::new();
     for (name, value) in list {

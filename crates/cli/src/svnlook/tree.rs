@@ -1,4 +1,4 @@
-//! `svnlook tree`: what is in a directory, and in the directories in it.
+//! `svnlook tree`: prints a directory recursively.
 
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -6,17 +6,17 @@ use std::sync::Arc;
 use base::{FsPath, NodeKind, Result};
 use fsfs::DirEntry;
 
-use super::at::{self, At};
+use super::lookup::{self, RootOption};
 use crate::args::operand;
-use crate::args::option::Memory;
+use crate::args::option::CacheSizeOption;
 use crate::out::Out;
 
 /// Prints the tree below a path (below the root if none is given).
 #[derive(clap::Args)]
 #[command(override_usage = "tree REPOS_PATH [PATH_IN_REPOS]")]
-pub struct Tree {
+pub struct TreeArgs {
     #[command(flatten)]
-    at: At,
+    target: RootOption,
     /// print the directory and its entries, and nothing below them
     #[arg(short = 'N', long)]
     non_recursive: bool,
@@ -27,49 +27,49 @@ pub struct Tree {
     #[arg(long)]
     full_paths: bool,
     #[command(flatten)]
-    memory: Memory,
+    memory: CacheSizeOption,
     operands: Vec<OsString>,
 }
 
 /// A directory whose entries are being printed.
-struct Level {
-    /// The length of its path as it is printed, bytes.
+struct PrintedDirectory {
+    /// The length of its printed path in bytes.
     length: usize,
     entries: Arc<[DirEntry]>,
     next: usize,
 }
 
-impl Tree {
-    /// Runs it.
+impl TreeArgs {
+    /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
-        let repository = at::open_with(out, &self.operands, 2, self.memory.budget())?;
+        let repository = lookup::open_with(out, &self.operands, 2, self.memory.budget())?;
         let typed = self.operands.get(1).map(OsString::as_os_str).unwrap_or_default();
-        let root = self.at.root(&repository)?;
-        let node = at::absolute_node(&root, typed)?;
-        // As it was typed, and the names below it.
+        let root = self.target.root(&repository)?;
+        let node = lookup::absolute_node(&root, typed)?;
+        // The path as typed is the prefix of all printed paths.
         let mut path = operand::tidy(operand::text(typed)?);
         let name = node.path().basename().to_owned();
         self.print(out, &path, &name, node.kind(), &node.id().to_string(), 0)?;
         if node.kind() != NodeKind::Dir {
             return Ok(());
         }
-        let mut open = vec![Level {
+        let mut open = vec![PrintedDirectory {
             length: path.len(),
             entries: node.entries()?,
             next: 0,
         }];
-        while let Some(level) = open.last_mut() {
-            path.truncate(level.length);
-            let Some(entry) = level.entries.get(level.next) else {
+        while let Some(directory) = open.last_mut() {
+            path.truncate(directory.length);
+            let Some(entry) = directory.entries.get(directory.next) else {
                 open.pop();
                 continue;
             };
-            level.next += 1;
+            directory.next += 1;
             if !matches!(&*path, "" | "/") {
                 path.push('/');
             }
             path.push_str(&entry.name);
-            // Only its entries are of interest, not its path.
+            // The node's path is not used, so the root path stands for it.
             let deeper = match entry.kind == NodeKind::Dir && !self.non_recursive {
                 true => Some(root.entry_node(entry, FsPath::root())?.entries()?),
                 false => None,
@@ -81,7 +81,7 @@ impl Tree {
             };
             self.print(out, &path, &name, kind, &id, open.len())?;
             if let Some(entries) = deeper {
-                open.push(Level {
+                open.push(PrintedDirectory {
                     length: path.len(),
                     entries,
                     next: 0,

@@ -1,23 +1,23 @@
-//! `svnlook uuid`: the repository's UUID.
+//! `svnlook uuid`: prints the repository's UUID.
 
 use std::ffi::OsString;
 
 use base::Result;
 
-use super::at;
+use super::lookup;
 use crate::out::Out;
 
 /// Prints the UUID of the repository.
 #[derive(clap::Args)]
 #[command(override_usage = "uuid REPOS_PATH")]
-pub struct Uuid {
+pub struct UuidArgs {
     operands: Vec<OsString>,
 }
 
-impl Uuid {
-    /// Runs it.
+impl UuidArgs {
+    /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
-        let repository = at::open(out, &self.operands, 1)?;
+        let repository = lookup::open(out, &self.operands, 1)?;
         out.line(&repository.uuid())
     }
 }

@@ -1,8 +1,8 @@
-//! Into the background without forking a process that has threads: the program starts itself again.
+//! Daemon mode without forking a process that has threads: the program starts itself again.
 //!
-//! The first process checks everything that can be wrong and opens the listening socket; the second gets that socket as its
-//! standard input, becomes the leader of a session without a terminal, and serves. When the first
-//! ends, its parent process knows that clients can connect.
+//! The first process checks the arguments and opens the listening socket. The second gets that socket as its standard
+//! input, becomes the leader of a session without a terminal, and serves. When the first process ends, its parent
+//! knows that clients can connect.
 
 use std::ffi::OsString;
 use std::os::fd::AsFd;
@@ -12,10 +12,10 @@ use std::process::{Child, Command, Stdio};
 use base::{Code, Error, Result};
 use server::Listener;
 
-/// Starts the second process with the same arguments, and answers it.
+/// Starts the second process with the same arguments, and returns it.
 ///
 /// # Errors
-/// The system's.
+/// If the process cannot be started.
 #[expect(
     clippy::disallowed_methods,
     reason = "the daemon is a second process of this program"
@@ -35,35 +35,35 @@ pub fn hand_over(listener: &Listener, argv: &[OsString]) -> Result<Child> {
         .map_err(can_not)
 }
 
-/// Makes this process the second one: takes the socket, leaves the terminal and the directory.
+/// Takes the listening socket and leaves the terminal. The second process calls it.
 ///
 /// # Errors
-/// The system's.
+/// If standard input is no listening socket.
 pub fn take_over() -> Result<Listener> {
     let can_not = |e: std::io::Error| Error::os(&e, "Can't take the listening socket over");
     let socket = std::io::stdin().as_fd().try_clone_to_owned().map_err(can_not)?;
     let listener = Listener::inherited(socket)?;
-    // It fails only for the leader of a process group, who has left the terminal already.
+    // This fails only for the leader of a process group, which has left the terminal already.
     _ = rustix::process::setsid();
     Ok(listener)
 }
 
-/// Leaves the directory, so that it can be unmounted.
+/// Changes to `/`, so that the file system of the current directory can be unmounted.
 pub fn leave_directory() {
-    // It only fails where even the root cannot be entered, and then nothing depends on it.
+    // A failure has no other effect than that the directory stays in use.
     _ = std::env::set_current_dir("/");
 }
 
-/// The name of the user who owns this process.
+/// Returns the name of the user who owns this process.
 ///
 /// # Errors
-/// If the system does not know one.
+/// If the user has no name.
 #[expect(
     clippy::disallowed_methods,
     reason = "the system's program asks directory services"
 )]
 pub fn process_owner() -> Result<String> {
-    // Names may come from a directory service: the system's own program knows how to ask.
+    // Names may come from a directory service. `id` uses the name service of the machine.
     let output = Command::new("id")
         .arg("-un")
         .stdin(Stdio::null())

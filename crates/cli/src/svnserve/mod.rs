@@ -1,10 +1,10 @@
 //! `svnserve`: serves repositories over `svn://`.
 //!
-//! The incumbent has a process or a thread for each connection and a cache for each process; here all connections share
-//! one process, its threads and its cache, whatever `-T` says. Options that choose among the incumbent's caches and ways to
-//! read are accepted and change nothing.
+//! The incumbent has a process or a thread for each connection and a cache for each process. Here all connections
+//! share one process, its threads and its cache, with and without `-T`. Options that choose among the incumbent's
+//! caches and read strategies are accepted and have no effect.
 //!
-//! [`options`] is the argument list, [`detach`] the way into the background.
+//! [`options`] is the argument list, [`detach`] starts the daemon.
 
 mod detach;
 mod options;
@@ -15,61 +15,66 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use base::{Code, Error, Result};
 use clap::{CommandFactory as _, FromArgMatches as _};
 use repos::config::ServerConf;
 use server::{MemoryBudget, OperationLog, Server, Service, Signals, Stop, Stream, Tunnel};
 
-use crate::args::{self, Refusal};
+use crate::args::{self, ArgumentError};
 use crate::out::Out;
 use crate::version;
 use options::Mode;
-pub use options::Svnserve;
+pub use options::SvnserveArgs;
 
 /// Runs the tool with the words after its name.
 pub fn run(mut out: Out, argv: Vec<OsString>) -> ExitCode {
     let outcome = match read(argv.clone()) {
         Ok(given) => serve(&given, &argv, &mut out),
-        Err(refusal) => {
-            complain(&mut out, refusal);
+        Err(error) => {
+            print_argument_error(&mut out, error);
             return ExitCode::FAILURE;
         }
     };
     match outcome {
         Ok(Ok(())) => out.finish(Ok(ExitCode::SUCCESS)),
-        Ok(Err(refusal)) => {
-            complain(&mut out, refusal);
+        Ok(Err(error)) => {
+            print_argument_error(&mut out, error);
             ExitCode::FAILURE
         }
         Err(error) => out.finish(Err(error)),
     }
 }
 
-fn read(argv: Vec<OsString>) -> std::result::Result<Svnserve, Refusal> {
-    let matches = args::parse_flat(Svnserve::command(), argv)?;
-    Ok(Svnserve::from_arg_matches(&matches).map_err(args::unreadable)?)
+fn read(argv: Vec<OsString>) -> std::result::Result<SvnserveArgs, ArgumentError> {
+    let matches = args::parse_flat(SvnserveArgs::command(), argv)?;
+    Ok(SvnserveArgs::from_arg_matches(&matches).map_err(args::definition_error)?)
 }
 
-/// The program speaks of its help in another way than tools with subcommands do.
-fn complain(out: &mut Out, refusal: Refusal) {
+/// Prints an error of the argument list. The hint differs from that of the tools with subcommands.
+fn print_argument_error(out: &mut Out, error: ArgumentError) {
     let program = out.program().to_owned();
     let hint = format!("Type '{program} --help' for usage.\n");
-    match refusal {
-        Refusal::Nothing => out.complain(&hint),
-        Refusal::Plain(text) => out.complain(&format!("{text}\n{hint}")),
-        refusal if refusal.lines(&program, "").is_some() => {
-            out.complain(&format!("{program}: {refusal}\n{hint}"));
+    match error {
+        ArgumentError::Nothing => out.print_stderr(&hint),
+        ArgumentError::Plain(text) => out.print_stderr(&format!("{text}\n{hint}")),
+        error if error.lines(&program, "").is_some() => {
+            out.print_stderr(&format!("{program}: {error}\n{hint}"));
         }
-        refusal => {
-            if let Some(error) = refusal.error() {
-                out.error(&error);
+        error => {
+            if let Some(error) = error.numbered() {
+                out.print_error(&error);
             }
         }
     }
 }
 
-fn serve(given: &Svnserve, argv: &[OsString], out: &mut Out) -> Result<std::result::Result<(), Refusal>> {
+fn serve(
+    given: &SvnserveArgs,
+    argv: &[OsString],
+    out: &mut Out,
+) -> Result<std::result::Result<(), ArgumentError>> {
     if given.help {
         let program = out.program().to_owned();
         out.print(&options::help(&program))?;
@@ -81,11 +86,11 @@ fn serve(given: &Svnserve, argv: &[OsString], out: &mut Out) -> Result<std::resu
     }
     let mode = match given.mode() {
         Ok(mode) => mode,
-        Err(refusal) => return Ok(Err(refusal)),
+        Err(error) => return Ok(Err(error)),
     };
     let mut options = given.service()?;
     if let Some(path) = &given.config_file {
-        // Read now, so that a mistake is reported to the parent process.
+        // Read before the process detaches, so that a mistake goes to the terminal.
         ServerConf::read(path)?;
     }
     let log = match &given.log_file {
@@ -94,16 +99,7 @@ fn serve(given: &Svnserve, argv: &[OsString], out: &mut Out) -> Result<std::resu
         None => None,
     };
     if mode == Mode::Daemon && !given.foreground && !given.inherited_listener {
-        let listener = given.listen()?;
-        let mut child = detach::hand_over(&listener, argv)?;
-        // Before this process ends: its parent may read the file at once.
-        if let Err(error) = write_pid(given.pid_file.as_deref(), child.id()) {
-            // A server without its PID file is stopped; it may have ended already.
-            _ = child.kill();
-            _ = child.wait();
-            return Err(error);
-        }
-        return Ok(Ok(()));
+        return start_daemon(given, argv).map(Ok);
     }
     if mode == Mode::Tunnel {
         let user = match &given.tunnel_user {
@@ -113,38 +109,59 @@ fn serve(given: &Svnserve, argv: &[OsString], out: &mut Out) -> Result<std::resu
         options.tunnel = Some(Tunnel { user });
     }
     let memory = MemoryBudget::new(given.cache_budget(), false);
-    let patience = options.stall_timeout;
+    let stall_timeout = options.stall_timeout;
     let service = Service::new(options, memory, log.clone());
     match mode {
-        Mode::Inetd | Mode::Tunnel => converse(&service, Stream::Stdio)?,
-        Mode::ListenOnce => {
-            let listener = given.listen()?;
-            write_pid(given.pid_file.as_deref(), std::process::id())?;
-            let socket = listener.accept_one()?;
-            let stream =
-                Stream::tcp(socket, patience).map_err(|e| Error::os(&e, "Can't accept client connection"))?;
-            converse(&service, stream)?;
-        }
-        Mode::Daemon => {
-            let listener = match given.inherited_listener {
-                true => detach::take_over()?,
-                false => given.listen()?,
-            };
-            match given.inherited_listener {
-                true => detach::leave_directory(),
-                false => write_pid(given.pid_file.as_deref(), std::process::id())?,
-            }
-            let stop = Stop::new()?;
-            let signals = Signals::listen(&stop, log)?;
-            Server::new(service, vec![listener], given.threads()).run(&stop)?;
-            // As the incumbent, which leaves its process file behind as well.
-            signals.die_of_it();
-        }
+        Mode::Inetd | Mode::Tunnel => run_session(&service, Stream::Stdio)?,
+        Mode::ListenOnce => serve_one(given, &service, stall_timeout)?,
+        Mode::Daemon => run_daemon(given, service, log)?,
     }
     Ok(Ok(()))
 }
 
-fn converse(service: &Arc<Service>, stream: Stream) -> Result<()> {
+/// Starts the process that serves in the background.
+fn start_daemon(given: &SvnserveArgs, argv: &[OsString]) -> Result<()> {
+    let listener = given.listen()?;
+    let mut child = detach::hand_over(&listener, argv)?;
+    // Written before this process ends, because its parent may read the file at once.
+    if let Err(error) = write_pid(given.pid_file.as_deref(), child.id()) {
+        // A server without its PID file is stopped. It may have ended already, so errors are ignored.
+        _ = child.kill();
+        _ = child.wait();
+        return Err(error);
+    }
+    Ok(())
+}
+
+/// Serves all connections until a signal stops the server.
+fn run_daemon(given: &SvnserveArgs, service: Arc<Service>, log: Option<Arc<OperationLog>>) -> Result<()> {
+    let listener = match given.inherited_listener {
+        true => detach::take_over()?,
+        false => given.listen()?,
+    };
+    match given.inherited_listener {
+        true => detach::leave_directory(),
+        false => write_pid(given.pid_file.as_deref(), std::process::id())?,
+    }
+    let stop = Stop::new()?;
+    let signals = Signals::listen(&stop, log)?;
+    Server::new(service, vec![listener], given.threads()).run(&stop)?;
+    // The incumbent leaves its PID file as well.
+    signals.die_of_it();
+    Ok(())
+}
+
+/// Serves the first connection.
+fn serve_one(given: &SvnserveArgs, service: &Arc<Service>, stall_timeout: Option<Duration>) -> Result<()> {
+    let listener = given.listen()?;
+    write_pid(given.pid_file.as_deref(), std::process::id())?;
+    let socket = listener.accept_one()?;
+    let stream =
+        Stream::tcp(socket, stall_timeout).map_err(|e| Error::os(&e, "Can't accept client connection"))?;
+    run_session(service, stream)
+}
+
+fn run_session(service: &Arc<Service>, stream: Stream) -> Result<()> {
     match server::serve_session(service, stream) {
         Some(error) => Err(error),
         None => Ok(()),
@@ -159,7 +176,7 @@ fn write_pid(path: Option<&Path>, pid: u32) -> Result<()> {
     writeln!(file, "{pid}").map_err(|e| Error::io("Can't write to file", path, &e))
 }
 
-/// Refuses a root that does not exist.
+/// Returns an error if the root does not exist.
 fn check_root(path: &Path) -> Result<()> {
     match path.metadata() {
         Ok(meta) if meta.is_dir() => return Ok(()),

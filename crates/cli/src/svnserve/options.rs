@@ -7,27 +7,27 @@ use base::{Code, Error, Result};
 use clap::{CommandFactory as _, Parser};
 use server::{Listener, Options, Threads};
 
-use crate::args::Refusal;
+use crate::args::ArgumentError;
 use crate::args::help::option_line;
-use crate::args::option::Memory;
+use crate::args::option::CacheSizeOption;
 
-/// Which of the four ways to find clients.
+/// The mode of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Listens, for as long as it runs.
+    /// Listens for connections until it is stopped.
     Daemon,
-    /// Its input and output are a connection.
+    /// Serves one connection on standard input and output.
     Inetd,
-    /// Its input and output are a tunnel that has authenticated the client.
+    /// Serves one connection on standard input and output, through a tunnel that has authenticated the user.
     Tunnel,
-    /// Listens for one connection.
+    /// Listens for one connection and serves it.
     ListenOnce,
 }
 
 /// Serves Subversion repositories over svn://.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "svnserve", override_usage = "svnserve [-d | -i | -t | -X] [options]")]
-pub struct Svnserve {
+pub struct SvnserveArgs {
     /// listen on a port and serve all who connect
     #[arg(short = 'd', long)]
     daemon: bool,
@@ -62,7 +62,7 @@ pub struct Svnserve {
     #[arg(short = 'c', long, value_parser = count)]
     compression: Option<i64>,
     #[command(flatten)]
-    memory: Memory,
+    memory: CacheSizeOption,
     /// accepted and without effect: deltas are always cached
     #[arg(long)]
     cache_txdeltas: Option<String>,
@@ -134,14 +134,14 @@ pub struct Svnserve {
     operands: Vec<String>,
 }
 
-impl Svnserve {
-    /// Which way was asked for.
+impl SvnserveArgs {
+    /// Returns the mode.
     ///
     /// # Errors
-    /// Unless it was exactly one.
-    pub fn mode(&self) -> Result<Mode, Refusal> {
+    /// Unless exactly one mode was given, or for options of another mode.
+    pub fn mode(&self) -> Result<Mode, ArgumentError> {
         if !self.operands.is_empty() {
-            return Err(Refusal::Nothing);
+            return Err(ArgumentError::Nothing);
         }
         let ways = [
             (self.daemon, Mode::Daemon),
@@ -154,26 +154,26 @@ impl Svnserve {
             (Some((_, mode)), None) => *mode,
             _ => {
                 let text = "You must specify exactly one of -d, -i, -t or -X.";
-                return Err(Refusal::Plain(text.to_owned()));
+                return Err(ArgumentError::Plain(text.to_owned()));
             }
         };
         if self.tunnel_user.is_some() && mode != Mode::Tunnel {
-            return Err(Refusal::Failed(Error::new(
+            return Err(ArgumentError::Failed(Error::new(
                 Code::CL_ARG_PARSING_ERROR,
                 "Option --tunnel-user is only valid in tunnel mode",
             )));
         }
         if self.threads && self.single_thread {
             let text = "You may only specify one of -T or --single-thread";
-            return Err(Refusal::Plain(text.to_owned()));
+            return Err(ArgumentError::Plain(text.to_owned()));
         }
         Ok(mode)
     }
 
-    /// The options of the conversations.
+    /// Returns the options of the service.
     ///
     /// # Errors
-    /// If the root is not there.
+    /// If the root does not exist.
     pub fn service(&self) -> Result<Options> {
         let root = self.root.clone().unwrap_or_else(|| PathBuf::from("/"));
         super::check_root(&root)?;
@@ -209,13 +209,13 @@ impl Svnserve {
     /// Opens the listening socket.
     ///
     /// # Errors
-    /// The system's.
+    /// If the address cannot be bound.
     pub fn listen(&self) -> Result<Listener> {
         let port = self.listen_port.unwrap_or(DEFAULT_PORT);
         Listener::bind(self.listen_host.as_deref(), port, self.prefer_ipv6)
     }
 
-    /// How many threads.
+    /// Returns the sizes of the thread pool.
     pub fn threads(&self) -> Threads {
         let defaults = Threads::default();
         let number = |given: Option<i64>, default: usize| match given {
@@ -232,7 +232,7 @@ impl Svnserve {
         }
     }
 
-    /// Bytes for the cache. What the incumbent calls dynamic (0) is our default.
+    /// Returns the size of the cache in bytes. 0, which the incumbent calls dynamic, selects the default.
     pub fn cache_budget(&self) -> u64 {
         match self.memory.budget() {
             0 => crate::args::option::default_budget(),
@@ -241,14 +241,14 @@ impl Svnserve {
     }
 }
 
-/// What `--help` prints.
+/// Returns the output of `--help`.
 pub fn help(program: &str) -> String {
     let mut text = format!(
         "usage: {program} [-d | -i | -t | -X] [options]\n\
          Serves Subversion repositories over svn://.\n\
          Type '{program} --version' to see the program version.\n\nValid options:\n"
     );
-    let command = Svnserve::command();
+    let command = SvnserveArgs::command();
     let shown = |arg: &&clap::Arg| !arg.is_positional() && !arg.is_hide_set();
     for arg in command.get_arguments().filter(shown) {
         text.push_str(&option_line(arg));
@@ -279,7 +279,7 @@ fn port(text: &str) -> Result<u16> {
     })
 }
 
-/// A number as C's `atoi` reads it: what is no digit ends it, nothing is 0.
+/// Parses a number as C's `atoi`: a character that is no digit ends it, and text without digits is 0.
 fn count(text: &str) -> Result<i64> {
     let text = text.trim_start();
     let (sign, digits) = match text.strip_prefix('-') {

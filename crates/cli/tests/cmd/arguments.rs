@@ -1,6 +1,6 @@
 //! Argument lists: what is refused, in which words, and in which order of complaints.
 
-use testkit::{Repo, Side, Spec, Tool, build, scratch, tool::sven};
+use testkit::{Repo, Side, Spec, Tool, build, scratch, tool::sven_binary};
 
 use crate::pair::Pair;
 
@@ -31,7 +31,11 @@ fn sven_names_the_command_as_typed() {
                 &["accessof", "nowhere"],
             ] {
                 let link = Side::Ours.tool(tool).args(args).dir(folder.path()).run();
-                let ours = Tool::new(sven()).arg(typed).args(args).dir(folder.path()).run();
+                let ours = Tool::new(sven_binary())
+                    .arg(typed)
+                    .args(args)
+                    .dir(folder.path())
+                    .run();
                 let expected = link.err().replace(tool, &format!("sven {typed}"));
                 assert_eq!((ours.err(), ours.code), (expected, link.code));
                 assert!(ours.err().contains(&format!("sven {typed}")), "{ours:?}");

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use testkit::history::Random;
 use testkit::normalize::sorted_lines;
-use testkit::{Repo, Side, Tool, branches, scratch};
+use testkit::{Repo, Side, Tool, branch_history, scratch};
 
 use crate::mergeinfo::lost_or_reversed;
 
@@ -34,7 +34,7 @@ struct Way {
 fn round(seed: u64) {
     let mut random = Random::new(seed ^ 0xb4a);
     random.next();
-    let history = branches::history(seed, 25 + random.below(30) as u64);
+    let history = branch_history::history(seed, 25 + random.below(30) as u64);
     let repo = Repo::create("1.14");
     repo.load(history.stream.bytes());
     formats(seed, history.stream.bytes(), history.youngest);

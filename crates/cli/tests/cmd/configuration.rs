@@ -33,7 +33,7 @@ impl Machine {
     /// What `sven` says to these words, with the machine's root as `@`.
     fn sven(&self, words: &[&str]) -> (i32, String, String) {
         let words = words.iter().map(|word| word.replace("@/", &self.path("/")));
-        let output: Output = Tool::new(testkit::tool::sven()).args(words).run();
+        let output: Output = Tool::new(testkit::tool::sven_binary()).args(words).run();
         let shown = |text: String| text.replace(&self.path("/"), "@/");
         (output.code, shown(output.out()), shown(output.err()))
     }

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use testkit::history::Random;
-use testkit::stream::{Content, Kind, Stream};
+use testkit::stream::{Content, DumpStream, RecordKind};
 use testkit::{Output, Side, Tool};
 
 use crate::random::one_of;
@@ -109,7 +109,7 @@ impl Repositories {
             let tool = Tool::new("timeout").args(["-s", "KILL", "30"]);
             let tool = match side {
                 Side::Theirs => tool.arg("svnadmin"),
-                Side::Ours => tool.arg(testkit::tool::personality("svnadmin")),
+                Side::Ours => tool.arg(testkit::tool::tool_link("svnadmin")),
             };
             tool.arg("verify").args(options).arg(&repo).run()
         };
@@ -318,33 +318,33 @@ fn change_word(random: &mut Random, bytes: &mut Vec<u8>, at: usize) -> String {
 }
 
 /// A few revisions with all kinds of changes.
-fn history() -> Stream {
-    let mut stream = Stream::new("11520c07-9fae-4785-8122-b3cc0b4316f4");
+fn history() -> DumpStream {
+    let mut stream = DumpStream::new("11520c07-9fae-4785-8122-b3cc0b4316f4");
     let long: String = (0..60).map(|line| format!("line {line} of a text\n")).collect();
     let props: &[(&str, &[u8])] = &[("svn:mergeinfo", b"/b:1-2"), ("p", b"value")];
     stream.rev("one").mkdirs(["trunk", "trunk/d", "b"]);
     stream.add(
-        Kind::File,
+        RecordKind::File,
         "trunk/f",
         Content::both(&[("p", b"q")], long.as_str()),
     );
-    stream.add(Kind::File, "trunk/d/g", Content::text("short\n"));
+    stream.add(RecordKind::File, "trunk/d/g", Content::text("short\n"));
     stream.rev("two").change(
-        Kind::File,
+        RecordKind::File,
         "trunk/f",
         Content::text(long.replace("7", "seven").as_str()),
     );
-    stream.change(Kind::Dir, "trunk/d", Content::props(props));
-    stream.rev("three").copy(Kind::Dir, "b/c", 2, "trunk");
-    stream.change(Kind::File, "b/c/f", Content::text("another\n"));
+    stream.change(RecordKind::Dir, "trunk/d", Content::props(props));
+    stream.rev("three").copy(RecordKind::Dir, "b/c", 2, "trunk");
+    stream.change(RecordKind::File, "b/c/f", Content::text("another\n"));
     stream.rev("four").delete("trunk/d/g");
-    stream.add(Kind::File, "trunk/same", Content::text("short\n"));
+    stream.add(RecordKind::File, "trunk/same", Content::text("short\n"));
     stream
         .rev("five")
-        .change(Kind::File, "trunk/f", Content::props(&[]));
+        .change(RecordKind::File, "trunk/f", Content::props(&[]));
     stream.rev("six").mkdirs(["trunk/ä", "trunk/z"]);
     stream.rev("seven").change(
-        Kind::File,
+        RecordKind::File,
         "trunk/f",
         Content::text(long.replace("1", "one").as_str()),
     );

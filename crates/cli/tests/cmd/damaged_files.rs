@@ -129,7 +129,7 @@ fn run(side: Side, folder: &Path, template: &Path, file: &str, damage: &str, com
     let tool = Tool::new("timeout").args(["-s", "KILL"]);
     let tool = match side {
         Side::Theirs => tool.arg("1").arg(program),
-        Side::Ours => tool.arg("30").arg(testkit::tool::personality(program)),
+        Side::Ours => tool.arg("30").arg(testkit::tool::tool_link(program)),
     };
     let words = words.map(|word| match word {
         "R" => repo.clone().into_os_string(),

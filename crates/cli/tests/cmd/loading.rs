@@ -7,7 +7,7 @@ use std::process::Stdio;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use testkit::stream::{Kind, Stream};
+use testkit::stream::{DumpStream, RecordKind};
 use testkit::{Output, Side, Spec, Tool, build};
 
 use crate::script::Twin;
@@ -87,7 +87,7 @@ fn streams_in_parts() {
 fn below_a_directory() {
     let repo = build(&Spec::new("1.14"));
     let stream = dump(Side::Theirs, repo.path(), &[]);
-    let mut top = Stream::new("694022bd-e2dc-46c0-8d31-6eccbe7cc197");
+    let mut top = DumpStream::new("694022bd-e2dc-46c0-8d31-6eccbe7cc197");
     top.rev("top").mkdirs(["some", "some/where"]);
     let twin = Twin::new();
     twin.file("top", top.bytes());
@@ -107,11 +107,11 @@ fn below_a_directory() {
 /// The second copy of a directory onto itself is found when the revision is committed, in a group with those before it.
 #[test]
 fn revisions_before_one_that_cannot_be_committed_are_there() {
-    let mut stream = Stream::new("694022bd-e2dc-46c0-8d31-6eccbe7cc197");
+    let mut stream = DumpStream::new("694022bd-e2dc-46c0-8d31-6eccbe7cc197");
     stream.rev("one").mkdirs(["a"]);
     stream.rev("two").mkdirs(["b"]);
-    stream.rev("three").copy(Kind::Dir, "c", 2, "a");
-    stream.copy(Kind::Dir, "c", 2, "a");
+    stream.rev("three").copy(RecordKind::Dir, "c", 2, "a");
+    stream.copy(RecordKind::Dir, "c", 2, "a");
     let twin = Twin::new();
     twin.file("stream", stream.bytes());
     twin.run(
@@ -259,7 +259,7 @@ fn streams_that_go_wrong() {
 fn hooks_see_each_revision() {
     use std::os::unix::fs::PermissionsExt as _;
     let twin = Twin::new();
-    let mut history = Stream::new("694022bd-e2dc-46c0-8d31-6eccbe7cc197");
+    let mut history = DumpStream::new("694022bd-e2dc-46c0-8d31-6eccbe7cc197");
     for name in ["a", "b", "stop", "c"] {
         history.rev(name).file(name, name);
     }
@@ -333,7 +333,7 @@ fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
 
 #[test]
 fn others_commit_while_the_stream_is_slow() {
-    let mut history = Stream::new("694022bd-e2dc-46c0-8d31-6eccbe7cc197");
+    let mut history = DumpStream::new("694022bd-e2dc-46c0-8d31-6eccbe7cc197");
     history.rev("a").file("a", "a");
     history.rev("b").file("b", "b".repeat(1000));
     let bytes = history.bytes();
@@ -370,7 +370,7 @@ fn an_interrupted_load_keeps_what_was_complete() {
     let scratch = testkit::scratch();
     let repo = scratch.path().join("r");
     create(&repo, "1.14");
-    let mut history = Stream::new("694022bd-e2dc-46c0-8d31-6eccbe7cc197");
+    let mut history = DumpStream::new("694022bd-e2dc-46c0-8d31-6eccbe7cc197");
     for at in 0..50 {
         history.rev("more").file(&format!("f{at}"), "text");
     }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use testkit::history::Random;
-use testkit::stream::{Content, Kind, Stream};
+use testkit::stream::{Content, DumpStream, RecordKind};
 use testkit::{Side, Tool};
 
 use crate::random::one_of;
@@ -151,11 +151,11 @@ fn stream(numbers: &[u64], values: &[String]) -> Vec<u8> {
             .bytes(),
         );
     }
-    let mut nodes = Stream::new("");
+    let mut nodes = DumpStream::new("");
     let empty = nodes.rev_with(&[]).bytes().len();
     for (at, value) in values.iter().enumerate() {
         let props: &[(&str, &[u8])] = &[("svn:mergeinfo", value.as_bytes())];
-        nodes.add(Kind::Dir, &format!("n{at}"), Content::props(props));
+        nodes.add(RecordKind::Dir, &format!("n{at}"), Content::props(props));
     }
     bytes.extend_from_slice(&nodes.bytes()[empty..]);
     bytes

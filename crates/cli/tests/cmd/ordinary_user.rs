@@ -9,7 +9,7 @@ mod shared;
 
 use std::path::{Path, PathBuf};
 
-use testkit::tool::personality;
+use testkit::tool::tool_link;
 use testkit::{Output, Side, Tool, scratch};
 
 /// Who the programs run as: `nobody`, in a group of the repository's or not.
@@ -154,7 +154,7 @@ fn run(side: Side, root: &Path, umask: &str, line: &str) -> Vec<Output> {
         let words: Vec<String> = words.collect();
         let program = match side {
             Side::Theirs => words[0].clone(),
-            Side::Ours => personality(&words[0]).display().to_string(),
+            Side::Ours => tool_link(&words[0]).display().to_string(),
         };
         Tool::new("setpriv")
             .args(["--reuid", USER, "--regid", USER, "--groups", GROUP])
@@ -214,7 +214,7 @@ fn can_run() -> bool {
     };
     let is_tested = is_root
         && Tool::new("sh").args(["-c", "command -v setpriv"]).run().code == 0
-        && run(personality("svnadmin")).code == 0;
+        && run(tool_link("svnadmin")).code == 0;
     if !is_tested {
         println!("NOT TESTED: an ordinary user (needs root, setpriv and programs that others may run)");
     }

@@ -109,7 +109,7 @@ fn a_reader_that_goes_away_is_not_worth_a_word() {
             "-c",
             "\"$0\" dump -q \"$1\" | head -c 10 >/dev/null; exit ${PIPESTATUS[0]}",
         ])
-        .arg(testkit::tool::personality("svnadmin"))
+        .arg(testkit::tool::tool_link("svnadmin"))
         .arg(repo.path())
         .run();
     assert_eq!((closed.code, closed.err().as_str()), (1, ""));

@@ -1,26 +1,26 @@
 //! `svnadmin`'s writing half: each command, its refusals included, beside the incumbent's.
 
 use testkit::Side;
-use testkit::stream::{Content, Kind, Stream};
+use testkit::stream::{Content, DumpStream, RecordKind};
 
 use crate::script::Twin;
 
 /// Files, changes, copies, deletions.
 fn history() -> Vec<u8> {
-    let mut stream = Stream::new(UUID);
+    let mut stream = DumpStream::new(UUID);
     stream.rev("one").mkdirs(["trunk"]);
     stream
         .file("trunk/a", "x")
         .file("trunk/b", "x")
         .file("trunk/c", "x");
     stream.rev("two\nlines").edit("trunk/a", "yy");
-    stream.change(Kind::File, "trunk/b", Content::props(&[("foo", b"bar")]));
+    stream.change(RecordKind::File, "trunk/b", Content::props(&[("foo", b"bar")]));
     stream.delete("trunk/c");
     stream
         .rev("three")
-        .copy(Kind::Dir, "branch", 2, "trunk")
+        .copy(RecordKind::Dir, "branch", 2, "trunk")
         .edit("branch/a", "yyy")
-        .copy(Kind::File, "trunk/d", 2, "trunk/b")
+        .copy(RecordKind::File, "trunk/d", 2, "trunk/b")
         .delete("trunk/b");
     stream
         .rev("four")
@@ -130,7 +130,7 @@ fn uuid(twin: &Twin, side: Side, repo: &str) -> String {
 #[test]
 fn properties_of_streams() {
     let twin = Twin::new();
-    let mut carriage = Stream::new(UUID);
+    let mut carriage = DumpStream::new(UUID);
     carriage.rev_with(&[("svn:log", b"a\r\nb")]).file("f", "x");
     twin.file("crlf", carriage.bytes());
     twin.run(
@@ -392,7 +392,7 @@ fn freezing() {
 fn packing_waits_while_a_repository_is_frozen() {
     let twin = loaded();
     let dir = &twin.dir(Side::Ours);
-    let svnadmin = testkit::tool::personality("svnadmin");
+    let svnadmin = testkit::tool::tool_link("svnadmin");
     let script = "svnadmin create p; sed -i 's/sharded 1000/sharded 2/' p/db/format; svnadmin load -q p < d1";
     testkit::Tool::new("sh").args(["-ec", script]).dir(dir).ok();
     let pack = format!(

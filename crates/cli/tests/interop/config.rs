@@ -60,7 +60,7 @@ fn place(folder: &Path) -> PathBuf {
 }
 
 fn sven() -> Command {
-    Command::new(testkit::tool::sven())
+    Command::new(testkit::tool::sven_binary())
 }
 
 /// Waits until the log at `path` holds `text` `times` times.
@@ -164,7 +164,7 @@ fn a_file_with_mistakes_is_not_served() {
 
 /// Starts `sven serve` with `socket` as the one descriptor that is passed, called `name`.
 fn activated(socket: TcpListener, name: &str, args: &[&str]) -> Serving {
-    let program = testkit::tool::sven();
+    let program = testkit::tool::sven_binary();
     let script = format!(
         "exec 3<&0 </dev/null; export LISTEN_FDS=1 LISTEN_PID=$$ LISTEN_FDNAMES={name}; exec '{}' serve \"$@\"",
         program.display()

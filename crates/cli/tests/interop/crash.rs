@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use testkit::history::Random;
-use testkit::server::Server;
+use testkit::server::TestServer;
 use testkit::{Output, Repo, Side, Spec, Tool, scratch};
 
 fn rounds(usual: usize) -> usize {
@@ -140,8 +140,8 @@ fn killed_under_load(seed: u64, version: &str, rounds: usize, scheme: &str) -> u
     let mut stale = 0;
     for round in 0..rounds {
         let server = match scheme {
-            "http" => Server::http(Side::Ours, root.path(), "", &[]),
-            _ => Server::svnserve(Side::Ours, root.path(), &[]),
+            "http" => TestServer::http(Side::Ours, root.path(), "", &[]),
+            _ => TestServer::svnserve(Side::Ours, root.path(), &[]),
         };
         let url = format!("{scheme}://127.0.0.1:{}/repo", server.port());
         let over = AtomicBool::new(false);
@@ -207,7 +207,7 @@ fn load(url: &str, name: &str, over: &AtomicBool, acknowledged: &Mutex<BTreeMap<
 
 #[test]
 fn a_load_killed_at_any_moment_leaves_whole_revisions() {
-    let stream = testkit::random::history(7, 60, true).stream.part(0, 60);
+    let stream = testkit::random_history::history(7, 60, true).stream.part(0, 60);
     for round in 0..rounds(6) {
         let root = scratch();
         let repository = repository(root.path(), "1.14");
@@ -335,7 +335,7 @@ fn a_file_that_does_not_fit_is_refused_and_nothing_is_lost() {
     let root = scratch();
     let repository = repository(root.path(), "1.14");
     // The limit of a file's size stands for a disk without room: a write answers an error in the midst of a commit.
-    let program = testkit::tool::personality("svnserve");
+    let program = testkit::tool::tool_link("svnserve");
     let port = testkit::server::free_port().to_string();
     let script = format!(
         "trap '' XFSZ; ulimit -f 600; exec {} -d --foreground --listen-host 127.0.0.1 --listen-port {port} -r {}",
@@ -412,7 +412,7 @@ fn a_full_disk_refuses_and_nothing_is_lost() {
     }
     let _mounted = Mounted(root.path());
     let repository = repository(root.path(), "1.14");
-    let server = Server::svnserve(Side::Ours, root.path(), &[]);
+    let server = TestServer::svnserve(Side::Ours, root.path(), &[]);
     let outside = scratch();
     too_much(&repository, &server.url("repo"), outside.path());
     // A load that does not fit leaves whole revisions; with room, the rest follows.

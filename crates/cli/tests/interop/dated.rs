@@ -10,8 +10,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use testkit::history::Random;
-use testkit::probe::{Item, Probe, text};
-use testkit::server::Server;
+use testkit::probe::{Probe, ProbeItem, text};
+use testkit::server::TestServer;
 use testkit::{Side, Tool, scratch};
 
 use crate::http::ask::Connection;
@@ -22,17 +22,17 @@ const YOUNGEST: [u64; 9] = [0, 1, 2, 3, 5, 6, 9, 14, 31];
 /// Servers of one side, and a connection over HTTP.
 struct Asked {
     side: Side,
-    svn: Arc<Server>,
-    http: Server,
+    svn: Arc<TestServer>,
+    http: TestServer,
     connection: Connection,
 }
 
 impl Asked {
     fn open(side: Side, root: &Path) -> Asked {
-        let http = Server::http(side, root, testkit::server::http::READ_FREELY, &[]);
+        let http = TestServer::http(side, root, testkit::server::http::READ_FREELY, &[]);
         Asked {
             side,
-            svn: Arc::new(Server::svnserve(side, root, &[])),
+            svn: Arc::new(TestServer::svnserve(side, root, &[])),
             connection: Connection::new(http.port()),
             http,
         }
@@ -46,7 +46,7 @@ impl Asked {
         let mut probe = Probe::connect_as(Arc::clone(&self.svn), url, None);
         let mut told = Vec::new();
         for date in dates {
-            let answer: Item = probe.ask("get-dated-rev", vec![text(date)]);
+            let answer: ProbeItem = probe.request("get-dated-rev", vec![text(date)]);
             told.push(format!("svn {answer:?}"));
             let body = format!(
                 "<S:dated-rev-report xmlns:S=\"svn:\" xmlns:D=\"DAV:\"><D:creationdate>{date}</D:creationdate>\

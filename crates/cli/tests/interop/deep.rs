@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tempfile::TempDir;
-use testkit::server::Server;
-use testkit::stream::{Content, Kind, Stream};
+use testkit::server::TestServer;
+use testkit::stream::{Content, DumpStream, RecordKind};
 use testkit::{Side, Tool};
 
 /// Levels of one piece, which is copied.
@@ -44,13 +44,17 @@ impl Deep {
 
     /// With a file, which has a property and mergeinfo, at each level if `is_comb`.
     fn with(levels: usize, is_comb: bool) -> Deep {
-        let mut stream = Stream::new("9ad5d24c-3c33-4ad1-a9b2-5ea6b1ba7a01");
-        let add = |stream: &mut Stream, dirs: &[String]| {
+        let mut stream = DumpStream::new("9ad5d24c-3c33-4ad1-a9b2-5ea6b1ba7a01");
+        let add = |stream: &mut DumpStream, dirs: &[String]| {
             for dir in dirs {
                 stream.mkdirs([dir.as_str()]);
                 if is_comb {
                     let props: [(&str, &[u8]); 2] = [("p", b"v"), ("svn:mergeinfo", b"/x:1")];
-                    stream.add(Kind::File, &format!("{dir}/t"), Content::both(&props, "tooth\n"));
+                    stream.add(
+                        RecordKind::File,
+                        &format!("{dir}/t"),
+                        Content::both(&props, "tooth\n"),
+                    );
                 }
             }
         };
@@ -64,20 +68,20 @@ impl Deep {
         add(&mut stream, &rest);
         let last = rest.last().expect("because it is not empty");
         let mergeinfo: (&str, &[u8]) = ("svn:mergeinfo", b"/x:1");
-        stream.change(Kind::Dir, last, Content::props(&[mergeinfo]));
+        stream.change(RecordKind::Dir, last, Content::props(&[mergeinfo]));
         stream.file(&format!("{last}/f"), "text\n");
         let copies = levels / UNIT - 1;
         for at in 0..copies {
             let (old, new) = (format!("c{at}"), format!("c{}", at + 1));
             let before = stream.youngest();
-            stream.rev("deeper").copy(Kind::Dir, &new, before, "u");
+            stream.rev("deeper").copy(RecordKind::Dir, &new, before, "u");
             let below = format!("{new}{}", "/a".repeat(UNIT));
-            stream.copy(Kind::Dir, &below, before, &old).delete(&old);
+            stream.copy(RecordKind::Dir, &below, before, &old).delete(&old);
         }
         let before = stream.youngest();
         stream
             .rev("in place")
-            .copy(Kind::Dir, "d", before, &format!("c{copies}"))
+            .copy(RecordKind::Dir, "d", before, &format!("c{copies}"))
             .delete(&format!("c{copies}"))
             .delete("u");
         let folder = testkit::tool::scratch();
@@ -192,7 +196,7 @@ fn read_to(stream: &mut TcpStream, end: &str, command: &str) -> usize {
 #[test]
 fn a_deep_tree_is_answered_over_svn() {
     let deep = Deep::new(levels());
-    let server = Server::svnserve(Side::Ours, deep.folder.path(), &[]);
+    let server = TestServer::svnserve(Side::Ours, deep.folder.path(), &[]);
     let client = Client {
         port: server.port(),
         youngest: deep.youngest,
@@ -316,7 +320,7 @@ fn request(port: u16, method: &str, path: &str, accept: &str, body: &str) -> (u1
 #[test]
 fn a_deep_tree_is_answered_over_http() {
     let deep = Deep::new(levels());
-    let server = Server::http(Side::Ours, deep.folder.path(), "", &[]);
+    let server = TestServer::http(Side::Ours, deep.folder.path(), "", &[]);
     let port = server.port();
     let (rev, last) = (deep.youngest, deep.youngest - 1);
     let space = "xmlns:S=\"svn:\" xmlns:D=\"DAV:\"";
@@ -464,7 +468,7 @@ fn rules_about_deep_paths_are_rules_like_others() {
     runs(Side::Ours.tool("svnauthz").arg("validate").arg(&authz));
     let conf = repository.join("conf/svnserve.conf");
     std::fs::write(conf, "[general]\nanon-access = read\nauthz-db = authz\n").expect("because it is ours");
-    let server = Server::svnserve(Side::Ours, deep.folder.path(), &[]);
+    let server = TestServer::svnserve(Side::Ours, deep.folder.path(), &[]);
     let client = Client {
         port: server.port(),
         youngest: deep.youngest,
@@ -482,7 +486,7 @@ fn merges_of_merges_go_as_deep_as_histories_do() {
     let depth = levels() / 2;
     let folder = testkit::tool::scratch();
     let repository = folder.path().join("r");
-    let mut stream = Stream::new("9ad5d24c-3c33-4ad1-a9b2-5ea6b1ba7a02");
+    let mut stream = DumpStream::new("9ad5d24c-3c33-4ad1-a9b2-5ea6b1ba7a02");
     stream.rev("begin").mkdirs(["a", "b"]);
     for rev in 2..depth {
         let (to, from) = if rev % 2 == 0 { ("a", "b") } else { ("b", "a") };
@@ -495,10 +499,10 @@ fn merges_of_merges_go_as_deep_as_histories_do() {
         let mergeinfo: (&str, &[u8]) = ("svn:mergeinfo", value.as_bytes());
         stream
             .rev("merge")
-            .change(Kind::Dir, to, Content::props(&[mergeinfo]));
+            .change(RecordKind::Dir, to, Content::props(&[mergeinfo]));
     }
     create(&repository, stream.bytes());
-    let server = Server::svnserve(Side::Ours, folder.path(), &[]);
+    let server = TestServer::svnserve(Side::Ours, folder.path(), &[]);
     let rev = stream.youngest();
     let client = Client {
         port: server.port(),

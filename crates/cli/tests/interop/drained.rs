@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use testkit::normalize::{mask_dates, mask_uuids};
-use testkit::probe::hear;
+use testkit::probe::read_some;
 use testkit::{Side, Tool};
 
 use crate::pair::compare;
@@ -37,7 +37,7 @@ fn talk(port: u16, says: &str) -> String {
             _ = stream.set_read_timeout(Some(Duration::from_secs(30)));
         }
         let mut piece = [0; 65536];
-        while let Ok(len @ 1..) = hear(&mut stream, &mut piece) {
+        while let Ok(len @ 1..) = read_some(&mut stream, &mut piece) {
             heard += &String::from_utf8_lossy(&piece[..len]);
         }
         heard.push('|');

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use testkit::server::Server;
-use testkit::server::http::Site;
+use testkit::server::TestServer;
+use testkit::server::http::HttpSite;
 use testkit::{Repo, Side, Tool, scratch};
 
 use crate::twins::write_program;
@@ -73,7 +73,7 @@ fn over_svn() {
     for hook in ["start-commit", "pre-commit", "post-commit"] {
         let root = folder();
         let threads = THREADS.to_string();
-        let server = Server::svnserve(Side::Ours, root.path(), &["--max-threads", &threads]);
+        let server = TestServer::svnserve(Side::Ours, root.path(), &["--max-threads", &threads]);
         let repo = root.path().join("repo");
         commit_all(root.path(), &repo, &server.url("repo"), hook);
     }
@@ -84,11 +84,11 @@ fn over_http() {
     for hook in ["start-commit", "pre-commit", "post-commit"] {
         let root = folder();
         let ours = format!("[limits]\nthreads = {THREADS}\n");
-        let site = Site {
+        let site = HttpSite {
             ours: &ours,
-            ..Site::plain(root.path())
+            ..HttpSite::plain(root.path())
         };
-        let server = Server::site(Side::Ours, &site);
+        let server = TestServer::http_site(Side::Ours, &site);
         let url = format!("http://127.0.0.1:{}/repo", server.port());
         commit_all(root.path(), &root.path().join("repo"), &url, hook);
     }

@@ -14,8 +14,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use rand::{Rng as _, SeedableRng as _};
-use testkit::probe::hear;
-use testkit::server::Server;
+use testkit::probe::read_some;
+use testkit::server::TestServer;
 use testkit::{Side, Tool};
 
 /// What a process holds.
@@ -27,7 +27,7 @@ pub struct Held {
 }
 
 impl Held {
-    fn by(server: &Server) -> Held {
+    fn by(server: &TestServer) -> Held {
         let proc = PathBuf::from(format!("/proc/{}", server.pid()));
         let count = |name: &str| std::fs::read_dir(proc.join(name)).map_or(0, Iterator::count);
         let text = std::fs::read_to_string(proc.join("statm")).expect("because it lives");
@@ -40,7 +40,7 @@ impl Held {
     }
 
     /// Waits until the server holds no more than this and what an allocator keeps for the next client.
-    fn comes_back(self, server: &Server) {
+    fn comes_back(self, server: &TestServer) {
         let memory = 96 << 20;
         let end = Instant::now() + Duration::from_secs(60);
         loop {
@@ -81,19 +81,19 @@ pub fn big() -> PathBuf {
     made.clone()
 }
 
-fn serve(args: &[&str]) -> Server {
-    Server::svnserve(Side::Ours, &big(), args)
+fn serve(args: &[&str]) -> TestServer {
+    TestServer::svnserve(Side::Ours, &big(), args)
 }
 
 /// What every client must find, whatever else is going on.
-fn works(server: &Server) {
+fn works(server: &TestServer) {
     let url = server.url("r");
     let said = Tool::new("svn").args(["info", "--non-interactive", &url]).ok();
     assert!(said.out().contains("Revision: 1"));
 }
 
 /// The server as it is when nobody is there: after it has done everything once.
-fn at_rest(server: &Server) -> Held {
+fn at_rest(server: &TestServer) -> Held {
     for _ in 0..3 {
         let mut client = Client::of(server);
         client.ask_for_everything();
@@ -121,7 +121,7 @@ struct Client {
 }
 
 impl Client {
-    fn of(server: &Server) -> Client {
+    fn of(server: &TestServer) -> Client {
         let stream = TcpStream::connect(server.addr()).expect("because it listens");
         stream
             .set_read_timeout(Some(Duration::from_secs(60)))
@@ -133,7 +133,7 @@ impl Client {
     }
 
     /// One whose system takes little at a time.
-    fn with_small_window(server: &Server) -> Client {
+    fn with_small_window(server: &TestServer) -> Client {
         let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None);
         let socket = socket.expect("because there are descriptors left");
         socket.set_recv_buffer_size(4096).expect("because it is a socket");
@@ -179,7 +179,7 @@ impl Client {
         let mut heard = Vec::new();
         let mut piece = [0; 65536];
         loop {
-            match hear(&mut self.stream, &mut piece) {
+            match read_some(&mut self.stream, &mut piece) {
                 Ok(0) => return false,
                 Err(e) => {
                     assert_eq!(e.kind(), std::io::ErrorKind::ConnectionReset, "{e}");
@@ -412,7 +412,7 @@ fn many_commands_of_one_client_do_not_delay_another() {
             let answer = "( success ( ( ) 0: ) ) ( success ( 1 ) ) ".len();
             let (mut bytes, mut piece) = (0, [0; 65536]);
             while bytes < commands * answer {
-                let len = hear(&mut reader, &mut piece).expect("because the server answers");
+                let len = read_some(&mut reader, &mut piece).expect("because the server answers");
                 assert!(len > 0, "the server hung up");
                 bytes += len;
                 answers.store(bytes / answer, Ordering::Relaxed);
@@ -442,7 +442,7 @@ fn passwords_are_not_guessed_for_ever_on_one_connection() {
     );
     write("r/conf/passwd", "[users]\nalice = s3cret\n");
     for (side, most) in [(Side::Theirs, None), (Side::Ours, Some(1000))] {
-        let server = Server::svnserve(side, folder.path(), &[]);
+        let server = TestServer::svnserve(side, folder.path(), &[]);
         let mut client = Client::of(&server);
         let hello = client.hello();
         client.say(hello);

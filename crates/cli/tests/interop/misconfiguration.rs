@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::time::Duration;
 
-use testkit::server::Server;
+use testkit::server::TestServer;
 use testkit::{Side, Tool, scratch};
 
 use crate::pair::{compare, without_line};
@@ -151,7 +151,8 @@ fn passwords_that_the_server_may_not_read() {
         let log = root.path().join(format!("{side:?}.log"));
         let logged = log.display().to_string();
         readable(0o000);
-        let server = Server::svnserve_bound_by_permissions(side, root.path(), &["-T", "--log-file", &logged]);
+        let server =
+            TestServer::svnserve_bound_by_permissions(side, root.path(), &["-T", "--log-file", &logged]);
         let url = server.url("repo");
         let told = || {
             let svn = || Tool::new("svn").args(["--non-interactive", "--no-auth-cache"]);
@@ -199,7 +200,7 @@ fn passwords_that_the_server_may_not_read() {
 fn heard(side: Side, root: &Path) -> (Vec<String>, Vec<String>) {
     let log = root.join(format!("{side:?}.log"));
     let logged = log.display().to_string();
-    let server = Server::svnserve(side, root, &["-T", "--log-file", &logged]);
+    let server = TestServer::svnserve(side, root, &["-T", "--log-file", &logged]);
     let port = format!(":{}", server.port());
     let said = (0..CASES.len()).map(|number| {
         let anonymous = anonymous(server.port(), number);

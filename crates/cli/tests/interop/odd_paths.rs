@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use testkit::probe::{Item, Probe, word};
-use testkit::server::Server;
+use testkit::probe::{Probe, ProbeItem, word};
+use testkit::server::TestServer;
 use testkit::{Repo, Side, Spec};
 
 /// A path and what it is called in messages.
@@ -140,7 +140,7 @@ fn replaced(text: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
 
 /// One side of the comparison.
 struct Party {
-    server: Arc<Server>,
+    server: Arc<TestServer>,
     url: String,
     probe: Probe,
     youngest: u64,
@@ -149,7 +149,7 @@ struct Party {
 impl Party {
     fn new(side: Side, repo: &Repo) -> Party {
         let root = repo.path().parent().expect("because it is in a folder");
-        let server = Arc::new(Server::svnserve(side, root, &[]));
+        let server = Arc::new(TestServer::svnserve(side, root, &[]));
         let url = format!("svn://127.0.0.1:{}/repo", server.port());
         let probe = Probe::connect_as(server.clone(), url.clone(), None);
         Party {
@@ -185,9 +185,9 @@ impl Party {
             }
         }
         self.probe.send(b"( get-latest-rev ( ) ) ");
-        let end = Item::List(vec![
+        let end = ProbeItem::List(vec![
             word("success"),
-            Item::List(vec![Item::Number(self.youngest)]),
+            ProbeItem::List(vec![ProbeItem::Number(self.youngest)]),
         ]);
         loop {
             let item = self.probe.read();
@@ -206,11 +206,11 @@ impl Party {
 }
 
 /// The error number of a failure, else 0.
-fn number_of(item: &Item) -> u64 {
+fn number_of(item: &ProbeItem) -> u64 {
     match item.items() {
-        [Item::Word(failure), Item::List(errors)] if failure == "failure" => {
+        [ProbeItem::Word(failure), ProbeItem::List(errors)] if failure == "failure" => {
             match errors.first().and_then(|error| error.items().first()) {
-                Some(Item::Number(number)) => *number,
+                Some(ProbeItem::Number(number)) => *number,
                 _ => 0,
             }
         }

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use testkit::server::Server;
+use testkit::server::TestServer;
 use testkit::{Repo, Side, Spec, Tool};
 
 type RevProps = Vec<(&'static str, &'static [u8])>;
@@ -96,7 +96,7 @@ fn session(url: &str, folder: &Path) -> Vec<(String, i32, String, Vec<i32>)> {
     all
 }
 
-fn compare(serve: impl Fn(Side, &Path) -> (Server, String)) {
+fn compare(serve: impl Fn(Side, &Path) -> (TestServer, String)) {
     let repo = testkit::build(&Spec::small("1.14").named("small-f8")).copy();
     let root = repo.path().parent().expect("because it is in a folder");
     let (_theirs, their_url) = serve(Side::Theirs, root);
@@ -117,7 +117,7 @@ fn compare(serve: impl Fn(Side, &Path) -> (Server, String)) {
 #[test]
 fn odd_revision_properties_are_no_matter_over_svn() {
     compare(|side, root| {
-        let server = Server::svnserve(side, root, &[]);
+        let server = TestServer::svnserve(side, root, &[]);
         let url = format!("svn://127.0.0.1:{}/repo", server.port());
         (server, url)
     });
@@ -126,7 +126,7 @@ fn odd_revision_properties_are_no_matter_over_svn() {
 #[test]
 fn odd_revision_properties_are_no_matter_over_http() {
     compare(|side, root| {
-        let server = Server::http(side, root, "", &[]);
+        let server = TestServer::http(side, root, "", &[]);
         let url = format!("http://127.0.0.1:{}/repo", server.port());
         (server, url)
     });

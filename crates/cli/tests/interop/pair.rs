@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use tempfile::TempDir;
-use testkit::server::Server;
-use testkit::server::http::Site;
+use testkit::server::TestServer;
+use testkit::server::http::HttpSite;
 use testkit::server::transport::Transport;
 use testkit::{Repo, Side, Spec, Tool, scratch};
 
@@ -14,8 +14,8 @@ use crate::apache;
 
 /// Theirs and ours, serving the same repository.
 pub struct Pair {
-    theirs: Server,
-    ours: Server,
+    theirs: TestServer,
+    ours: TestServer,
     /// What the clients call the repository.
     name: String,
     transport: Transport,
@@ -107,21 +107,21 @@ impl Pair {
 }
 
 /// Serves every repository below `root`.
-pub fn serve(side: Side, transport: Transport, root: &Path, apache: &str, args: &[&str]) -> Server {
+pub fn serve(side: Side, transport: Transport, root: &Path, apache: &str, args: &[&str]) -> TestServer {
     match transport {
         Transport::Svn => {
             let more = if side == Side::Theirs { &["-T"][..] } else { &[] };
-            Server::svnserve(side, root, &[args, more].concat())
+            TestServer::svnserve(side, root, &[args, more].concat())
         }
         _ => {
-            let site = Site {
+            let site = HttpSite {
                 transport,
                 apache,
                 ours: "list = false\n",
                 args,
-                ..Site::plain(root)
+                ..HttpSite::plain(root)
             };
-            Server::site(side, &site)
+            TestServer::http_site(side, &site)
         }
     }
 }

@@ -6,7 +6,7 @@ use testkit::{Side, Spec, Tool, scratch};
 fn both(args: &[&str]) -> [(i32, String, String); 2] {
     Side::BOTH.map(|side| {
         let output = side.tool("svnserve").args(args).run();
-        let program = testkit::tool::personality("svnserve").display().to_string();
+        let program = testkit::tool::tool_link("svnserve").display().to_string();
         (
             output.code,
             output.out(),
@@ -55,7 +55,7 @@ fn a_tunnel_gives_the_same_answers() {
     let answers = Side::BOTH.map(|side| {
         let program = match side {
             Side::Theirs => "svnserve".to_owned(),
-            Side::Ours => testkit::tool::personality("svnserve").display().to_string(),
+            Side::Ours => testkit::tool::tool_link("svnserve").display().to_string(),
         };
         let tunnel = format!(
             "sh -c 'exec {program} -t -r {} --tunnel-user zed'",

@@ -4,8 +4,8 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use testkit::probe::hear;
-use testkit::server::Server;
+use testkit::probe::read_some;
+use testkit::server::TestServer;
 use testkit::{Repo, Side, Spec, Tool};
 
 use crate::pair::Pair;
@@ -50,7 +50,7 @@ fn listen(stream: &mut TcpStream, patience: Duration, heard: &mut Vec<u8>) {
         .set_read_timeout(Some(patience))
         .expect("because it is a socket");
     let mut piece = [0; 65536];
-    while let Ok(len) = hear(stream, &mut piece) {
+    while let Ok(len) = read_some(stream, &mut piece) {
         if len == 0 {
             return;
         }
@@ -194,7 +194,7 @@ fn checked_out(megabytes: usize, pause: Duration, options: &[&str]) -> usize {
         }
         put.ok();
     }
-    let server = Server::svnserve(Side::Ours, repo.path(), options);
+    let server = TestServer::svnserve(Side::Ours, repo.path(), options);
     let mut stream = connect(server.port());
     let url = format!("svn://127.0.0.1:{}", server.port());
     let says =
@@ -205,7 +205,7 @@ fn checked_out(megabytes: usize, pause: Duration, options: &[&str]) -> usize {
     let (mut heard, mut end) = (0, Vec::new());
     let mut piece = vec![0; 64 << 10];
     while !end.ends_with(b"( close-edit ( ) ) ") {
-        let length = hear(&mut stream, &mut piece).expect("because it answers");
+        let length = read_some(&mut stream, &mut piece).expect("because it answers");
         assert!(length > 0, "it has gone");
         heard += length;
         end.extend_from_slice(&piece[..length]);
@@ -243,7 +243,7 @@ fn limits_end_a_conversation() {
 fn many_connections_cost_little() {
     let repo = testkit::build(&Spec::small("1.14").named("small-f8"));
     let root = repo.path().parent().expect("because it is in a folder");
-    let mut server = Server::svnserve(Side::Ours, root, &["--max-threads", "8"]);
+    let mut server = TestServer::svnserve(Side::Ours, root, &["--max-threads", "8"]);
     let name = repo
         .path()
         .file_name()
@@ -280,7 +280,7 @@ fn many_connections_cost_little() {
 fn slow_readers_disturb_no_one() {
     let repo = testkit::build(&Spec::new("1.14").busy().named("f8"));
     let root = repo.path().parent().expect("because it is in a folder");
-    let server = Server::svnserve(Side::Ours, root, &[]);
+    let server = TestServer::svnserve(Side::Ours, root, &[]);
     let name = repo
         .path()
         .file_name()
@@ -314,7 +314,7 @@ fn expect(stream: &mut TcpStream, text: &str) {
     let mut heard = Vec::new();
     let mut piece = [0; 65536];
     loop {
-        let len = hear(stream, &mut piece).expect("because the server answers");
+        let len = read_some(stream, &mut piece).expect("because the server answers");
         assert!(len > 0, "hung up after {}", String::from_utf8_lossy(&heard));
         let from = heard.len().saturating_sub(text.len());
         heard.extend_from_slice(&piece[..len]);

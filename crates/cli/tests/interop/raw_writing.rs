@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use testkit::normalize::{mask_dates, mask_uuids};
-use testkit::probe::{Item, Probe, flag, list, optional, text, word};
-use testkit::server::Server;
+use testkit::probe::{Probe, ProbeItem, flag, list, optional, text, word};
+use testkit::server::TestServer;
 use testkit::{Side, Tool, greek, scratch};
 
 use crate::serve::without_place;
@@ -31,7 +31,7 @@ fn conversation(side: Side) -> (String, Vec<String>) {
     let log = root.path().join("log").display().to_string();
     let threads = if side == Side::Theirs { &["-T"][..] } else { &[] };
     let args = [&["--log-file", &log], threads].concat();
-    let server = Arc::new(Server::svnserve(side, root.path(), &args));
+    let server = Arc::new(TestServer::svnserve(side, root.path(), &args));
     let login = |name, password| {
         let url = server.url("repo");
         Probe::connect_as(Arc::clone(&server), url, Some((name, password)))
@@ -68,10 +68,10 @@ fn conversation(side: Side) -> (String, Vec<String>) {
 }
 
 /// The token that a lock has: it stands for itself in what follows.
-fn token(answer: &Item) -> Item {
-    fn find(item: &Item) -> Option<Item> {
+fn token(answer: &ProbeItem) -> ProbeItem {
+    fn find(item: &ProbeItem) -> Option<ProbeItem> {
         match item {
-            Item::Text(bytes) if bytes.starts_with(b"opaquelocktoken:") => Some(item.clone()),
+            ProbeItem::Text(bytes) if bytes.starts_with(b"opaquelocktoken:") => Some(item.clone()),
             item => item.items().iter().find_map(find),
         }
     }
@@ -89,37 +89,37 @@ fn talk(mut alice: Probe, mut bob: Probe, heard: &mut String) {
         vec![comment(), flag(force), list(targets)]
     };
 
-    let taken = alice.ask("lock", lock("iota", false));
+    let taken = alice.request("lock", lock("iota", false));
     hear("lock", &taken);
-    hear("again", &alice.ask("lock", lock("iota", false)));
-    hear("by another", &bob.ask("lock", lock("iota", false)));
-    hear("get-lock", &bob.ask("get-lock", vec![text("iota")]));
-    hear("nothing there", &alice.ask("lock", lock("nope", false)));
-    hear("a folder", &alice.ask("lock", lock("A", false)));
-    let old = vec![text("A/mu"), none(), flag(false), list([Item::Number(0)])];
-    hear("out of date", &alice.ask("lock", old));
+    hear("again", &alice.request("lock", lock("iota", false)));
+    hear("by another", &bob.request("lock", lock("iota", false)));
+    hear("get-lock", &bob.request("get-lock", vec![text("iota")]));
+    hear("nothing there", &alice.request("lock", lock("nope", false)));
+    hear("a folder", &alice.request("lock", lock("A", false)));
+    let old = vec![text("A/mu"), none(), flag(false), list([ProbeItem::Number(0)])];
+    hear("out of date", &alice.request("lock", old));
     let unlock =
-        |path: &str, token: Option<Item>, force: bool| vec![text(path), optional(token), flag(force)];
+        |path: &str, token: Option<ProbeItem>, force: bool| vec![text(path), optional(token), flag(force)];
     hear(
         "wrong token",
-        &alice.ask("unlock", unlock("iota", Some(text("opaquelocktoken:x")), false)),
+        &alice.request("unlock", unlock("iota", Some(text("opaquelocktoken:x")), false)),
     );
-    hear("no token", &alice.ask("unlock", unlock("iota", None, false)));
+    hear("no token", &alice.request("unlock", unlock("iota", None, false)));
     hear(
         "another's",
-        &bob.ask("unlock", unlock("iota", Some(token(&taken)), false)),
+        &bob.request("unlock", unlock("iota", Some(token(&taken)), false)),
     );
-    let stolen = bob.ask("lock", lock("iota", true));
+    let stolen = bob.request("lock", lock("iota", true));
     hear("stolen", &stolen);
     hear(
         "gone",
-        &alice.ask("unlock", unlock("iota", Some(token(&taken)), false)),
+        &alice.request("unlock", unlock("iota", Some(token(&taken)), false)),
     );
     hear(
         "unlock",
-        &bob.ask("unlock", unlock("iota", Some(token(&stolen)), false)),
+        &bob.request("unlock", unlock("iota", Some(token(&stolen)), false)),
     );
-    hear("not locked", &bob.ask("unlock", unlock("iota", None, true)));
+    hear("not locked", &bob.request("unlock", unlock("iota", None, true)));
 
     let several = alice.stream("lock-many", many(&["A/B/lambda", "A/mu", "A/nope", "A/D"], false));
     hear("lock-many", &several);
@@ -127,7 +127,7 @@ fn talk(mut alice: Probe, mut bob: Probe, heard: &mut String) {
         "by another",
         &bob.stream("lock-many", many(&["A/B/lambda", "A/mu", "iota"], false)),
     );
-    let tokens: Vec<Item> = several.0.iter().map(token).collect();
+    let tokens: Vec<ProbeItem> = several.0.iter().map(token).collect();
     let targets = [
         ("A/mu", &tokens[1]),
         ("A/B/lambda", &tokens[1]),
@@ -143,16 +143,16 @@ fn talk(mut alice: Probe, mut bob: Probe, heard: &mut String) {
         "broken",
         &alice.stream("unlock-many", vec![flag(true), list(targets)]),
     );
-    hear("get-locks", &bob.ask("get-locks", vec![text("")]));
+    hear("get-locks", &bob.request("get-locks", vec![text("")]));
 
     // Of one connection all is in order, also commits, those that are refused too.
     for (name, is_new) in [("new", true), ("new", false), ("newer", true)] {
         let props = list([list([text("svn:log"), text(name)])]);
         hear(
             "commit",
-            &alice.ask("commit", vec![text(name), none(), word("false"), props]),
+            &alice.request("commit", vec![text(name), none(), word("false"), props]),
         );
-        alice.say(&format!(
+        alice.send_text(&format!(
             "( open-root ( ( ) 1:r ) ) ( add-dir ( {}:{name} 1:r 1:a ( ) ) ) ( close-dir ( 1:a ) ) ( close-dir ( 1:r ) ) ( close-edit ( ) ) ",
             name.len()
         ));
@@ -161,14 +161,14 @@ fn talk(mut alice: Probe, mut bob: Probe, heard: &mut String) {
             hear("auth", &alice.read());
             hear("news", &alice.read());
         } else {
-            alice.say("( abort-edit ( ) ) ");
+            alice.send_text("( abort-edit ( ) ) ");
             hear("abort", &alice.read());
         }
-        hear("youngest", &alice.ask("get-latest-rev", vec![]));
-        hear("stat", &alice.ask("check-path", vec![text(name), none()]));
+        hear("youngest", &alice.request("get-latest-rev", vec![]));
+        hear("stat", &alice.request("check-path", vec![text(name), none()]));
     }
-    let change = vec![Item::Number(1), text("svn:log"), optional(Some(text("x")))];
-    hear("no hook", &alice.ask("change-rev-prop", change));
+    let change = vec![ProbeItem::Number(1), text("svn:log"), optional(Some(text("x")))];
+    hear("no hook", &alice.request("change-rev-prop", change));
 }
 
 #[test]

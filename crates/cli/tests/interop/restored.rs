@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tempfile::TempDir;
-use testkit::probe::{Item, Probe, flag, list, text};
-use testkit::server::Server;
-use testkit::server::http::{READ_FREELY, Site};
+use testkit::probe::{Probe, ProbeItem, flag, list, text};
+use testkit::server::TestServer;
+use testkit::server::http::{HttpSite, READ_FREELY};
 use testkit::server::transport::Transport;
 use testkit::{Side, Tool, scratch};
 
@@ -182,14 +182,14 @@ fn svn(args: &[&str]) -> testkit::Output {
 
 /// The file in the youngest revision.
 fn head(connection: &mut Probe) -> String {
-    let said = connection.ask("get-file", vec![text("file"), list([]), flag(false), flag(true)]);
+    let said = connection.request("get-file", vec![text("file"), list([]), flag(false), flag(true)]);
     assert_eq!(
         said.items().first(),
-        Some(&Item::Word("success".into())),
+        Some(&ProbeItem::Word("success".into())),
         "{said:?}"
     );
     let mut bytes = Vec::new();
-    while let Item::Text(piece) = connection.read() {
+    while let ProbeItem::Text(piece) = connection.read() {
         if piece.is_empty() {
             break;
         }
@@ -203,13 +203,13 @@ fn check(transport: Transport, version: &str, change: Change) {
     let what = format!("{transport:?} {version} {change:?}");
     let place = Place::new(version);
     let server = Arc::new(match transport {
-        Transport::Svn => Server::svnserve(Side::Ours, place.root.path(), &[]),
-        _ => Server::site(
+        Transport::Svn => TestServer::svnserve(Side::Ours, place.root.path(), &[]),
+        _ => TestServer::http_site(
             Side::Ours,
-            &Site {
+            &HttpSite {
                 transport,
                 apache: READ_FREELY,
-                ..Site::plain(place.root.path())
+                ..HttpSite::plain(place.root.path())
             },
         ),
     });
@@ -269,7 +269,7 @@ fn check(transport: Transport, version: &str, change: Change) {
 /// what the first revision is based on.
 fn check_commit(version: &str, change: impl Fn(&Place)) {
     let place = Place::new(version);
-    let server = Arc::new(Server::svnserve(Side::Ours, place.root.path(), &[]));
+    let server = Arc::new(TestServer::svnserve(Side::Ours, place.root.path(), &[]));
     let url = crate::pair::url(Transport::Svn, server.port(), "repo");
     let connect = || Probe::connect_as(server.clone(), url.clone(), None);
     let (mut before, mut idle) = (connect(), connect());
@@ -292,7 +292,7 @@ fn check_commit(version: &str, change: impl Fn(&Place)) {
     // One that begins now goes on top of what is there, or is refused because the layout is another one.
     idle.send(begin);
     idle.send(end);
-    let said: Vec<Item> = (0..3).map(|_| idle.read()).collect();
+    let said: Vec<ProbeItem> = (0..3).map(|_| idle.read()).collect();
     let is_refused = format!("{said:?}").contains("failure");
     assert_eq!(place.youngest(), youngest + u64::from(!is_refused), "{said:?}");
     assert_eq!(place.text(place.youngest()), text);

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use testkit::server::Server;
+use testkit::server::TestServer;
 use testkit::{Side, Tool, scratch};
 
 /// A running `sven serve`; a test that fails leaves none behind.
@@ -19,7 +19,7 @@ impl Drop for Serving {
 
 /// `sven serve` with these arguments and its temporary folders in `tmp`.
 fn start(args: &[&str], tmp: &Path) -> Serving {
-    let child = Command::new(testkit::tool::sven())
+    let child = Command::new(testkit::tool::sven_binary())
         .arg("serve")
         .args(args)
         .env("TMPDIR", tmp)
@@ -110,7 +110,7 @@ fn every_shape_of_address_and_root_is_served_or_explained() {
     let root = scratch();
     let folder = root.path().display().to_string();
     // Nothing there yet: it says so, and serves what comes.
-    let mut child = Command::new(testkit::tool::sven())
+    let mut child = Command::new(testkit::tool::sven_binary())
         .args(["serve", "--svn", "[::1]:0", &folder])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -132,7 +132,7 @@ fn every_shape_of_address_and_root_is_served_or_explained() {
     info(&format!("{url}new"));
     // The address is taken now.
     let port = url.trim_end_matches('/').rsplit(':').next().unwrap_or_default();
-    let said = Tool::new(testkit::tool::sven())
+    let said = Tool::new(testkit::tool::sven_binary())
         .args(["serve", "--svn", &format!("[::1]:{port}"), &folder])
         .run();
     assert_eq!(said.code, 1);
@@ -161,7 +161,9 @@ fn every_shape_of_address_and_root_is_served_or_explained() {
         false => assert!(line.ends_with(" at svn://localhost/\n"), "{line}"),
     }
     for path in ["/no/where", "/etc/passwd"] {
-        let nowhere = Tool::new(testkit::tool::sven()).args(["serve", path]).run();
+        let nowhere = Tool::new(testkit::tool::sven_binary())
+            .args(["serve", path])
+            .run();
         assert_eq!(nowhere.code, 1);
         let text = format!("Can't open directory '{path}'");
         assert!(nowhere.err().contains(&text), "{nowhere:?}");
@@ -181,7 +183,7 @@ fn a_repository_that_was_replaced_shows_nothing_of_the_old_one() {
     let root = scratch();
     let path = root.path().join("r");
     create(&path, "first");
-    let server = Server::svnserve(Side::Ours, root.path(), &[]);
+    let server = TestServer::svnserve(Side::Ours, root.path(), &[]);
     let list = || {
         Tool::new("svn")
             .args(["list", "--non-interactive", &server.url("r")])
@@ -214,7 +216,7 @@ fn readers_notice_nothing_of_a_pack() {
         &path.join("db/format"),
         &format.replace("sharded 1000", "sharded 3"),
     );
-    let server = Server::svnserve(Side::Ours, root.path(), &[]);
+    let server = TestServer::svnserve(Side::Ours, root.path(), &[]);
     let url = server.url("r");
     std::thread::scope(|scope| {
         let writer = scope.spawn(|| {

@@ -2,7 +2,7 @@
 //!
 //! An ordinary run takes every thirteenth pair of a shape and a command; `SPARSE_ALL=1 cargo test -p sven --test interop sparse` takes all.
 
-use testkit::stream::{Content, Kind, Stream};
+use testkit::stream::{Content, DumpStream, RecordKind};
 use testkit::{Spec, Tool};
 
 use crate::pair::{Client, Pair};
@@ -151,8 +151,8 @@ const QUESTIONS: &[&str] = &[
     "proplist --show-inherited-props -v URL/A/B/f",
 ];
 
-fn history() -> Stream {
-    let mut stream = Stream::new("5d3f4c1a-2b1f-4f2e-9a55-3f6a3c6d1e77");
+fn history() -> DumpStream {
+    let mut stream = DumpStream::new("5d3f4c1a-2b1f-4f2e-9a55-3f6a3c6d1e77");
     stream.rev("r1");
     stream.mkdirs(["A", "A/B", "A/B/C", "A/B/C/D", "A/gone", "E", "E/F"]);
     for path in [
@@ -170,9 +170,9 @@ fn history() -> Stream {
     }
     stream.rev("r2");
     stream.edit("A/f", "second\n").edit("A/B/C/f", "second\n");
-    stream.change(Kind::Dir, "A/B", Content::props(&[("p", b"1")]));
+    stream.change(RecordKind::Dir, "A/B", Content::props(&[("p", b"1")]));
     stream.rev("r3");
-    stream.copy(Kind::Dir, "A-branch", 2, "A");
+    stream.copy(RecordKind::Dir, "A-branch", 2, "A");
     stream.edit("E/F/f", "third\n");
     stream.rev("r4");
     stream.delete("A/gone");
@@ -181,7 +181,7 @@ fn history() -> Stream {
     stream.rev("r5");
     stream.edit("f", "fifth\n").delete("E/f");
     stream.change(
-        Kind::Dir,
+        RecordKind::Dir,
         "A",
         Content::props(&[("svn:ignore", b"*.o\n"), ("q", b"2")]),
     );

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use testkit::probe::hear;
-use testkit::server::{Server, free_port};
+use testkit::probe::read_some;
+use testkit::server::{TestServer, free_port};
 use testkit::{Side, Tool, scratch};
 
 use crate::hostile::big;
@@ -41,7 +41,7 @@ impl Between {
             std::thread::spawn(move || std::io::copy(&mut from, &mut to));
             let mut piece = [0; 16384];
             let mut passed = 0;
-            while let Ok(len) = hear(&mut server, &mut piece) {
+            while let Ok(len) = read_some(&mut server, &mut piece) {
                 if len == 0 || client.write_all(&piece[..len]).is_err() {
                     break;
                 }
@@ -66,7 +66,7 @@ fn told_to_stop_in_the_middle_of_a_checkout() {
         let dir = scratch();
         let pid = dir.path().join("pid").display().to_string();
         let args = ["-T", "--pid-file", &pid];
-        let server = Server::svnserve(side, &big(), &args[usize::from(side == Side::Ours)..]);
+        let server = TestServer::svnserve(side, &big(), &args[usize::from(side == Side::Ours)..]);
         let between = Between::client_and(server.addr(), 1 << 20);
         let mut client = Tool::new("svn")
             .args(["checkout", "--non-interactive"])
@@ -183,7 +183,7 @@ fn a_log_that_is_put_away_loses_nothing_and_disturbs_no_one() {
     const ROUNDS: usize = 5;
     let dir = scratch();
     let log = dir.path().join("log");
-    let server = Server::svnserve(Side::Ours, &big(), &["--log-file", &log.display().to_string()]);
+    let server = TestServer::svnserve(Side::Ours, &big(), &["--log-file", &log.display().to_string()]);
     let mut client = TcpStream::connect(server.addr()).expect("because it listens");
     let url = server.url("r");
     let hello = format!(
@@ -204,7 +204,7 @@ fn a_log_that_is_put_away_loses_nothing_and_disturbs_no_one() {
                 .expect("because it is connected");
             let mut heard = Vec::new();
             while !heard.ends_with(b"( success ( 1 ) ) ") {
-                let len = hear(&mut client, &mut piece).expect("because the server answers");
+                let len = read_some(&mut client, &mut piece).expect("because the server answers");
                 assert!(len > 0, "it hung up");
                 heard.extend_from_slice(&piece[..len]);
             }

@@ -13,7 +13,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 use testkit::normalize::{mask_dates, mask_uuids, sorted_lines};
 use testkit::server::transport::Transport;
-use testkit::server::{Server, http};
+use testkit::server::{TestServer, http};
 use testkit::{Repo, Side, Tool, greek, scratch};
 
 use crate::apache;
@@ -33,7 +33,7 @@ pub struct Twin {
     /// The repository.
     pub path: PathBuf,
     /// Its server.
-    pub server: Server,
+    pub server: TestServer,
     transport: Transport,
     /// Some may do something without a name.
     is_open: bool,
@@ -112,7 +112,7 @@ impl Twins {
         repo: &Repo,
         conf: &[(&str, &str)],
         transport: Transport,
-        serve: impl Fn(Side, &Path) -> (Server, Log),
+        serve: impl Fn(Side, &Path) -> (TestServer, Log),
     ) -> Twins {
         let root = scratch();
         let sides = Side::BOTH.map(|side| {
@@ -297,11 +297,11 @@ fn over_http(
     folder: &Path,
     location: &str,
     args: &[&str],
-) -> (Server, Log) {
+) -> (TestServer, Log) {
     let server = serve(side, transport, folder, location, args);
     let log = match side {
-        Side::Theirs => Log::Apache(server.operations()),
-        Side::Ours => Log::Http(server.operations()),
+        Side::Theirs => Log::Apache(server.operational_log()),
+        Side::Ours => Log::Http(server.operational_log()),
     };
     (server, log)
 }

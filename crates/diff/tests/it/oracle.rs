@@ -1,7 +1,7 @@
 //! Asks the real tool: thousands of differences in one call of `svnlook diff`.
 
 use testkit::history::Random;
-use testkit::stream::Stream;
+use testkit::stream::DumpStream;
 use testkit::{Repo, Tool};
 
 /// An old and a new text.
@@ -17,7 +17,7 @@ pub struct Oracle {
 impl Oracle {
     /// Loads the pairs with the real tool.
     pub fn new(pairs: Vec<Pair>) -> Self {
-        let mut stream = Stream::new("d1ff0000-0f0f-4a4a-8b8b-c0c0d0d0e0e0");
+        let mut stream = DumpStream::new("d1ff0000-0f0f-4a4a-8b8b-c0c0d0d0e0e0");
         stream.rev("Old");
         for (at, (old, _)) in pairs.iter().enumerate() {
             stream.file(&format!("f{at:05}"), old);

@@ -12,7 +12,7 @@ use fsfs::admin::{hotcopy, pack, recover, upgrade};
 use fsfs::disk::{Disk, RealDisk};
 use fsfs::{Cache, Fs, LockRequest, LockTarget};
 use testkit::Tool;
-use testkit::disk::{Calls, CrashDisk, FailingDisk, Fault, Loss};
+use testkit::disk::{CountedCalls, CrashDisk, DiskFault, FailingDisk, Loss};
 use testkit::repo::{Repo, Spec, When, build};
 
 fn open(db: &Path, disk: &Arc<dyn Disk>) -> Result<Fs> {
@@ -74,11 +74,11 @@ fn torment(
             check(path, done, what);
         }
     };
-    for fault in [Fault::Eio, Fault::Short, Fault::Dead] {
+    for fault in [DiskFault::Eio, DiskFault::Short, DiskFault::Dead] {
         let mut at = 0;
         loop {
             let copy = repo.copy();
-            let failing = FailingDisk::failing(Calls::Changes, at, fault);
+            let failing = FailingDisk::failing(CountedCalls::Changes, at, fault);
             let disk: Arc<dyn Disk> = Arc::new(failing.clone());
             let done = work(&copy.db(), &disk);
             let what = format!("{name}: change {at} fails ({fault:?}): {done:?}");

@@ -8,7 +8,7 @@ use base::{Date, FsPath, Revnum};
 use fsfs::admin::verify;
 use fsfs::disk::UnsyncedDisk;
 use fsfs::{Cache, CreateOptions, Fs, Txn, TxnOptions};
-use testkit::disk::{Calls, CrashDisk, FailingDisk, Fault, Loss};
+use testkit::disk::{CountedCalls, CrashDisk, DiskFault, FailingDisk, Loss};
 use testkit::{Repo, Tool};
 
 use crate::verify::Transcript;
@@ -212,11 +212,11 @@ fn creation_on_a_failing_disk() {
         }
         (made.is_ok(), disk.calls())
     };
-    let (made, calls) = run(FailingDisk::counting(Calls::Changes));
+    let (made, calls) = run(FailingDisk::counting(CountedCalls::Changes));
     assert!(made && calls > 40, "{calls}");
     for at in 0..calls {
-        for fault in [Fault::Short, Fault::Dead] {
-            let (made, _) = run(FailingDisk::failing(Calls::Changes, at, fault));
+        for fault in [DiskFault::Short, DiskFault::Dead] {
+            let (made, _) = run(FailingDisk::failing(CountedCalls::Changes, at, fault));
             assert!(!made, "{fault:?} {at}");
         }
     }
@@ -251,13 +251,13 @@ fn texts_on_a_failing_disk() {
         failures
     };
     let base = repo.copy();
-    for counted in [Calls::Changes, Calls::Reads] {
+    for counted in [CountedCalls::Changes, CountedCalls::Reads] {
         restore(&base, &repo);
         let counting = FailingDisk::counting(counted);
         assert_eq!(run(&counting), 0);
         let calls = counting.calls();
         assert!(calls > 5, "{calls}");
-        for fault in [Fault::Eio, Fault::Short] {
+        for fault in [DiskFault::Eio, DiskFault::Short] {
             for at in 0..calls {
                 restore(&base, &repo);
                 let failures = run(&FailingDisk::failing(counted, at, fault));

@@ -8,7 +8,7 @@ use fsfs::admin::{recover, upgrade};
 use fsfs::{Cache, Fs};
 use testkit::Tool;
 use testkit::repo::{Repo, Spec, When, build, matrix};
-use testkit::stream::Stream;
+use testkit::stream::DumpStream;
 
 use crate::files::{assert_same, files};
 
@@ -82,7 +82,7 @@ fn every_format_becomes_the_newest_as_the_real_tool_makes_it() {
 
 #[test]
 fn revision_properties_of_packed_shards_are_packed_in_larger_files() {
-    let mut stream = Stream::new("11111111-2222-4333-8444-555555555555");
+    let mut stream = DumpStream::new("11111111-2222-4333-8444-555555555555");
     for rev in 0..100 {
         stream.rev(&format!("{rev} {}", "long ".repeat(250)));
     }

@@ -6,7 +6,7 @@ use base::{Code, Error, Revnum};
 use fsfs::admin::verify::{self, VerifyObserver, VerifyOptions, VerifyProgress, VerifyWarning};
 use fsfs::{Cache, Fs};
 use testkit::repo::{Repo, Spec, When, build, matrix};
-use testkit::stream::Stream;
+use testkit::stream::DumpStream;
 use testkit::{Tool, history};
 
 /// Writes what the program would print: standard output, and the first number of each failure.
@@ -139,7 +139,7 @@ fn a_large_revision_is_shared_without_a_trace() {
         assert!(many.failures.is_empty(), "{}: {:?}", spec.name, many.failures);
         assert_eq!(many.out, alone.out, "{}", spec.name);
     }
-    let mut import = Stream::new("0d5c7f1e-1111-4222-8333-0000000000a1");
+    let mut import = DumpStream::new("0d5c7f1e-1111-4222-8333-0000000000a1");
     import.rev("Import");
     for n in 0..90 {
         import.file(&format!("file-{n:02}"), history::noise(n, 700 + 90 * n as usize));
@@ -225,9 +225,9 @@ fn an_index_with_a_number_of_nothing_fails() {
 
 #[test]
 fn names_that_look_alike_are_warned_of() {
-    let mut history = Stream::new("aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee");
+    let mut history = DumpStream::new("aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee");
     let mergeinfo = "/caf\u{e9}:1\n/cafe\u{301}:1\n";
-    use testkit::stream::{Content, Kind};
+    use testkit::stream::{Content, RecordKind};
     history
         .rev("1")
         .mkdirs(["d"])
@@ -235,7 +235,7 @@ fn names_that_look_alike_are_warned_of() {
         .file("cafe\u{301}", "2")
         .file("d/ok", "3");
     history.rev("2").mkdirs(["D"]).file("D/\u{e9}", "1").change(
-        Kind::Dir,
+        RecordKind::Dir,
         "",
         Content::props(&[("svn:mergeinfo", mergeinfo.as_bytes())]),
     );
@@ -243,7 +243,7 @@ fn names_that_look_alike_are_warned_of() {
     history
         .rev("4")
         .edit("D/e\u{301}", "2")
-        .copy(Kind::Dir, "E", 3, "D");
+        .copy(RecordKind::Dir, "E", 3, "D");
     history
         .rev("5")
         .file("E/x/".trim_end_matches('/'), "x")

@@ -4,14 +4,14 @@ use base::{FsPath, NodeKind, Revnum};
 use repos::access::Everything;
 use repos::{Cache, DirentFields, Repository};
 use testkit::Tool;
-use testkit::stream::Stream;
+use testkit::stream::DumpStream;
 
 #[test]
 fn directories_come_first_and_the_rest_is_counted() {
     let folder = testkit::scratch();
     let path = folder.path().join("r");
     Tool::new("svnadmin").arg("create").arg(&path).ok();
-    let mut stream = Stream::new("9ad5d24c-3c33-4ad1-a9b2-5ea6b1ba7a03");
+    let mut stream = DumpStream::new("9ad5d24c-3c33-4ad1-a9b2-5ea6b1ba7a03");
     stream.rev("begin").mkdirs(["b", "d", "y"]);
     for name in ["a", "c", "x", "z"] {
         stream.file(name, "text\n");

@@ -3,7 +3,7 @@
 use base::{Cancel, Revnum};
 use repos::dump::{self, DumpOptions, Filter, FilterRule};
 use repos::{Cache, Repository};
-use testkit::stream::{Content, Kind, Stream};
+use testkit::stream::{Content, DumpStream, RecordKind};
 use testkit::{Output, Repo, Side, Spec, build};
 
 /// What `svnadmin` would print on its standard error.
@@ -214,8 +214,8 @@ fn histories_with_traps() {
 }
 
 /// Copies with every kind of change below them.
-pub fn expanding() -> Stream {
-    let mut s = Stream::new("0d5c7f1e-1111-4222-8333-000000000010");
+pub fn expanding() -> DumpStream {
+    let mut s = DumpStream::new("0d5c7f1e-1111-4222-8333-000000000010");
     s.rev("Start")
         .mkdirs(["from", "to", "other", "from/d1", "from/d1/d2", "from/dd"]);
     for name in ["zz", "a", "mm", "bb", "quux", "kk2", "l1", "l2", "foo", "bar"] {
@@ -225,26 +225,30 @@ pub fn expanding() -> Stream {
         .file("from/d1/d2/y", "y")
         .file("from/dd/z", "z");
     s.file("other/o", "o");
-    s.rev("Plain copy").copy(Kind::Dir, "to/c1", 1, "from");
+    s.rev("Plain copy").copy(RecordKind::Dir, "to/c1", 1, "from");
     s.rev("Copy and change below")
-        .copy(Kind::Dir, "to/c2", 1, "from")
+        .copy(RecordKind::Dir, "to/c2", 1, "from")
         .edit("to/c2/mm", "more")
         .delete("to/c2/bb")
-        .replace(Kind::File, "to/c2/foo", Content::text("new foo"))
+        .replace(RecordKind::File, "to/c2/foo", Content::text("new foo"))
         .file("to/c2/new", "new")
         .file("to/c2/d1/aaa", "aaa")
-        .change(Kind::Dir, "to/c2/d1/d2", Content::props(&[("p", b"v")]))
-        .change(Kind::File, "to/c2/d1/x", Content::props(&[("p", b"v")]))
-        .replace_by_copy(Kind::File, "to/c2/l1", 1, "from/a")
-        .replace_by_copy(Kind::Dir, "to/c2/dd", 1, "from/d1")
-        .change(Kind::Dir, "to/c2", Content::props(&[("root", b"of the copy")]));
+        .change(RecordKind::Dir, "to/c2/d1/d2", Content::props(&[("p", b"v")]))
+        .change(RecordKind::File, "to/c2/d1/x", Content::props(&[("p", b"v")]))
+        .replace_by_copy(RecordKind::File, "to/c2/l1", 1, "from/a")
+        .replace_by_copy(RecordKind::Dir, "to/c2/dd", 1, "from/d1")
+        .change(
+            RecordKind::Dir,
+            "to/c2",
+            Content::props(&[("root", b"of the copy")]),
+        );
     s.rev("Copy of the copy")
-        .copy(Kind::Dir, "other/c3", 3, "to/c2")
+        .copy(RecordKind::Dir, "other/c3", 3, "to/c2")
         .delete("other/c3/d1/x");
     s.rev("Replace by a copy")
-        .replace_by_copy(Kind::Dir, "to/c1", 3, "from");
+        .replace_by_copy(RecordKind::Dir, "to/c1", 3, "from");
     s.rev("Properties at the top")
-        .change(Kind::Dir, "", Content::props(&[("top", b"1")]));
+        .change(RecordKind::Dir, "", Content::props(&[("top", b"1")]));
     s.rev("Delete")
         .delete("to/c1")
         .delete("to/c2/d1")
@@ -280,28 +284,28 @@ fn expanded_copies() {
 /// Mergeinfo that names revisions from before the dump, and nonsense that is none.
 #[test]
 fn warnings() {
-    let mut s = Stream::new("0d5c7f1e-1111-4222-8333-000000000011");
+    let mut s = DumpStream::new("0d5c7f1e-1111-4222-8333-000000000011");
     let mergeinfo =
         |value: &'static [u8]| -> [(&'static str, &'static [u8]); 1] { [("svn:mergeinfo", value)] };
     s.rev("1").mkdirs(["a", "b"]);
     s.rev("2").mkdirs(["tr", "trunk"]);
     s.rev("3").mkdirs(["c"]);
     s.rev("4")
-        .change(Kind::Dir, "a", Content::props(&mergeinfo(b"/b:3-4")));
+        .change(RecordKind::Dir, "a", Content::props(&mergeinfo(b"/b:3-4")));
     s.rev("5").change(
-        Kind::Dir,
+        RecordKind::Dir,
         "a",
         Content::props(&[("svn:mergeinfo", b"/b:3-4"), ("x", b"y")]),
     );
     s.rev("6")
-        .change(Kind::Dir, "a", Content::props(&mergeinfo(b"/b:4")))
-        .change(Kind::Dir, "b", Content::props(&mergeinfo(b"/a:5-6")));
+        .change(RecordKind::Dir, "a", Content::props(&mergeinfo(b"/b:4")))
+        .change(RecordKind::Dir, "b", Content::props(&mergeinfo(b"/a:5-6")));
     s.rev("7")
-        .change(Kind::Dir, "a", Content::props(&mergeinfo(b"")))
-        .add(Kind::Dir, "d", Content::props(&mergeinfo(b"/a:1\n/b:2")));
+        .change(RecordKind::Dir, "a", Content::props(&mergeinfo(b"")))
+        .add(RecordKind::Dir, "d", Content::props(&mergeinfo(b"/a:1\n/b:2")));
     s.rev("8")
-        .copy(Kind::Dir, "e", 2, "trunk")
-        .copy(Kind::Dir, "f", 7, "d");
+        .copy(RecordKind::Dir, "e", 2, "trunk")
+        .copy(RecordKind::Dir, "f", 7, "d");
     let repo = build(&Spec::new("1.14").named("warnings").with(s));
     for start in 1..=8 {
         let range = format!("{start}:8");
@@ -359,7 +363,7 @@ fn a_range_that_is_not_there() {
 /// A revision larger than its share of memory takes another way; nobody must see it.
 #[test]
 fn revisions_larger_than_memory_allows() {
-    let mut s = Stream::new("0d5c7f1e-1111-4222-8333-000000000012");
+    let mut s = DumpStream::new("0d5c7f1e-1111-4222-8333-000000000012");
     let long = testkit::history::noise(5, 5 << 20);
     s.rev("Long").file("long.bin", &long).file("short", "short");
     s.rev("Short").edit("short", "other");
@@ -367,7 +371,7 @@ fn revisions_larger_than_memory_allows() {
         .file("longer.bin", [&long[..1 << 20], &long[..]].concat());
     s.rev("Edited")
         .edit("long.bin", &long[1 << 20..])
-        .copy(Kind::File, "copy.bin", 1, "long.bin");
+        .copy(RecordKind::File, "copy.bin", 1, "long.bin");
     let repo = build(&Spec::new("1.14").named("long").with(s));
     for args in [
         &[][..],
@@ -382,7 +386,7 @@ fn revisions_larger_than_memory_allows() {
 /// A failure, of the storage's or of the output, comes at the same byte whoever prints.
 #[test]
 fn failures_come_at_the_same_place() {
-    let mut s = Stream::new("0d5c7f1e-1111-4222-8333-000000000013");
+    let mut s = DumpStream::new("0d5c7f1e-1111-4222-8333-000000000013");
     s.rev("Import").mkdirs(["dir"]);
     for n in 0..80 {
         let text = testkit::history::noise(n, 300 + 40 * n as usize);
@@ -452,7 +456,7 @@ impl std::io::Write for Raiser<'_> {
 
 #[test]
 fn a_flag_stops_within_a_revision() {
-    let mut s = Stream::new("0d5c7f1e-1111-4222-8333-000000000014");
+    let mut s = DumpStream::new("0d5c7f1e-1111-4222-8333-000000000014");
     s.rev("Long")
         .file("long.bin", testkit::history::noise(6, 6 << 20))
         .file("next.bin", testkit::history::noise(7, 1 << 20));

@@ -30,7 +30,7 @@ fn every_golden_image_gives_the_dump_that_it_was_loaded_from() {
     assert!(images.len() >= 11, "{images:?}");
     for path in images {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        image::lay_out(&fs::read(&path).expect("an image"), folder.path()).expect("a sound image");
+        image::write_files(&fs::read(&path).expect("an image"), folder.path()).expect("a sound image");
         let repo = Repository::open(folder.path(), &Cache::new(1 << 20)).expect("a repository");
         let mut stream = Vec::new();
         dump::dump(

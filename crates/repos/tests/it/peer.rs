@@ -8,7 +8,7 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use testkit::server::Server;
+use testkit::server::TestServer;
 
 /// An item of the protocol.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub struct Peer {
 
 impl Peer {
     /// Connects to `path` below the server's root as nobody in particular.
-    pub fn connect(server: &Server, path: &str) -> Peer {
+    pub fn connect(server: &TestServer, path: &str) -> Peer {
         let output = TcpStream::connect(server.addr()).expect("because the server is up");
         output.set_nodelay(true).expect("because it is a TCP socket");
         let input = BufReader::new(output.try_clone().expect("because it is open"));

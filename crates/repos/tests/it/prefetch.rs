@@ -10,7 +10,7 @@ use repos::report::{Report, ReportOptions};
 use repos::{Cache, Repository, file_revs, log};
 use testkit::Repo;
 use testkit::history::{Random, changed, lines, noise};
-use testkit::stream::{Content, Kind, Stream};
+use testkit::stream::{Content, DumpStream, RecordKind};
 
 /// All may be read, but nobody knows beforehand: so nothing is read ahead in an export.
 struct Asked;
@@ -28,7 +28,7 @@ impl Readable for Asked {
 /// A hundred directories, four hundred files of all lengths, most of them changed a few times.
 fn forest() -> Repo {
     let mut random = Random::new(7);
-    let mut stream = Stream::new("0f0f0f0f-1111-2222-3333-444444444444");
+    let mut stream = DumpStream::new("0f0f0f0f-1111-2222-3333-444444444444");
     let mut files = Vec::new();
     stream.rev("the root").mkdirs(["trunk"]);
     for dir in 0..100 {
@@ -49,7 +49,7 @@ fn forest() -> Repo {
             let value = path.clone();
             let props: &[(&str, &[u8])] = &[("of", value.as_bytes())];
             let props = if file % 2 == 0 { props } else { &[] };
-            stream.add(Kind::File, &path, Content::both(props, &text));
+            stream.add(RecordKind::File, &path, Content::both(props, &text));
             files.push((path, text));
         }
     }
@@ -78,7 +78,11 @@ fn forest() -> Repo {
     for (name, files) in [("some", 6), ("many", 300), ("most", 2500)] {
         stream.rev(name).mkdirs([name]);
         for file in 0..files {
-            stream.add(Kind::File, &format!("{name}/f{file}"), Content::text("short"));
+            stream.add(
+                RecordKind::File,
+                &format!("{name}/f{file}"),
+                Content::text("short"),
+            );
         }
     }
     let repo = Repo::create("1.14");
@@ -210,9 +214,9 @@ fn blame(repo: &Repository, path: &FsPath, start: u64, end: u64) -> (Vec<String>
 
 #[test]
 fn a_blame_is_the_same_and_fails_at_the_same_place() {
-    let mut stream = Stream::new("0f0f0f0f-1111-2222-3333-444444444444");
+    let mut stream = DumpStream::new("0f0f0f0f-1111-2222-3333-444444444444");
     let mut text = lines(1, 400);
-    stream.rev("add").add(Kind::File, "f", Content::text(&text));
+    stream.rev("add").add(RecordKind::File, "f", Content::text(&text));
     for change in 2..=60 {
         // Now and then it is too long to be made ready, and now and then only a property changes.
         text = match change % 20 {
@@ -222,7 +226,11 @@ fn a_blame_is_the_same_and_fails_at_the_same_place() {
         };
         stream.rev(&format!("change {change}"));
         match change % 7 {
-            0 => stream.add(Kind::File, &format!("other{change}"), Content::text("other")),
+            0 => stream.add(
+                RecordKind::File,
+                &format!("other{change}"),
+                Content::text("other"),
+            ),
             _ => stream.edit("f", text.as_bytes()),
         };
     }

@@ -12,11 +12,11 @@ use repos::access::{Everything, Readable};
 use repos::log::{LogEntry, LogOptions, Revprops};
 use repos::{Cache, ChangeKind, Repository, file_revs, history, log, mergeinfo};
 use testkit::history::Random;
-use testkit::probe::{Item, Probe, flag, list, optional, text, word};
-use testkit::random::{self, History};
+use testkit::probe::{Probe, ProbeItem, flag, list, optional, text, word};
+use testkit::random_history::{self, RandomHistory};
 use testkit::repo::Repo;
 
-type Answer = (Vec<Item>, Item);
+type Answer = (Vec<ProbeItem>, ProbeItem);
 
 /// Asks both sides.
 struct Both<'a> {
@@ -35,10 +35,10 @@ struct Both<'a> {
 /// entries that it hides before those of the next one, or with the mark of an end.
 fn without_foreign_paths(ours: &Answer, mut theirs: Answer) -> Answer {
     for (our, their) in ours.0.iter().zip(&mut theirs.0) {
-        let (Some(Item::List(own)), Item::List(parts)) = (our.items().first(), their) else {
+        let (Some(ProbeItem::List(own)), ProbeItem::List(parts)) = (our.items().first(), their) else {
             continue;
         };
-        if let Some(Item::List(told)) = parts.first_mut()
+        if let Some(ProbeItem::List(told)) = parts.first_mut()
             && told.ends_with(own)
         {
             told.drain(..told.len() - own.len());
@@ -51,34 +51,34 @@ fn path(text: &str) -> FsPath {
     FsPath::parse(text).expect("canonical")
 }
 
-fn number(rev: Revnum) -> Item {
-    Item::Number(rev.0)
+fn number(rev: Revnum) -> ProbeItem {
+    ProbeItem::Number(rev.0)
 }
 
-fn success(items: impl IntoIterator<Item = Item>) -> Item {
+fn success(items: impl IntoIterator<Item = ProbeItem>) -> ProbeItem {
     list([word("success"), list(items)])
 }
 
-fn failure(error: &Error) -> Item {
+fn failure(error: &Error) -> ProbeItem {
     let links = error.links().map(|link| {
         list([
-            Item::Number(link.code().0 as u64),
+            ProbeItem::Number(link.code().0 as u64),
             text(link.text()),
             text(""),
-            Item::Number(0),
+            ProbeItem::Number(0),
         ])
     });
     list([word("failure"), list(links)])
 }
 
-fn done(items: Vec<Item>, result: base::Result<()>) -> Answer {
+fn done(items: Vec<ProbeItem>, result: base::Result<()>) -> Answer {
     match result {
         Ok(()) => (items, success([])),
         Err(e) => (items, failure(&e)),
     }
 }
 
-fn entry_item(entry: &LogEntry<'_>) -> Item {
+fn entry_item(entry: &LogEntry<'_>) -> ProbeItem {
     let change = |change: repos::Change<'_>| {
         let action = match change.change {
             ChangeKind::Add => "A",
@@ -107,7 +107,7 @@ fn entry_item(entry: &LogEntry<'_>) -> Item {
         prop("svn:log"),
         flag(entry.has_children),
         flag(entry.rev.is_none()),
-        Item::Number(0),
+        ProbeItem::Number(0),
         list([]),
         flag(entry.subtractive_merge),
     ])
@@ -118,7 +118,7 @@ impl Both<'_> {
         if theirs.1 == word("closed") {
             // The incumbent gave up.
             eprintln!("{}: {what}: svnserve died", self.context);
-            self.probe = self.probe.again();
+            self.probe = self.probe.reconnect();
         } else if ours != theirs {
             let show = |answer: &Answer| {
                 let lines: Vec<String> = answer.0.iter().map(|item| format!("    {item:?}")).collect();
@@ -155,7 +155,7 @@ impl Both<'_> {
             Revprops::All => ("all-revprops", vec![]),
             Revprops::Names(names) => ("revprops", names.iter().map(text).collect()),
         };
-        self.probe = self.probe.again();
+        self.probe = self.probe.reconnect();
         let theirs = self.probe.stream(
             "log",
             vec![
@@ -164,10 +164,10 @@ impl Both<'_> {
                 optional(options.end.map(number)),
                 flag(options.changed_paths),
                 flag(options.strict),
-                Item::Number(options.limit),
+                ProbeItem::Number(options.limit),
                 flag(options.include_merged),
                 word(revprops),
-                Item::List(names),
+                ProbeItem::List(names),
             ],
         );
         let theirs = if options.include_merged {
@@ -184,7 +184,7 @@ impl Both<'_> {
                 let items = found
                     .iter()
                     .map(|(rev, path)| list([number(*rev), text(path.as_str())]));
-                let mut items: Vec<Item> = items.collect();
+                let mut items: Vec<ProbeItem> = items.collect();
                 items.sort();
                 (items, success([]))
             }
@@ -234,7 +234,7 @@ impl Both<'_> {
             Err(e) => failure(&e),
         };
         let params = vec![text(path.rel_str()), number(start), number(end)];
-        let mut theirs = self.probe.ask("get-deleted-rev", params);
+        let mut theirs = self.probe.request("get-deleted-rev", params);
         if format!("{theirs:?}").contains("was not deleted in") {
             theirs = word("none");
         }
@@ -247,7 +247,7 @@ impl Both<'_> {
         let found = mergeinfo::get(&self.repo, paths, rev, inherits, descendants, self.readable);
         let ours = match found {
             Ok(found) => {
-                let mut items: Vec<Item> = found
+                let mut items: Vec<ProbeItem> = found
                     .iter()
                     .map(|(path, info)| list([text(path.rel_str()), text(info.to_string())]))
                     .collect();
@@ -260,7 +260,7 @@ impl Both<'_> {
         let mut found = BTreeMap::new();
         let mut response = success([]);
         for path in paths {
-            let theirs = self.uncached.ask(
+            let theirs = self.uncached.request(
                 "get-mergeinfo",
                 vec![
                     list([text(path.rel_str())]),
@@ -297,7 +297,7 @@ impl Both<'_> {
         let ours = done(collect.items, result);
         let one = |rev| list([number(rev)]);
         let params = vec![text(path.rel_str()), one(start), one(end), flag(include_merged)];
-        self.probe = self.probe.again();
+        self.probe = self.probe.reconnect();
         let (raw, response) = self.probe.stream("get-file-revs", params);
         let theirs = (texts_of(raw), response);
         let what = format!("file-revs {path} {start}:{end} merged {include_merged}");
@@ -312,7 +312,7 @@ impl Both<'_> {
 /// Applies the deltas and shows the texts that they lead to.
 #[derive(Default)]
 struct Collect {
-    items: Vec<Item>,
+    items: Vec<ProbeItem>,
     before: Vec<u8>,
     now: Vec<u8>,
 }
@@ -334,17 +334,17 @@ impl Collect {
 fn file_rev_item(
     path: &str,
     rev: Revnum,
-    mut revprops: Vec<Item>,
-    mut changes: Vec<Item>,
+    mut revprops: Vec<ProbeItem>,
+    mut changes: Vec<ProbeItem>,
     merged: bool,
-) -> Item {
+) -> ProbeItem {
     revprops.sort();
     changes.sort();
     list([
         text(path),
         number(rev),
-        Item::List(revprops),
-        Item::List(changes),
+        ProbeItem::List(revprops),
+        ProbeItem::List(changes),
         flag(merged),
     ])
 }
@@ -388,14 +388,14 @@ impl file_revs::FileRevSink for Collect {
 }
 
 /// The raw answer to get-file-revs with texts instead of deltas.
-fn texts_of(raw: Vec<Item>) -> Vec<Item> {
+fn texts_of(raw: Vec<ProbeItem>) -> Vec<ProbeItem> {
     let mut collect = Collect::default();
     let mut delta: Vec<u8> = Vec::new();
     for item in raw {
         match item {
-            Item::Text(bytes) if !bytes.is_empty() => delta.extend(bytes),
-            Item::Text(_) if delta.is_empty() => collect.items.push(word("same")),
-            Item::Text(_) => {
+            ProbeItem::Text(bytes) if !bytes.is_empty() => delta.extend(bytes),
+            ProbeItem::Text(_) if delta.is_empty() => collect.items.push(word("same")),
+            ProbeItem::Text(_) => {
                 let mut decoder = Decoder::new();
                 let mut codec = delta::svndiff::Codec::new();
                 decoder
@@ -408,10 +408,10 @@ fn texts_of(raw: Vec<Item>) -> Vec<Item> {
             }
             entry => {
                 let parts = entry.items().to_vec();
-                let Item::Text(path) = &parts[0] else {
+                let ProbeItem::Text(path) = &parts[0] else {
                     panic!("{entry:?}")
                 };
-                let Item::Number(rev) = &parts[1] else {
+                let ProbeItem::Number(rev) = &parts[1] else {
                     panic!("{entry:?}")
                 };
                 collect.items.push(file_rev_item(
@@ -430,7 +430,7 @@ fn texts_of(raw: Vec<Item>) -> Vec<Item> {
 /// Asks `rounds` random questions of each kind.
 fn interrogate(
     repo: &Path,
-    history: &History,
+    history: &RandomHistory,
     readable: &dyn Readable,
     seed: u64,
     rounds: usize,
@@ -509,7 +509,7 @@ fn interrogate(
 
 fn histories_of(compatible: &str, seeds: std::ops::Range<u64>, revisions: u64, rounds: usize) {
     for seed in seeds {
-        let history = random::history(seed, revisions, seed % 2 == 1);
+        let history = random_history::history(seed, revisions, seed % 2 == 1);
         let repo = Repo::create(compatible);
         repo.load(history.stream.bytes());
         let context = format!("seed {seed}, {compatible}");
@@ -542,7 +542,7 @@ fn random_histories_by_hand() {
     let compatible = std::env::var("QUERY_COMPATIBLE").unwrap_or("1.14".into());
     let revisions = std::env::var("QUERY_REVS").map_or(30, |text| bound(&text));
     if let Ok(out) = std::env::var("QUERY_OUT") {
-        let history = random::history(first, revisions, first % 2 == 1);
+        let history = random_history::history(first, revisions, first % 2 == 1);
         std::fs::write(out, history.stream.bytes()).expect("because the folder can be written");
     }
     histories_of(&compatible, first..last, revisions, 200);

@@ -6,7 +6,7 @@ use repos::access::Readable;
 use repos::dump::{Filter, FilterRule};
 use repos::replay::{self, ReplayOptions};
 use repos::{Cache, Repository};
-use testkit::server::Server;
+use testkit::server::TestServer;
 use testkit::{Repo, Side, Spec, build};
 
 use crate::peer::{Edit, Peer};
@@ -47,10 +47,10 @@ fn options(base: &str, low: u64, send_deltas: bool) -> ReplayOptions {
     }
 }
 
-fn serve(repo: &Repo) -> (Server, String) {
+fn serve(repo: &Repo) -> (TestServer, String) {
     let root = repo.path().parent().expect("because a repository has a folder");
     let name = repo.path().file_name().expect("because it has a name");
-    let server = Server::svnserve(Side::Theirs, root, &["-T"]);
+    let server = TestServer::svnserve(Side::Theirs, root, &["-T"]);
     (server, name.to_string_lossy().into_owned())
 }
 

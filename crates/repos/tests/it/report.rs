@@ -11,7 +11,7 @@ use repos::dump::{Filter, FilterRule};
 use repos::report::{Report, ReportOptions};
 use repos::{Cache, Repository};
 use testkit::history::Random;
-use testkit::server::Server;
+use testkit::server::TestServer;
 use testkit::{Repo, Side, Spec, build};
 
 use crate::peer::{Edit, Peer};
@@ -56,7 +56,7 @@ enum Said {
 }
 
 struct Bench {
-    _server: Server,
+    _server: TestServer,
     peer: Peer,
     anchor: FsPath,
     root_url: String,
@@ -73,7 +73,7 @@ impl Bench {
             .file_name()
             .expect("because it has a name")
             .to_string_lossy();
-        let server = Server::svnserve(Side::Theirs, root, &["-T"]);
+        let server = TestServer::svnserve(Side::Theirs, root, &["-T"]);
         let peer = Peer::connect(&server, &format!("{name}{anchor}"));
         let opened = Repository::open(repo.path(), &Cache::new(64 << 20)).expect("a repository");
         Bench {

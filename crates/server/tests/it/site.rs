@@ -11,7 +11,7 @@ use server::config::{AccessRules, HttpOptions, Location, Source, TlsOptions};
 use server::{Listener, MemoryBudget, Options, Server, Service, Stop, Threads};
 use tempfile::TempDir;
 use testkit::Tool;
-use testkit::probe::hear;
+use testkit::probe::read_some;
 
 /// Bytes of `/repo/big`, which no compression makes small.
 pub const BIG: usize = 24 << 20;
@@ -176,7 +176,7 @@ impl Client {
     pub fn rest(&mut self) -> String {
         let mut all = Vec::new();
         let mut piece = [0; 65536];
-        while let Ok(len @ 1..) = hear(&mut self.socket, &mut piece) {
+        while let Ok(len @ 1..) = read_some(&mut self.socket, &mut piece) {
             all.extend_from_slice(&piece[..len]);
             let short = Some(Duration::from_secs(1));
             self.socket.set_read_timeout(short).expect("a socket");
@@ -195,7 +195,7 @@ impl Client {
         let mut head = Vec::new();
         let mut byte = [0];
         while !head.ends_with(b"\r\n\r\n") {
-            match hear(&mut self.socket, &mut byte) {
+            match read_some(&mut self.socket, &mut byte) {
                 Ok(1) => head.push(byte[0]),
                 other => panic!("{other:?} after {:?}", String::from_utf8_lossy(&head)),
             }
@@ -213,7 +213,7 @@ impl Client {
     /// Returns whether the server closes the connection within `patience` without sending more.
     pub fn is_closed_within(&mut self, patience: Duration) -> bool {
         self.socket.set_read_timeout(Some(patience)).expect("a socket");
-        match hear(&mut self.socket, &mut [0; 16]) {
+        match read_some(&mut self.socket, &mut [0; 16]) {
             Ok(len) => len == 0,
             Err(e) => e.kind() == std::io::ErrorKind::ConnectionReset,
         }

@@ -3,7 +3,7 @@
 use std::io::Read as _;
 use std::time::{Duration, Instant};
 
-use testkit::probe::hear;
+use testkit::probe::read_some;
 
 use super::site::{BIG, Client, Site, make_big, request, status_of};
 
@@ -47,7 +47,7 @@ fn slow_readers_disturb_nobody_and_are_not_cut_off() {
     let mut seen = 0;
     let begun = Instant::now();
     while begun.elapsed() < Duration::from_secs(8) {
-        let len = hear(&mut steady.socket, &mut piece).expect("the server goes on");
+        let len = read_some(&mut steady.socket, &mut piece).expect("the server goes on");
         assert!(len > 0, "cut off after {seen} bytes");
         seen += len;
         std::thread::sleep(Duration::from_millis(20));
@@ -204,7 +204,7 @@ fn a_slow_reader_does_not_make_the_next_connection_slow() {
     let mut left = BIG;
     let begun = Instant::now();
     while begun.elapsed() < Duration::from_secs(2) {
-        left -= hear(&mut slow.socket, &mut piece[..4096])
+        left -= read_some(&mut slow.socket, &mut piece[..4096])
             .expect("it goes on")
             .min(left);
         std::thread::sleep(Duration::from_millis(5));
@@ -233,7 +233,7 @@ fn requests_that_run_are_finished_before_the_server_ends() {
     );
     let mut seen = first.len();
     let mut large = vec![0; 1 << 20];
-    while let Ok(len @ 1..) = hear(&mut client.socket, &mut large) {
+    while let Ok(len @ 1..) = read_some(&mut client.socket, &mut large) {
         seen += len;
     }
     assert!(seen > BIG, "{seen} bytes of {BIG}");

@@ -1,8 +1,8 @@
-//! A disk that remembers what was done, and what of it was made durable.
+//! A disk that records all changes, and which of them are durable.
 //!
-//! The model is the strict one of POSIX: bytes are durable once their file was synced, a name once its directory was. What was
-//! done and not synced may be there after a power cut or not, in any mixture; [`Loss`] names some. Real file systems keep more, so
-//! code that passes here is safe there.
+//! The model is the strict one of POSIX: bytes are durable once their file was synced, a name once its directory was.
+//! After a power cut, changes that were not synced may be present or not, in any combination; [`Loss`] has some of
+//! these. Real file systems keep more, so code that passes here is safe on them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -13,37 +13,36 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fsfs::disk::Create;
 
-use super::{Op, Watched, Watcher};
+use super::{DiskCall, WatchedDisk, Watcher};
 
-/// A disk that remembers what was done below a directory.
-pub type CrashDisk = Watched<Recorder>;
+/// A disk that records the changes below a directory.
+pub type CrashDisk = WatchedDisk<Recorder>;
 
-/// What of that which was not made durable is lost in a power cut.
+/// The changes without sync that a power cut loses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
-    /// Nothing: only the process was killed.
+    /// None: only the process was killed.
     Nothing,
-    /// Everything.
+    /// All of them.
     Everything,
-    /// Bytes; names are there.
+    /// Bytes; names are kept.
     Bytes,
-    /// Names; bytes are there.
+    /// Names; bytes are kept.
     Names,
-    /// Some of both, by this seed: of each directory's changes those from some point on, of each file's new bytes those from some
-    /// point on.
+    /// A random part of both, by this seed: the last changes of each directory, and the last new bytes of each file.
     Some(u64),
 }
 
-/// Remembers calls.
+/// A watcher that records calls.
 pub struct Recorder {
     root: PathBuf,
-    /// What there was in the beginning.
-    start: Tree,
-    events: Mutex<Vec<Event>>,
+    /// The files at the start.
+    start: DiskImage,
+    events: Mutex<Vec<DiskChange>>,
 }
 
 #[derive(Clone, Debug)]
-enum Event {
+enum DiskChange {
     Write(PathBuf, Create, u64),
     Append(u64, Vec<u8>),
     Truncate(u64, u64),
@@ -57,26 +56,29 @@ enum Event {
 }
 
 impl CrashDisk {
-    /// A disk that remembers what is done below `root` (usually `db`), which is there already and durable.
+    /// Returns a disk that records the changes below `root`, usually `db`. Its present files count as durable.
     pub fn recording(root: &Path) -> Self {
-        Watched::new(Recorder {
+        WatchedDisk::new(Recorder {
             root: root.to_owned(),
-            start: Tree::read(root),
+            start: DiskImage::read(root),
             events: Mutex::default(),
         })
     }
 
-    /// A moment: the number of things done so far.
+    /// Returns the number of changes so far, which identifies a moment.
     pub fn moment(&self) -> usize {
         self.watcher().events().len()
     }
 
-    /// The moments right before and right after something is made durable, and the last one.
+    /// Returns the moments directly before and after each sync, and the last one.
     pub fn boundaries(&self) -> Vec<usize> {
         let events = self.watcher().events();
         let mut out = vec![0];
         for (at, event) in events.iter().enumerate() {
-            if matches!(event, Event::Sync(_) | Event::SyncDir(_) | Event::SyncAll) {
+            if matches!(
+                event,
+                DiskChange::Sync(_) | DiskChange::SyncDir(_) | DiskChange::SyncAll
+            ) {
                 out.extend([at, at + 1]);
             }
         }
@@ -85,7 +87,7 @@ impl CrashDisk {
         out
     }
 
-    /// Makes what a power cut at `moment` leaves, as the directory `target`, which must not exist.
+    /// Writes the files that a power cut at `moment` leaves to the new directory `target`.
     pub fn image(&self, moment: usize, loss: Loss, target: &Path) {
         let mut tree = self.watcher().start.clone();
         let mut files = HashMap::new();
@@ -95,11 +97,11 @@ impl CrashDisk {
         tree.write(loss, target);
     }
 
-    /// What was done, one line each: for messages.
+    /// Returns the changes before `moment`, one a line, for messages.
     pub fn describe(&self, moment: usize) -> String {
         let events = self.watcher().events();
         let lines = events.iter().take(moment).map(|event| match event {
-            Event::Append(file, bytes) => format!("Append({file}, {} bytes)\n", bytes.len()),
+            DiskChange::Append(file, bytes) => format!("Append({file}, {} bytes)\n", bytes.len()),
             other => format!("{other:?}\n"),
         });
         lines.collect()
@@ -107,7 +109,7 @@ impl CrashDisk {
 }
 
 impl Recorder {
-    fn events(&self) -> MutexGuard<'_, Vec<Event>> {
+    fn events(&self) -> MutexGuard<'_, Vec<DiskChange>> {
         self.events.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -120,19 +122,24 @@ impl Recorder {
 }
 
 impl Watcher for Recorder {
-    fn after(&self, op: Op<'_>) {
-        let event = match op {
-            Op::Write(path, how, file) => Event::Write(self.inside(path), how, file),
-            Op::Append(_, file, bytes) => Event::Append(file, bytes.to_vec()),
-            Op::Truncate(_, file, length) => Event::Truncate(file, length),
-            Op::Sync(_, file) => Event::Sync(file),
-            Op::Rename(from, to) => Event::Rename(self.inside(from), self.inside(to)),
-            Op::RemoveFile(path) | Op::RemoveDir(path) => Event::Remove(self.inside(path)),
-            Op::CreateDir(path) => Event::CreateDir(self.inside(path)),
-            Op::Permissions(path) => Event::Mode(self.inside(path), mode(path)),
-            Op::SyncDir(path) => Event::SyncDir(self.inside(path)),
-            Op::SyncAll(_) => Event::SyncAll,
-            Op::Open(_) | Op::ReadSmall(_) | Op::ReadAt(_) | Op::List(_) | Op::Metadata(_) | Op::Lock(_) => {
+    fn after(&self, call: DiskCall<'_>) {
+        let event = match call {
+            DiskCall::Write(path, how, file) => DiskChange::Write(self.inside(path), how, file),
+            DiskCall::Append(_, file, bytes) => DiskChange::Append(file, bytes.to_vec()),
+            DiskCall::Truncate(_, file, length) => DiskChange::Truncate(file, length),
+            DiskCall::Sync(_, file) => DiskChange::Sync(file),
+            DiskCall::Rename(from, to) => DiskChange::Rename(self.inside(from), self.inside(to)),
+            DiskCall::RemoveFile(path) | DiskCall::RemoveDir(path) => DiskChange::Remove(self.inside(path)),
+            DiskCall::CreateDir(path) => DiskChange::CreateDir(self.inside(path)),
+            DiskCall::Permissions(path) => DiskChange::Mode(self.inside(path), mode(path)),
+            DiskCall::SyncDir(path) => DiskChange::SyncDir(self.inside(path)),
+            DiskCall::SyncAll(_) => DiskChange::SyncAll,
+            DiskCall::Open(_)
+            | DiskCall::ReadSmall(_)
+            | DiskCall::ReadAt(_)
+            | DiskCall::List(_)
+            | DiskCall::Metadata(_)
+            | DiskCall::Lock(_) => {
                 return;
             }
         };
@@ -140,11 +147,11 @@ impl Watcher for Recorder {
     }
 }
 
-/// What a name stands for.
+/// The target of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Entry {
+enum NameTarget {
     Dir(u32),
-    /// A file, by its place in [`Tree::files`].
+    /// A file, as an index into [`DiskImage::files`].
     File(usize),
 }
 
@@ -155,22 +162,22 @@ struct FileState {
     mode: u32,
 }
 
-/// A change to a directory that is not durable: a name and what it stands for from then on.
-type Change = (PathBuf, Option<Entry>);
+/// A change of a directory that is not durable yet: a name and its new target.
+type PendingChange = (PathBuf, Option<NameTarget>);
 
-/// Files and directories, as they are and as they are durable.
+/// Files and directories, in their current and their durable state.
 #[derive(Clone, Debug, Default)]
-struct Tree {
+struct DiskImage {
     files: Vec<FileState>,
-    names: BTreeMap<PathBuf, Entry>,
-    durable: BTreeMap<PathBuf, Entry>,
-    /// By directory, in order.
-    pending: BTreeMap<PathBuf, Vec<Change>>,
+    names: BTreeMap<PathBuf, NameTarget>,
+    durable: BTreeMap<PathBuf, NameTarget>,
+    /// The changes of each directory that are not durable, in order.
+    pending: BTreeMap<PathBuf, Vec<PendingChange>>,
 }
 
-impl Tree {
-    fn read(root: &Path) -> Tree {
-        let mut tree = Tree::default();
+impl DiskImage {
+    fn read(root: &Path) -> DiskImage {
+        let mut tree = DiskImage::default();
         let mut left = vec![PathBuf::new()];
         while let Some(dir) = left.pop() {
             let entries = fs::read_dir(root.join(&dir));
@@ -180,7 +187,7 @@ impl Tree {
                 let path = root.join(&name);
                 let entry = if path.is_dir() {
                     left.push(name.clone());
-                    Entry::Dir(mode(&path))
+                    NameTarget::Dir(mode(&path))
                 } else {
                     let bytes =
                         fs::read(&path).unwrap_or_else(|e| panic!("can't read {}: {e}", path.display()));
@@ -189,7 +196,7 @@ impl Tree {
                         bytes,
                         mode: mode(&path),
                     });
-                    Entry::File(tree.files.len() - 1)
+                    NameTarget::File(tree.files.len() - 1)
                 };
                 tree.names.insert(name, entry);
             }
@@ -198,11 +205,11 @@ impl Tree {
         tree
     }
 
-    fn apply(&mut self, event: &Event, open: &mut HashMap<u64, usize>) {
+    fn apply(&mut self, event: &DiskChange, open: &mut HashMap<u64, usize>) {
         match event {
-            Event::Write(path, how, number) => {
+            DiskChange::Write(path, how, number) => {
                 let file = match self.names.get(path) {
-                    Some(Entry::File(file)) => *file,
+                    Some(NameTarget::File(file)) => *file,
                     _ => {
                         self.files.push(FileState {
                             bytes: Vec::new(),
@@ -210,7 +217,7 @@ impl Tree {
                             mode: 0o644,
                         });
                         let file = self.files.len() - 1;
-                        self.set(path, Some(Entry::File(file)));
+                        self.set(path, Some(NameTarget::File(file)));
                         file
                     }
                 };
@@ -219,15 +226,15 @@ impl Tree {
                 }
                 open.insert(*number, file);
             }
-            Event::Append(number, bytes) => self.files[open[number]].bytes.extend_from_slice(bytes),
-            Event::Truncate(number, length) => self.files[open[number]].bytes.truncate(*length as usize),
-            Event::Sync(number) => {
+            DiskChange::Append(number, bytes) => self.files[open[number]].bytes.extend_from_slice(bytes),
+            DiskChange::Truncate(number, length) => self.files[open[number]].bytes.truncate(*length as usize),
+            DiskChange::Sync(number) => {
                 let file = &mut self.files[open[number]];
                 file.durable = file.bytes.clone();
             }
-            Event::Rename(from, to) => {
+            DiskChange::Rename(from, to) => {
                 let entry = self.names.get(from).copied();
-                if let Some(Entry::Dir(_)) = entry {
+                if let Some(NameTarget::Dir(_)) = entry {
                     let below: Vec<_> = self
                         .names
                         .keys()
@@ -244,20 +251,20 @@ impl Tree {
                 self.set(from, None);
                 self.set(to, entry);
             }
-            Event::Remove(path) => self.set(path, None),
-            Event::CreateDir(path) => self.set(path, Some(Entry::Dir(0o755))),
-            Event::Mode(path, mode) => match self.names.get_mut(path) {
-                Some(Entry::File(file)) => self.files[*file].mode = *mode,
-                Some(Entry::Dir(old)) => *old = *mode,
+            DiskChange::Remove(path) => self.set(path, None),
+            DiskChange::CreateDir(path) => self.set(path, Some(NameTarget::Dir(0o755))),
+            DiskChange::Mode(path, mode) => match self.names.get_mut(path) {
+                Some(NameTarget::File(file)) => self.files[*file].mode = *mode,
+                Some(NameTarget::Dir(old)) => *old = *mode,
                 None => {}
             },
-            Event::SyncDir(dir) => {
+            DiskChange::SyncDir(dir) => {
                 let changes = self.pending.remove(dir).unwrap_or_default();
-                settle(&mut self.durable, &changes);
+                apply_changes(&mut self.durable, &changes);
             }
-            Event::SyncAll => {
+            DiskChange::SyncAll => {
                 for changes in std::mem::take(&mut self.pending).into_values() {
-                    settle(&mut self.durable, &changes);
+                    apply_changes(&mut self.durable, &changes);
                 }
                 for file in &mut self.files {
                     file.durable = file.bytes.clone();
@@ -266,7 +273,7 @@ impl Tree {
         }
     }
 
-    fn set(&mut self, path: &Path, entry: Option<Entry>) {
+    fn set(&mut self, path: &Path, entry: Option<NameTarget>) {
         match entry {
             Some(entry) => _ = self.names.insert(path.to_owned(), entry),
             None => _ = self.names.remove(path),
@@ -279,7 +286,7 @@ impl Tree {
     }
 
     fn write(&self, loss: Loss, target: &Path) {
-        let mut dice = Dice(match loss {
+        let mut random = CrashRandom(match loss {
             Loss::Some(seed) => seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
             _ => 1,
         });
@@ -289,35 +296,35 @@ impl Tree {
             Loss::Some(_) => {
                 let mut names = self.durable.clone();
                 for changes in self.pending.values() {
-                    let kept = dice.below(changes.len() + 1);
-                    settle(&mut names, &changes[..kept]);
+                    let kept = random.below(changes.len() + 1);
+                    apply_changes(&mut names, &changes[..kept]);
                 }
                 names
             }
         };
         create_dir(target);
-        // Parents come before what is in them; what is in a lost directory is lost.
+        // Parents come before their entries. The entries of a lost directory are lost.
         for (name, entry) in &names {
             let path = target.join(name);
             if !path.parent().is_some_and(Path::is_dir) {
                 continue;
             }
             match entry {
-                Entry::Dir(mode) => {
+                NameTarget::Dir(mode) => {
                     create_dir(&path);
                     set_mode(&path, *mode);
                 }
-                Entry::File(file) => {
+                NameTarget::File(file) => {
                     let file = &self.files[*file];
                     let bytes = match loss {
                         Loss::Nothing | Loss::Names => &file.bytes[..],
                         Loss::Everything | Loss::Bytes => &file.durable[..],
-                        // Only what was appended can be there in part.
+                        // Only appended bytes can be present in part.
                         Loss::Some(_) if file.bytes.starts_with(&file.durable) => {
                             let new = file.bytes.len() - file.durable.len();
-                            &file.bytes[..file.durable.len() + dice.below(new + 1)]
+                            &file.bytes[..file.durable.len() + random.below(new + 1)]
                         }
-                        Loss::Some(_) if dice.below(2) == 0 => &file.bytes[..],
+                        Loss::Some(_) if random.below(2) == 0 => &file.bytes[..],
                         Loss::Some(_) => &file.durable[..],
                     };
                     fs::write(&path, bytes).unwrap_or_else(|e| panic!("can't write {}: {e}", path.display()));
@@ -328,7 +335,7 @@ impl Tree {
     }
 }
 
-fn settle(names: &mut BTreeMap<PathBuf, Entry>, changes: &[Change]) {
+fn apply_changes(names: &mut BTreeMap<PathBuf, NameTarget>, changes: &[PendingChange]) {
     for (path, entry) in changes {
         match entry {
             Some(entry) => _ = names.insert(path.clone(), *entry),
@@ -350,10 +357,10 @@ fn set_mode(path: &Path, mode: u32) {
     set.unwrap_or_else(|e| panic!("can't set the mode of {}: {e}", path.display()));
 }
 
-/// Numbers by chance, the same for the same seed.
-struct Dice(u64);
+/// A random number generator with a seed.
+struct CrashRandom(u64);
 
-impl Dice {
+impl CrashRandom {
     fn below(&mut self, bound: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;

@@ -1,59 +1,59 @@
-//! A disk of which one call fails.
+//! A disk on which one call fails.
 //!
-//! A test runs once to learn how many calls there are ([`FailingDisk::calls`]), and then once for each of them.
+//! A test runs once to count the calls ([`FailingDisk::calls`]), and then once for each of them.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use super::{Op, Verdict, Watched, Watcher};
+use super::{CallDecision, DiskCall, WatchedDisk, Watcher};
 
-/// A disk of which one call fails.
-pub type FailingDisk = Watched<Failing>;
+/// A disk on which one call fails.
+pub type FailingDisk = WatchedDisk<FailingCall>;
 
-/// How it fails.
+/// The failure of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
-    /// The medium is bad.
+pub enum DiskFault {
+    /// An I/O error (EIO).
     Eio,
-    /// The medium is full.
+    /// No space (ENOSPC).
     Enospc,
-    /// The medium is full after half of the bytes.
+    /// No space after half of the bytes.
     Short,
-    /// From this call on nothing can be written or made durable any more.
+    /// This call and all later ones fail with EIO.
     Dead,
 }
 
-/// Which calls are counted.
+/// The calls that are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Calls {
-    /// Those that change something.
+pub enum CountedCalls {
+    /// CountedCalls that change something.
     Changes,
-    /// Those that read.
+    /// CountedCalls that read.
     Reads,
 }
 
-/// Counts calls and lets one fail.
-pub struct Failing {
-    counted: Calls,
-    /// The call that fails, from 0 on, and how.
-    at: Option<(u64, Fault)>,
+/// A watcher that counts calls and lets one fail.
+pub struct FailingCall {
+    counted: CountedCalls,
+    /// The call that fails, counted from 0, and its failure.
+    at: Option<(u64, DiskFault)>,
     calls: AtomicU64,
     is_on: AtomicBool,
 }
 
 impl FailingDisk {
-    /// Lets nothing fail, only counts.
-    pub fn counting(counted: Calls) -> Self {
+    /// Returns a disk that only counts.
+    pub fn counting(counted: CountedCalls) -> Self {
         Self::of(counted, None)
     }
 
-    /// Lets the call with this number, from 0 on, fail.
-    pub fn failing(counted: Calls, at: u64, fault: Fault) -> Self {
+    /// Returns a disk on which the call with this number, counted from 0, fails.
+    pub fn failing(counted: CountedCalls, at: u64, fault: DiskFault) -> Self {
         Self::of(counted, Some((at, fault)))
     }
 
-    fn of(counted: Calls, at: Option<(u64, Fault)>) -> Self {
-        Watched::new(Failing {
+    fn of(counted: CountedCalls, at: Option<(u64, DiskFault)>) -> Self {
+        WatchedDisk::new(FailingCall {
             counted,
             at,
             calls: AtomicU64::new(0),
@@ -61,38 +61,42 @@ impl FailingDisk {
         })
     }
 
-    /// Number of calls counted so far.
+    /// Returns the number of calls so far.
     pub fn calls(&self) -> u64 {
         self.watcher().calls.load(Ordering::Relaxed)
     }
 
-    /// Whether calls are counted (and fail), from now on.
+    /// Switches counting and failing on or off.
     pub fn switch(&self, on: bool) {
         self.watcher().is_on.store(on, Ordering::Relaxed);
     }
 }
 
-impl Watcher for Failing {
-    fn before(&self, op: Op<'_>) -> Verdict {
-        let kind = match op {
-            Op::Open(_) | Op::ReadSmall(_) | Op::ReadAt(_) | Op::List(_) | Op::Metadata(_) => Calls::Reads,
-            _ => Calls::Changes,
+impl Watcher for FailingCall {
+    fn before(&self, call: DiskCall<'_>) -> CallDecision {
+        let kind = match call {
+            DiskCall::Open(_)
+            | DiskCall::ReadSmall(_)
+            | DiskCall::ReadAt(_)
+            | DiskCall::List(_)
+            | DiskCall::Metadata(_) => CountedCalls::Reads,
+            _ => CountedCalls::Changes,
         };
         if kind != self.counted || !self.is_on.load(Ordering::Relaxed) {
-            return Verdict::Go;
+            return CallDecision::Proceed;
         }
         let number = self.calls.fetch_add(1, Ordering::Relaxed);
         let Some((at, fault)) = self.at else {
-            return Verdict::Go;
+            return CallDecision::Proceed;
         };
-        if number != at && !(fault == Fault::Dead && number > at) {
-            return Verdict::Go;
+        if number != at && !(fault == DiskFault::Dead && number > at) {
+            return CallDecision::Proceed;
         }
         let (eio, enospc) = (io::Error::from_raw_os_error(5), io::Error::from_raw_os_error(28));
-        match (fault, op) {
-            (Fault::Eio | Fault::Dead, _) => Verdict::Fail(eio),
-            (Fault::Short, Op::Append(..)) => Verdict::Half(enospc),
-            (Fault::Short | Fault::Enospc, _) => Verdict::Fail(enospc),
+        match (fault, call) {
+            (DiskFault::Eio | DiskFault::Dead, _) => CallDecision::Fail(eio),
+            (DiskFault::Short, DiskCall::Append(..)) => CallDecision::FailAfterHalf(enospc),
+            (DiskFault::Short | DiskFault::Enospc, _) => CallDecision::Fail(enospc),
         }
     }
 }

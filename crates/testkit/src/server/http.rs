@@ -1,16 +1,16 @@
-//! Servers that speak HTTP: Apache with mod_dav_svn, and ours, with the same URLs.
+//! HTTP servers: Apache with mod_dav_svn, and Sven, with the same URLs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::Server;
+use super::TestServer;
 use super::transport::{Transport, certificate};
-use crate::tool::{Side, Tool, personality, scratch};
+use crate::tool::{Side, Tool, scratch, tool_link};
 
-/// Where Debian keeps Apache's modules.
+/// Debian's directory of Apache's modules.
 const MODULES: &str = "/usr/lib/apache2/modules";
 
-/// The modules that a server for Subversion takes.
+/// The modules for a Subversion server.
 const LOADED: &[&str] = &[
     "mpm_event",
     "authn_core",
@@ -33,40 +33,40 @@ const LOADED: &[&str] = &[
     "rewrite",
 ];
 
-/// What https takes as well.
+/// The additional modules for https.
 const LOADED_FOR_TLS: &[&str] = &["socache_shmcb", "ssl"];
 
-/// alice (secret), bob (pw) and carol (pw), as `htpasswd -s` writes them.
+/// The users alice (secret), bob (pw) and carol (pw), as `htpasswd -s` writes them.
 const USERS: &str = "alice:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=\nbob:{SHA}GpHWL3ymc5liWkNopqtdSjuqYHM=\n\
                      carol:{SHA}GpHWL3ymc5liWkNopqtdSjuqYHM=\n";
 
-/// All users read; users with a password write.
+/// Apache's directives for: everyone reads, logged-in users write.
 pub const READ_FREELY: &str = "AuthType Basic\nAuthName repository\nAuthUserFile USERS\n\
                                <LimitExcept GET PROPFIND OPTIONS REPORT>\nRequire valid-user\n</LimitExcept>\n";
 
-/// What a server that speaks HTTP serves, and how: every repository below `parent`, at `/NAME`.
+/// The configuration of an HTTP server for all repositories below `parent`, each at `/NAME`.
 #[derive(Clone, Copy, Debug)]
-pub struct Site<'a> {
-    /// Not [`Transport::Svn`].
+pub struct HttpSite<'a> {
+    /// The transport; not [`Transport::Svn`].
     pub transport: Transport,
-    /// The beginning of URLs: `/`, or `/svn` and the like.
+    /// The URL prefix: `/`, or `/svn` and the like.
     pub at: &'a str,
-    /// The folder of repositories.
+    /// The directory of repositories.
     pub parent: &'a Path,
-    /// Lines inside of Apache's `Location`; `USERS` stands for its password file.
+    /// Lines inside of Apache's `<Location>`; `USERS` stands for the password file.
     pub apache: &'a str,
-    /// Lines outside of Apache's `Location`.
+    /// Lines outside of Apache's `<Location>`.
     pub apache_wide: &'a str,
-    /// Lines of our `[[location]]`.
+    /// Lines of Sven's `[[location]]`.
     pub ours: &'a str,
     /// More arguments for `sven serve`.
     pub args: &'a [&'a str],
 }
 
-impl<'a> Site<'a> {
-    /// Over `http://`, with nothing special said.
-    pub fn plain(parent: &'a Path) -> Site<'a> {
-        Site {
+impl<'a> HttpSite<'a> {
+    /// Returns a plain `http://` site.
+    pub fn plain(parent: &'a Path) -> HttpSite<'a> {
+        HttpSite {
             transport: Transport::Http,
             at: "/",
             parent,
@@ -78,30 +78,30 @@ impl<'a> Site<'a> {
     }
 }
 
-impl Server {
-    /// Serves every repository below `parent` at `http://127.0.0.1:PORT/NAME`. Theirs gets `location` inside of its `Location`
-    /// (`USERS` stands for its password file), ours more arguments for `sven serve`.
-    pub fn http(side: Side, parent: &Path, location: &str, args: &[&str]) -> Server {
-        let site = Site {
+impl TestServer {
+    /// Serves every repository below `parent` at `http://127.0.0.1:PORT/NAME`. `location` are lines for Apache's
+    /// `<Location>` (`USERS` stands for the password file), `args` more arguments for `sven serve`.
+    pub fn http(side: Side, parent: &Path, location: &str, args: &[&str]) -> TestServer {
+        let site = HttpSite {
             apache: location,
             args,
-            ..Site::plain(parent)
+            ..HttpSite::plain(parent)
         };
-        Server::site(side, &site)
+        TestServer::http_site(side, &site)
     }
 
-    /// Serves what `site` says.
-    pub fn site(side: Side, site: &Site<'_>) -> Server {
+    /// Serves a site.
+    pub fn http_site(side: Side, site: &HttpSite<'_>) -> TestServer {
         match side {
-            Side::Theirs => Server::apache(site),
-            Side::Ours => Server::sven(site),
+            Side::Theirs => TestServer::apache(site),
+            Side::Ours => TestServer::sven(site),
         }
     }
 
-    /// Apache with these lines of configuration, and beside its own files those in `files`, whose folder is `@FOLDER` in the lines.
-    /// `@PORT` is where it listens.
-    pub fn apache_with(lines: &str, files: &[(&str, &str)]) -> Server {
-        Server::started("apache2", |port| {
+    /// Starts Apache with these lines of configuration and with `files` in a directory of its own. In the lines
+    /// `@FOLDER` stands for that directory and `@PORT` for the port.
+    pub fn apache_with(lines: &str, files: &[(&str, &str)]) -> TestServer {
+        TestServer::start("apache2", |port| {
             let dir = scratch();
             let at = |name: &str| dir.path().join(name).display().to_string();
             let mut conf = format!(
@@ -112,7 +112,7 @@ impl Server {
                 at("error.log"),
             );
             conf.push_str(&modules(&[]));
-            conf.push_str(&placed(lines, dir.path(), port));
+            conf.push_str(&with_placeholders(lines, dir.path(), port));
             write(dir.path(), files, ("httpd.conf", &conf));
             let tool = Tool::new("/usr/sbin/apache2")
                 .args(["-X", "-f"])
@@ -121,53 +121,55 @@ impl Server {
         })
     }
 
-    /// Ours, with what `sven import-config` makes of the same lines.
-    pub fn imported(lines: &str, files: &[(&str, &str)]) -> Server {
-        Server::started("sven serve", |port| {
+    /// Starts Sven with the configuration that `sven import-config` makes of the same lines.
+    pub fn imported(lines: &str, files: &[(&str, &str)]) -> TestServer {
+        TestServer::start("sven serve", |port| {
             let dir = scratch();
-            let conf = format!("Listen 127.0.0.1:{port}\n{}", placed(lines, dir.path(), port));
+            let conf = format!(
+                "Listen 127.0.0.1:{port}\n{}",
+                with_placeholders(lines, dir.path(), port)
+            );
             write(dir.path(), files, ("httpd.conf", &conf));
-            let imported = Tool::new(personality("sven"))
+            let imported = Tool::new(tool_link("sven"))
                 .args(["import-config", "--apache"])
                 .arg(dir.path().join("httpd.conf"))
                 .ok();
             write(dir.path(), &[], ("sven.toml", &imported.out()));
-            let tool = Tool::new(personality("sven"))
+            let tool = Tool::new(tool_link("sven"))
                 .args(["serve", "--config"])
                 .arg(dir.path().join("sven.toml"));
             (tool, Some(dir))
         })
     }
 
-    /// The configuration file of ours.
+    /// Returns Sven's configuration file.
     pub fn configuration(&self) -> String {
         let dir = self.dir.as_ref().expect("because only svnserve has none");
         fs::read_to_string(dir.path().join("sven.toml")).unwrap_or_default()
     }
 
-    /// The requests that a server which speaks HTTP has answered: one line each, which begins with the method. Both servers
-    /// write a line when the answer has gone, which may be after the client has seen its end.
+    /// Returns the request lines in the access log, without the version. Both servers write a line after they have
+    /// sent the response, which may be after the client has received all of it.
     pub fn requests(&self) -> Vec<String> {
-        let log = fs::read_to_string(self.access()).unwrap_or_default();
+        let log = fs::read_to_string(self.access_log()).unwrap_or_default();
         let asked = |line: &str| Some(line.split_once('"')?.1.split_once(" HTTP/")?.0.to_owned());
         log.lines().filter_map(asked).collect()
     }
 
-    /// Where a server that speaks HTTP writes what was asked.
-    pub fn access(&self) -> PathBuf {
+    /// Returns the path of the access log.
+    pub fn access_log(&self) -> PathBuf {
         let dir = self.dir.as_ref().expect("because only svnserve has none");
         dir.path().join("access.log")
     }
 
-    /// Where a server that speaks HTTP writes what was done, in Subversion's words: Apache only user, repository and words in
-    /// each line.
-    pub fn operations(&self) -> PathBuf {
+    /// Returns the path of the operational log. Apache's lines have only user, repository and operation.
+    pub fn operational_log(&self) -> PathBuf {
         let dir = self.dir.as_ref().expect("because only svnserve has none");
         dir.path().join("operations.log")
     }
 
-    fn sven(site: &Site<'_>) -> Server {
-        Server::started("sven serve", |port| {
+    fn sven(site: &HttpSite<'_>) -> TestServer {
+        TestServer::start("sven serve", |port| {
             let dir = scratch();
             let at = |name: &str| dir.path().join(name).display().to_string();
             let scheme = site.transport.scheme();
@@ -193,7 +195,7 @@ impl Server {
             for (name, text) in [("sven.toml", conf.as_str()), ("users", USERS)] {
                 fs::write(dir.path().join(name), text).expect("because the folder is ours");
             }
-            let tool = Tool::new(personality("sven"))
+            let tool = Tool::new(tool_link("sven"))
                 .args(["serve", "--config"])
                 .arg(dir.path().join("sven.toml"))
                 .args(site.args);
@@ -201,8 +203,8 @@ impl Server {
         })
     }
 
-    fn apache(site: &Site<'_>) -> Server {
-        Server::started("apache2", |port| {
+    fn apache(site: &HttpSite<'_>) -> TestServer {
+        TestServer::start("apache2", |port| {
             let dir = scratch();
             let at = |name: &str| dir.path().join(name).display().to_string();
             let mut conf = format!(
@@ -244,12 +246,12 @@ impl Server {
     }
 }
 
-/// Lines that load what a server for Subversion takes, and `more`.
+/// Returns lines that load the modules for a Subversion server, and `more`.
 fn modules(more: &[&str]) -> String {
     let mut lines = String::new();
     for module in LOADED.iter().chain(more) {
         let file = format!("{MODULES}/mod_{module}.so");
-        // What is no file is built in.
+        // A module without a file is built in.
         if Path::new(&file).exists() {
             lines.push_str(&format!("LoadModule {module}_module {file}\n"));
         }
@@ -257,7 +259,7 @@ fn modules(more: &[&str]) -> String {
     lines
 }
 
-fn placed(lines: &str, folder: &Path, port: u16) -> String {
+fn with_placeholders(lines: &str, folder: &Path, port: u16) -> String {
     lines
         .replace("@FOLDER", &folder.display().to_string())
         .replace("@PORT", &port.to_string())

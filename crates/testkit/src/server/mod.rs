@@ -1,4 +1,4 @@
-//! A server in the background, theirs or ours, on a port of its own; dropped means stopped.
+//! A server process, of Subversion or of Sven, on a port of its own. It is stopped when the value is dropped.
 
 pub mod http;
 pub mod transport;
@@ -14,27 +14,27 @@ use crate::tool::{Side, Tool};
 
 /// A running server.
 #[derive(Debug)]
-pub struct Server {
+pub struct TestServer {
     child: Child,
     port: u16,
-    /// Files that it needs while it runs.
+    /// The directory with its configuration and logs.
     dir: Option<TempDir>,
 }
 
-impl Server {
-    /// Starts `svnserve` in the foreground with virtual root `root` and more arguments (`-T`, `-M 1024`, …). Waits until it
-    /// answers.
-    pub fn svnserve(side: Side, root: &Path, args: &[&str]) -> Server {
-        Server::svnserve_by(side, root, args, |tool| tool)
+impl TestServer {
+    /// Starts `svnserve` in the foreground with virtual root `root` and more arguments (`-T`, `-M 1024`, …). Waits
+    /// until it accepts connections.
+    pub fn svnserve(side: Side, root: &Path, args: &[&str]) -> TestServer {
+        TestServer::svnserve_by(side, root, args, |tool| tool)
     }
 
-    /// As [`Server::svnserve`], bound by the permissions of files ([`Tool::bound_by_permissions`]).
-    pub fn svnserve_bound_by_permissions(side: Side, root: &Path, args: &[&str]) -> Server {
-        Server::svnserve_by(side, root, args, Tool::bound_by_permissions)
+    /// As [`TestServer::svnserve`], bound by the permissions of files ([`Tool::bound_by_permissions`]).
+    pub fn svnserve_bound_by_permissions(side: Side, root: &Path, args: &[&str]) -> TestServer {
+        TestServer::svnserve_by(side, root, args, Tool::bound_by_permissions)
     }
 
-    fn svnserve_by(side: Side, root: &Path, args: &[&str], how: fn(Tool) -> Tool) -> Server {
-        Server::started(&format!("{side:?} svnserve"), |port| {
+    fn svnserve_by(side: Side, root: &Path, args: &[&str], how: fn(Tool) -> Tool) -> TestServer {
+        TestServer::start(&format!("{side:?} svnserve"), |port| {
             let tool = side
                 .tool("svnserve")
                 .args([
@@ -52,9 +52,9 @@ impl Server {
         })
     }
 
-    /// Starts what `prepare` says for a port, and waits until it answers there.
-    fn started(what: &str, prepare: impl Fn(u16) -> (Tool, Option<TempDir>)) -> Server {
-        // The port found free may be taken by someone else before the server binds it: try again then.
+    /// Starts the program that `prepare` returns for a port, and waits until it accepts connections there.
+    fn start(what: &str, prepare: impl Fn(u16) -> (Tool, Option<TempDir>)) -> TestServer {
+        // Another process may take the free port before the server binds it. Then try another port.
         for _ in 0..5 {
             let port = free_port();
             let (tool, dir) = prepare(port);
@@ -65,7 +65,7 @@ impl Server {
                 .stderr(Stdio::inherit())
                 .spawn()
                 .unwrap_or_else(|e| panic!("can't start {what}: {e}"));
-            let mut server = Server { child, port, dir };
+            let mut server = TestServer { child, port, dir };
             if server.wait_until_up() {
                 return server;
             }
@@ -73,32 +73,32 @@ impl Server {
         panic!("{what} does not come up");
     }
 
-    /// Port on 127.0.0.1.
+    /// Returns the port on 127.0.0.1.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Where it listens.
+    /// Returns the address that it listens on.
     pub fn addr(&self) -> SocketAddr {
         SocketAddr::from(([127, 0, 0, 1], self.port))
     }
 
-    /// URL of a path below the virtual root (no leading slash; percent-encoded already).
+    /// Returns the URL of a path below the virtual root (without leading slash, percent-encoded).
     pub fn url(&self, path: &str) -> String {
         format!("svn://127.0.0.1:{}/{path}", self.port)
     }
 
-    /// Process id, to read its memory and processor time.
+    /// Returns the process ID, to read memory and processor time.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// True while the process lives.
+    /// True while the process is running.
     pub fn is_alive(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Asks it to stop (SIGTERM) and returns how it ended; `None` if it did not within ten seconds.
+    /// Sends SIGTERM and returns the exit status; `None` if the process does not end within ten seconds.
     pub fn terminate(mut self) -> Option<ExitStatus> {
         Tool::new("kill")
             .args(["-TERM", &self.child.id().to_string()])
@@ -125,15 +125,15 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for TestServer {
     fn drop(&mut self) {
-        // It may be gone already, which is as good.
+        // The process may have ended already, so errors are ignored.
         drop(self.child.kill());
         drop(self.child.wait());
     }
 }
 
-/// A free port on the loopback interface.
+/// Returns a free port on the loopback interface.
 pub fn free_port() -> u16 {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("because the loopback has ports left");
     listener.local_addr().expect("because it is bound").port()

@@ -1,4 +1,4 @@
-//! How clients reach a server, and the certificate with which our test servers prove who they are.
+//! The transports between client and server, and the certificate of the test servers.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,21 +8,21 @@ use rcgen::{CertificateParams, KeyPair};
 
 use crate::tool::folder;
 
-/// What lies between a client and a server.
+/// A protocol between client and server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
     /// `svn://`: Subversion's own protocol.
     Svn,
     /// `http://`.
     Http,
-    /// `http://` with a server that does not announce the newer protocol: DeltaV, as servers before 1.7 speak it.
+    /// `http://` with a server that does not advertise HTTPv2: DeltaV, the protocol of servers before 1.7.
     HttpV1,
     /// `https://`.
     Https,
 }
 
 impl Transport {
-    /// All, with the names by which `$SVEN_INTEROP_OVER` knows them.
+    /// All transports, with their names in `$SVEN_INTEROP_OVER`.
     pub const ALL: [(Transport, &'static str); 4] = [
         (Transport::Svn, "svn"),
         (Transport::Http, "http"),
@@ -30,10 +30,10 @@ impl Transport {
         (Transport::Https, "https"),
     ];
 
-    /// What `$SVEN_INTEROP_OVER` says; `usual` where it is not set.
-    pub fn chosen(usual: Transport) -> Transport {
+    /// Returns the transport in `$SVEN_INTEROP_OVER`, or `default`.
+    pub fn chosen(default: Transport) -> Transport {
         let Some(name) = std::env::var_os("SVEN_INTEROP_OVER") else {
-            return usual;
+            return default;
         };
         let known = Transport::ALL.iter().find(|(_, known)| name == *known);
         known
@@ -41,7 +41,7 @@ impl Transport {
             .0
     }
 
-    /// As [`Transport::chosen`], for what makes sense over HTTP alone.
+    /// As [`Transport::chosen`], for tests that need HTTP.
     pub fn chosen_http() -> Transport {
         match Transport::chosen(Transport::Http) {
             Transport::Svn => Transport::Http,
@@ -49,7 +49,7 @@ impl Transport {
         }
     }
 
-    /// The beginning of URLs.
+    /// Returns the scheme of URLs.
     pub fn scheme(self) -> &'static str {
         match self {
             Transport::Svn => "svn",
@@ -58,7 +58,7 @@ impl Transport {
         }
     }
 
-    /// What clients call this machine: they do not find addresses in certificates.
+    /// Returns the host in URLs. Over https it is a name, because clients do not accept addresses in certificates.
     pub fn host(self) -> &'static str {
         match self {
             Transport::Https => "localhost",
@@ -67,7 +67,7 @@ impl Transport {
     }
 }
 
-/// A certificate for 127.0.0.1 and localhost that vouches for itself, and its key.
+/// A self-signed certificate for 127.0.0.1 and localhost, and its key.
 #[derive(Debug)]
 pub struct Certificate {
     /// The certificate (PEM).
@@ -76,7 +76,7 @@ pub struct Certificate {
     pub key: PathBuf,
 }
 
-/// The certificate of all test servers. The clients of `Tool` believe it.
+/// Returns the certificate of all test servers. Clients that `Tool` runs trust it.
 pub fn certificate() -> &'static Certificate {
     static MADE: OnceLock<Certificate> = OnceLock::new();
     MADE.get_or_init(|| {
@@ -92,7 +92,8 @@ pub fn certificate() -> &'static Certificate {
     })
 }
 
-/// Makes key and certificate in one file, which comes into being as a whole: several programs may want it at once.
+/// Writes key and certificate into one file. A rename makes it visible at once, because several processes may make it
+/// at the same time.
 fn make(path: &Path) {
     let names = ["127.0.0.1".to_owned(), "localhost".to_owned()];
     let params = CertificateParams::new(names).expect("because the names are good");

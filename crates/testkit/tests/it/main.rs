@@ -1,4 +1,4 @@
-//! The kit must make what it promises: one test for each kind of repository, by the real tool's own word.
+//! Tests of the testkit itself: Subversion's tools check the repositories.
 
 use testkit::repo::{Spec, When, build, matrix};
 use testkit::{Side, Tool};
@@ -21,7 +21,7 @@ fn all_kinds_hold_the_same_history() {
             .arg(build(spec).path())
             .ok()
             .out();
-        // Formats below 4 know no SHA-1.
+        // Formats before 4 have no SHA-1.
         let lines: Vec<_> = dump
             .lines()
             .filter(|l| !l.contains("-sha1: "))
@@ -82,7 +82,7 @@ fn a_server_starts_and_stops() {
         .expect("because it has a name")
         .to_string_lossy()
         .into_owned();
-    let server = testkit::server::Server::svnserve(Side::Theirs, root, &["-T"]);
+    let server = testkit::server::TestServer::svnserve(Side::Theirs, root, &["-T"]);
     let info = Tool::new("svn")
         .args(["info", "--show-item", "revision", &server.url(&name)])
         .ok();

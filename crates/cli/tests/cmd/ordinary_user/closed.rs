@@ -159,7 +159,7 @@ fn run(side: Side, template: &Path, command: &str, change: &str, path: &str) -> 
     let words: Vec<String> = words.collect();
     let program = match side {
         Side::Theirs => words[0].clone(),
-        Side::Ours => testkit::tool::personality(&words[0]).display().to_string(),
+        Side::Ours => testkit::tool::tool_link(&words[0]).display().to_string(),
     };
     let output = Tool::new("setpriv")
         .args(["--reuid", USER, "--regid", USER, "--clear-groups"])

@@ -8,8 +8,8 @@ use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use testkit::server::Server;
-use testkit::server::http::Site;
+use testkit::server::TestServer;
+use testkit::server::http::HttpSite;
 use testkit::{Output, Side, Tool, scratch};
 
 use super::sh;
@@ -212,7 +212,7 @@ const WRITES: [&str; 4] = [
 ];
 
 /// A server on the disk, asked to write with `pages` left.
-fn serve(disk: &Disk, root: &Path, server: &mut Server, url: &str, write: &str, pages: u64, what: &str) {
+fn serve(disk: &Disk, root: &Path, server: &mut TestServer, url: &str, write: &str, pages: u64, what: &str) {
     let ask = |line: &str| {
         let words = line.split(' ').map(|word| match word {
             "NOISE" => root.join("noise").display().to_string(),
@@ -258,7 +258,7 @@ fn serve(disk: &Disk, root: &Path, server: &mut Server, url: &str, write: &str, 
     disk.verify("repo", what);
 }
 
-fn served(start: impl Fn(&Disk) -> (Server, String)) {
+fn served(start: impl Fn(&Disk) -> (TestServer, String)) {
     let Some(disk) = Disk::mount() else { return };
     let folder = scratch();
     prepare(folder.path());
@@ -284,7 +284,7 @@ fn a_server_over_svn_outlives_a_full_disk() {
     served(|disk| {
         // Its log is on the same disk.
         let log = disk.at.join("log").display().to_string();
-        let server = Server::svnserve(Side::Ours, &disk.at, &["--log-file", &log]);
+        let server = TestServer::svnserve(Side::Ours, &disk.at, &["--log-file", &log]);
         let url = server.url("repo");
         (server, url)
     });
@@ -293,7 +293,7 @@ fn a_server_over_svn_outlives_a_full_disk() {
 #[test]
 fn a_server_over_http_outlives_a_full_disk() {
     served(|disk| {
-        let server = Server::site(Side::Ours, &Site::plain(&disk.at));
+        let server = TestServer::http_site(Side::Ours, &HttpSite::plain(&disk.at));
         let url = format!("http://127.0.0.1:{}/repo", server.port());
         (server, url)
     });

@@ -7,7 +7,7 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use testkit::server::free_port;
-use testkit::tool::personality;
+use testkit::tool::tool_link;
 use testkit::{Output, Side, Tool, scratch};
 
 use super::{GROUP, USER, can_run, sh};
@@ -100,7 +100,7 @@ fn program(side: Side, is_http: bool, root: &Path, own: &Path, port: u16) -> Too
         (false, _) => {
             let name = match side {
                 Side::Theirs => PathBuf::from("svnserve"),
-                Side::Ours => personality("svnserve"),
+                Side::Ours => tool_link("svnserve"),
             };
             let port = port.to_string();
             as_user(&name)
@@ -114,9 +114,7 @@ fn program(side: Side, is_http: bool, root: &Path, own: &Path, port: u16) -> Too
                 root.display()
             );
             let conf = written("sven.toml", text);
-            as_user(&personality("sven"))
-                .args(["serve", "--config"])
-                .arg(conf)
+            as_user(&tool_link("sven")).args(["serve", "--config"]).arg(conf)
         }
         (true, Side::Theirs) => {
             let mut text = format!(
@@ -332,7 +330,7 @@ fn a_server_that_cannot_start_says_why() {
         let [theirs, ours] = Side::BOTH.map(|side| {
             let name = match side {
                 Side::Theirs => PathBuf::from("svnserve"),
-                Side::Ours => personality("svnserve"),
+                Side::Ours => tool_link("svnserve"),
             };
             let output = Tool::new("timeout")
                 .args([

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use testkit::tool::personality;
+use testkit::tool::tool_link;
 use testkit::{Side, Tool, scratch};
 
 use super::{GROUP, can_run, sh};
@@ -104,7 +104,7 @@ fn share(version: &str, umask: &str, order: &[Side]) -> (String, String) {
 fn take(root: &Path, umask: &str, user: &str, side: Side, step: &str) -> testkit::Output {
     let program = |name: &str| match side {
         Side::Theirs => name.to_owned(),
-        Side::Ours => personality(name).display().to_string(),
+        Side::Ours => tool_link(name).display().to_string(),
     };
     let become_user = format!(
         "setpriv --reuid {user} --regid {user} --groups {GROUP} sh -c 'umask {umask}; exec \"$@\"' sh"

@@ -1,15 +1,15 @@
 //! Deep trees with a file at each level: what leaves a directory goes on in the one above it, not at the root.
 
 use testkit::Side;
-use testkit::server::Server;
-use testkit::stream::{Content, Kind, Stream};
+use testkit::server::TestServer;
+use testkit::stream::{Content, DumpStream, RecordKind};
 
 use super::{Client, Deep, EDIT_END, levels, request, runs};
 
 /// Levels of a comb. Its files' paths are twice as many as those of a chain, and programs look at each of them.
 fn comb() -> Deep {
     let mut comb = Deep::with(levels() / 3, true);
-    let mut stream = Stream::new("9ad5d24c-3c33-4ad1-a9b2-5ea6b1ba7a01");
+    let mut stream = DumpStream::new("9ad5d24c-3c33-4ad1-a9b2-5ea6b1ba7a01");
     while stream.youngest() < comb.youngest {
         stream.rev("loaded before");
     }
@@ -19,7 +19,7 @@ fn comb() -> Deep {
     stream.rev("change all");
     for tooth in &teeth {
         let mergeinfo: (&str, &[u8]) = ("svn:mergeinfo", b"/x:1-2");
-        stream.change(Kind::File, tooth, Content::props(&[mergeinfo]));
+        stream.change(RecordKind::File, tooth, Content::props(&[mergeinfo]));
     }
     stream.rev("delete all").mkdirs(["new"]);
     for tooth in &teeth {
@@ -39,7 +39,7 @@ fn a_comb_is_answered() {
     let comb = comb();
     let levels = levels() / 3;
     let (youngest, rev) = (comb.youngest, comb.youngest - 1);
-    let server = Server::svnserve(Side::Ours, comb.folder.path(), &[]);
+    let server = TestServer::svnserve(Side::Ours, comb.folder.path(), &[]);
     let client = Client {
         port: server.port(),
         youngest,
@@ -70,7 +70,7 @@ fn a_comb_is_answered() {
         let end = Some("( finish-replay ( ) ) ( success ( ) ) ");
         assert!(client.ask(&replay, end) > all, "{new}");
     }
-    let server = Server::http(Side::Ours, comb.folder.path(), "", &[]);
+    let server = TestServer::http(Side::Ours, comb.folder.path(), "", &[]);
     for (method, path, accept) in [
         ("PROPFIND", format!("/r/!svn/rvr/{rev}/d"), "*/*"),
         ("GET", "/r/?view=log".into(), "text/html"),

@@ -5,9 +5,9 @@ use std::net::TcpStream;
 use std::path::Path;
 
 use testkit::Side;
-use testkit::server::Server;
-use testkit::server::http::Site;
-use testkit::stream::{Content, Kind, Stream};
+use testkit::server::TestServer;
+use testkit::server::http::HttpSite;
+use testkit::stream::{Content, DumpStream, RecordKind};
 
 use super::{Client, Deep, create, levels, read_to, runs};
 use crate::http::ask::{Answer, Connection};
@@ -116,9 +116,9 @@ fn a_deep_tree_is_written_over_svn() {
     let repository = folder.path().join("r");
     create(
         &repository,
-        Stream::new("9ad5d24c-3c33-4ad1-a9b2-5ea6b1ba7a03").bytes(),
+        DumpStream::new("9ad5d24c-3c33-4ad1-a9b2-5ea6b1ba7a03").bytes(),
     );
-    let server = Server::svnserve(Side::Ours, folder.path(), &["--threads"]);
+    let server = TestServer::svnserve(Side::Ours, folder.path(), &["--threads"]);
     let port = server.port();
     let mut client = Client { port, youngest: 0 };
     let levels = levels() / 2;
@@ -199,7 +199,7 @@ fn a_deep_tree_is_written_over_svn() {
 #[test]
 fn deep_changes_are_merged() {
     let deep = Deep::new(levels() / 2);
-    let server = Server::svnserve(Side::Ours, deep.folder.path(), &[]);
+    let server = TestServer::svnserve(Side::Ours, deep.folder.path(), &[]);
     let mut client = Client {
         port: server.port(),
         youngest: deep.youngest,
@@ -240,13 +240,13 @@ fn a_deep_tree_is_loaded() {
     let levels = (levels() / 2).min(20_000);
     let folder = testkit::tool::scratch();
     let repository = folder.path().join("r");
-    let mut stream = Stream::new("9ad5d24c-3c33-4ad1-a9b2-5ea6b1ba7a04");
+    let mut stream = DumpStream::new("9ad5d24c-3c33-4ad1-a9b2-5ea6b1ba7a04");
     let chain = Chain::new("d", levels);
     stream.rev("add").mkdirs(chain.paths());
     stream.file(&format!("{}/f", chain.0), "text");
     stream.rev("change");
     for path in chain.paths() {
-        stream.change(Kind::Dir, path, Content::props(&[("p", b"v")]));
+        stream.change(RecordKind::Dir, path, Content::props(&[("p", b"v")]));
     }
     stream.delete(&format!("{}/f", chain.0));
     create(&repository, stream.bytes());
@@ -302,11 +302,11 @@ impl Dav {
 #[test]
 fn a_deep_tree_is_written_over_http() {
     let deep = Deep::new((levels() / 2).min(LINE));
-    let site = Site {
+    let site = HttpSite {
         ours: "[location.auth]\nhtpasswd-file = 'USERS'\n",
-        ..Site::plain(deep.folder.path())
+        ..HttpSite::plain(deep.folder.path())
     };
-    let server = Server::site(Side::Ours, &site);
+    let server = TestServer::http_site(Side::Ours, &site);
     let port = server.port();
     let (rev, bottom) = (deep.youngest, deep.deepest.clone());
     let props = "<D:propertyupdate xmlns:D=\"DAV:\" xmlns:C=\"http://subversion.tigris.org/xmlns/custom/\"><D:set><D:prop>\

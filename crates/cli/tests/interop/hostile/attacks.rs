@@ -50,7 +50,9 @@ const fn attack(name: &'static str, entry: Entry, way: Way, says: fn(&Target, us
 }
 
 pub const ATTACKS: &[Attack] = &[
-    attack("http: nothing", Entry::Http, Way::Hold, |_, _| Vec::new()),
+    attack("http: a silent connection", Entry::Http, Way::Hold, |_, _| {
+        Vec::new()
+    }),
     attack("http: half a head", Entry::Http, Way::Hold, |_, _| {
         b"REPORT /r HTTP/1.1\r\nHost: x\r\nX: ".to_vec()
     }),
@@ -83,7 +85,7 @@ pub const ATTACKS: &[Attack] = &[
         )
     },
     attack(
-        "http: bodies announced, never sent",
+        "http: declared bodies that are not sent",
         Entry::Http,
         Way::Hold,
         |_, _| {
@@ -145,13 +147,13 @@ pub const ATTACKS: &[Attack] = &[
         )
     },
     attack(
-        "http: readers that do not read a file",
+        "http: clients that do not read a file",
         Entry::Http,
         Way::Unread,
         |_, _| request("GET", "/r/big", "", ""),
     ),
     attack(
-        "http: readers that do not read a report",
+        "http: clients that do not read a report",
         Entry::Http,
         Way::Unread,
         |_, _| {
@@ -166,7 +168,7 @@ pub const ATTACKS: &[Attack] = &[
         },
     ),
     attack(
-        "http: many requests at once, answers not read",
+        "http: many requests at once, responses not read",
         Entry::Http,
         Way::Unread,
         |_, _| request("PROPFIND", "/r/", "Depth: 1\r\n", "").repeat(300),
@@ -175,20 +177,15 @@ pub const ATTACKS: &[Attack] = &[
         is_costly: true,
         kinds: 4,
         more_memory: 256 << 20,
-        ..attack(
-            "http: pages that are hard to make",
-            Entry::Http,
-            Way::Hold,
-            |_, kind| {
-                let pages = [
-                    "/r/?view=revision&p=2",
-                    "/r/ends?view=file",
-                    "/r/lines?view=blame",
-                    "/r/lines?view=log",
-                ];
-                request("GET", pages[kind], "Accept: text/html\r\n", "")
-            },
-        )
+        ..attack("http: expensive pages", Entry::Http, Way::Hold, |_, kind| {
+            let pages = [
+                "/r/?view=revision&p=2",
+                "/r/ends?view=file",
+                "/r/lines?view=blame",
+                "/r/lines?view=log",
+            ];
+            request("GET", pages[kind], "Accept: text/html\r\n", "")
+        })
     },
     attack("http: wrong passwords", Entry::Http, Way::Repeat, |_, _| {
         request(
@@ -206,30 +203,29 @@ pub const ATTACKS: &[Attack] = &[
             "",
         )
     }),
-    attack(
-        "http: connections that come and go",
-        Entry::Http,
-        Way::Repeat,
-        |_, _| b"\r\n".to_vec(),
-    ),
+    attack("http: short connections", Entry::Http, Way::Repeat, |_, _| {
+        b"\r\n".to_vec()
+    }),
     attack("https: half a handshake", Entry::Tls, Way::Hold, |_, _| {
         b"\x16\x03\x01\x02\x00\x01\x00\x01".to_vec()
     }),
     attack("metrics: half a head", Entry::Metrics, Way::Hold, |_, _| {
         b"GET /-/metrics HTTP/1.1\r\n".to_vec()
     }),
-    attack("svn: nothing", Entry::Svn, Way::Hold, |_, _| Vec::new()),
+    attack("svn: a silent connection", Entry::Svn, Way::Hold, |_, _| {
+        Vec::new()
+    }),
     attack("svn: half a greeting", Entry::Svn, Way::Hold, |_, _| {
         b"( 2 ( edit-pipeline ) 60000:svn://".to_vec()
     }),
     attack(
-        "svn: no answer to the question for a name",
+        "svn: no authentication response",
         Entry::Svn,
         Way::Hold,
         |target, _| greeting(target),
     ),
     attack(
-        "svn: a long answer to that",
+        "svn: a long authentication response",
         Entry::Svn,
         Way::Hold,
         |target, _| [greeting(target), b"( 16000000:".to_vec(), vec![b'x'; 15_000_000]].concat(),
@@ -280,7 +276,7 @@ pub const ATTACKS: &[Attack] = &[
         )
     },
     attack(
-        "svn: readers that do not read an update",
+        "svn: clients that do not read an update",
         Entry::Svn,
         Way::Unread,
         |target, _| {
@@ -291,7 +287,7 @@ pub const ATTACKS: &[Attack] = &[
         },
     ),
     attack(
-        "svn: readers that do not read a file's revisions",
+        "svn: clients that do not read a file's revisions",
         Entry::Svn,
         Way::Unread,
         |target, _| said(target, "( get-file-revs ( 3:big ( 1 ) ( 1 ) false ) ) "),
@@ -320,13 +316,13 @@ pub const ATTACKS: &[Attack] = &[
         )
     },
     attack(
-        "svn: many commands at once, answers not read",
+        "svn: many commands at once, responses not read",
         Entry::Svn,
         Way::Unread,
         |target, _| said(target, &"( get-dir ( 0: ( 1 ) true true ) ) ".repeat(2000)),
     ),
     attack(
-        "svn: no answer to the question for a name in a command",
+        "svn: no authentication response in a command",
         Entry::Svn,
         Way::Hold,
         |target, _| said(target, "( commit ( 1:x ( ) false ( ) ) ) "),
@@ -334,7 +330,7 @@ pub const ATTACKS: &[Attack] = &[
     Attack {
         kinds: 3,
         ..attack(
-            "svn: a commit that does not go on",
+            "svn: a commit that does not continue",
             Entry::Svn,
             Way::Hold,
             |target, kind| {
@@ -361,12 +357,9 @@ pub const ATTACKS: &[Attack] = &[
             )
         },
     ),
-    attack(
-        "svn: connections that come and go",
-        Entry::Svn,
-        Way::Repeat,
-        |_, _| b"( 2 ( ) 1:x ) ".to_vec(),
-    ),
+    attack("svn: short connections", Entry::Svn, Way::Repeat, |_, _| {
+        b"( 2 ( ) 1:x ) ".to_vec()
+    }),
 ];
 
 const METHODS: [&str; 16] = [

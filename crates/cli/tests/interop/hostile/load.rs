@@ -73,7 +73,7 @@ impl Target {
         );
         let file = place.path().join("sven.toml");
         std::fs::write(&file, conf).expect("because the folder is ours");
-        let child = Command::new(testkit::tool::sven())
+        let child = Command::new(testkit::tool::sven_binary())
             .args(["serve", "--config"])
             .arg(&file)
             .stdin(Stdio::null())

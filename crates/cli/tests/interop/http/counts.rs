@@ -3,8 +3,8 @@
 use std::thread::sleep;
 use std::time::Duration;
 
-use testkit::server::Server;
-use testkit::server::http::Site;
+use testkit::server::TestServer;
+use testkit::server::http::HttpSite;
 use testkit::server::transport::Transport;
 use testkit::{Repo, Side, Tool, scratch};
 
@@ -35,7 +35,7 @@ const COMMANDS: &[&str] = &[
 ];
 
 /// The requests that a server has answered, once it has written them all down.
-fn settled(server: &Server) -> Vec<String> {
+fn settled(server: &TestServer) -> Vec<String> {
     let mut seen = server.requests();
     loop {
         sleep(Duration::from_millis(40));
@@ -55,11 +55,11 @@ fn counted(side: Side, repo: &Repo) -> Vec<Vec<String>> {
     let conf = "[general]\nanon-access = write\n";
     std::fs::write(copy.join("conf/svnserve.conf"), conf).expect("because it is a copy");
     let transport = Transport::chosen_http();
-    let site = Site {
+    let site = HttpSite {
         transport,
-        ..Site::plain(root.path())
+        ..HttpSite::plain(root.path())
     };
-    let server = Server::site(side, &site);
+    let server = TestServer::http_site(side, &site);
     let url = format!(
         "{}://{}:{}/repo",
         transport.scheme(),

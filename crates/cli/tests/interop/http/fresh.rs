@@ -10,9 +10,9 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
-use testkit::probe::hear;
-use testkit::server::Server;
-use testkit::server::http::Site;
+use testkit::probe::read_some;
+use testkit::server::TestServer;
+use testkit::server::http::HttpSite;
 use testkit::{Side, Tool, scratch};
 
 /// What is found for a connection holds 5 ms.
@@ -32,7 +32,7 @@ fn status(stream: &mut TcpStream) -> u16 {
     let mut head = Vec::new();
     let mut piece = [0; 4096];
     while !head.ends_with(b"\r\n\r\n") {
-        let len = hear(stream, &mut piece).expect("because it is open");
+        let len = read_some(stream, &mut piece).expect("because it is open");
         assert_ne!(len, 0, "{}", String::from_utf8_lossy(&head));
         head.extend_from_slice(&piece[..len]);
     }
@@ -80,11 +80,11 @@ fn changed_rules_and_passwords_count_at_once() {
         rules.display(),
         users.display()
     );
-    let site = Site {
+    let site = HttpSite {
         ours: &ours,
-        ..Site::plain(root.path())
+        ..HttpSite::plain(root.path())
     };
-    let server = Server::site(Side::Ours, &site);
+    let server = TestServer::http_site(Side::Ours, &site);
     let mut stream = TcpStream::connect(server.addr()).expect("because it listens");
     assert_eq!(status(&mut stream), 200);
     for (path, texts, refused) in [(&rules, RULES, 403), (&users, USERS, 401)] {

@@ -1,4 +1,4 @@
-//! Clients that go away in the middle of an answer: nobody's fault, and nothing that an operator should hear of.
+//! Clients that go away in the middle of an answer: nobody's fault, and nothing that an operator should read_some of.
 
 use std::fs;
 use std::io::Write as _;
@@ -7,9 +7,9 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use testkit::Side;
-use testkit::probe::hear;
-use testkit::server::Server;
-use testkit::server::http::Site;
+use testkit::probe::read_some;
+use testkit::server::TestServer;
+use testkit::server::http::HttpSite;
 
 use super::ask::ask;
 use crate::hostile::big;
@@ -18,7 +18,7 @@ const EVERYTHING: &str = "<S:update-report xmlns:S='svn:' send-all='true'><S:src
                           <S:entry rev='1' start-empty='true'></S:entry></S:update-report>";
 
 /// Says `method`, reads some of the answer and goes; with `hard` the system sends no farewell but a reset.
-fn leave(server: &Server, method: &str, path: &str, body: &str, some: usize, hard: bool) {
+fn leave(server: &TestServer, method: &str, path: &str, body: &str, some: usize, hard: bool) {
     let mut stream = TcpStream::connect(server.addr()).expect("because it listens");
     let socket = socket2::SockRef::from(&stream);
     socket.set_recv_buffer_size(4096).expect("because it is a socket");
@@ -30,7 +30,7 @@ fn leave(server: &Server, method: &str, path: &str, body: &str, some: usize, har
     let mut piece = vec![0; some];
     let mut seen = 0;
     while seen < some {
-        seen += hear(&mut stream, &mut piece[seen..]).expect("because the server answers");
+        seen += read_some(&mut stream, &mut piece[seen..]).expect("because the server answers");
     }
     if hard {
         let socket = socket2::SockRef::from(&stream);
@@ -40,9 +40,9 @@ fn leave(server: &Server, method: &str, path: &str, body: &str, some: usize, har
 }
 
 /// The lines of the access log but for what differs each time: request and status.
-fn asked(server: &Server, count: usize) -> Vec<String> {
+fn asked(server: &TestServer, count: usize) -> Vec<String> {
     for _ in 0..1500 {
-        let log = fs::read_to_string(server.access()).unwrap_or_default();
+        let log = fs::read_to_string(server.access_log()).unwrap_or_default();
         if log.lines().count() >= count {
             let word = |line: &str| {
                 let (_, rest) = line.split_once('"')?;
@@ -53,18 +53,18 @@ fn asked(server: &Server, count: usize) -> Vec<String> {
         }
         sleep(Duration::from_millis(20));
     }
-    panic!("{:?} has fewer than {count} lines", server.access());
+    panic!("{:?} has fewer than {count} lines", server.access_log());
 }
 
 #[test]
 fn clients_that_go_in_the_middle_are_no_failures() {
     let [theirs, ours] = Side::BOTH.map(|side| {
         let parent = big();
-        let site = Site {
+        let site = HttpSite {
             ours: "[metrics]\neverywhere = true\n",
-            ..Site::plain(&parent)
+            ..HttpSite::plain(&parent)
         };
-        let server = Server::site(side, &site);
+        let server = TestServer::http_site(side, &site);
         let mut count = 0;
         for hard in [false, true] {
             for (method, path, body) in [
@@ -82,7 +82,7 @@ fn clients_that_go_in_the_middle_are_no_failures() {
         }
         let mut asked = asked(&server, count);
         if side == Side::Ours {
-            let said = fs::read_to_string(server.operations()).unwrap_or_default();
+            let said = fs::read_to_string(server.operational_log()).unwrap_or_default();
             assert!(!said.contains(" ERR"), "{said}");
             let metrics = ask(server.port(), "GET", "/-/metrics", &[], "");
             let metrics = String::from_utf8_lossy(&metrics.body).into_owned();

@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use testkit::server::Server;
-use testkit::server::http::Site;
+use testkit::server::TestServer;
+use testkit::server::http::HttpSite;
 use testkit::{Side, Tool, scratch};
 
 use super::ask::ask;
@@ -116,12 +116,12 @@ fn let_in(side: Side) -> Vec<String> {
         "anonymous = false\n[location.auth]\nhtpasswd-file = '{}'\n",
         users.display()
     );
-    let server = Server::site(
+    let server = TestServer::http_site(
         side,
-        &Site {
+        &HttpSite {
             apache: &apache,
             ours: &ours,
-            ..Site::plain(root.path())
+            ..HttpSite::plain(root.path())
         },
     );
     let names = LINES.lines().filter_map(|line| Some(line.split_once(':')?.0));

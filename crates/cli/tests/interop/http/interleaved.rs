@@ -12,7 +12,7 @@ use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
 use testkit::history::Random;
-use testkit::probe::hear;
+use testkit::probe::read_some;
 use testkit::{Tool, scratch};
 
 use super::plain::ALICE;
@@ -50,7 +50,7 @@ impl Half {
         let mut head = Vec::new();
         let mut byte = [0];
         while !head.ends_with(b"\r\n\r\n") {
-            match hear(&mut stream, &mut byte) {
+            match read_some(&mut stream, &mut byte) {
                 Ok(1) => head.push(byte[0]),
                 _ => break,
             }

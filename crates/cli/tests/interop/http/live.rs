@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::fs;
 
-use testkit::server::Server;
+use testkit::server::TestServer;
 use testkit::{Side, Tool, scratch};
 
 use super::ask::ask;
@@ -52,7 +52,7 @@ fn odd_dates_are_shown_as_they_are_stored() {
         fs::write(&file, format!("{date}K 7\nsvn:log\nV 4\nmade\nEND\n")).expect("because it is ours");
     }
     let [theirs, ours] = Side::BOTH.map(|side| {
-        let server = Server::http(side, root.path(), "", &[]);
+        let server = TestServer::http(side, root.path(), "", &[]);
         let mut told = String::new();
         for nth in 0..DATES.len() {
             let rev = nth + 1;

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use testkit::server::Server;
-use testkit::server::http::Site;
+use testkit::server::TestServer;
+use testkit::server::http::HttpSite;
 use testkit::{Side, Tool, scratch};
 
 use super::ask::{Answer, ask};
@@ -66,7 +66,7 @@ const REPORT: &str = "<S:dated-rev-report xmlns:S='svn:' xmlns:D='DAV:'><D:creat
                       </S:dated-rev-report>";
 
 /// A repository `r` that alice writes, bob reads, and carol may not see, served in one of the ways.
-fn serve(side: Side, parent: &Path, access: bool, anonymous: bool, list: bool) -> Server {
+fn serve(side: Side, parent: &Path, access: bool, anonymous: bool, list: bool) -> TestServer {
     let authz = parent.join("../authz");
     let mut apache = "AuthType Basic\nAuthName r\nAuthUserFile USERS\nRequire valid-user\n".to_owned();
     let mut ours = format!("list = {list}\nanonymous = {anonymous}\n");
@@ -81,13 +81,13 @@ fn serve(side: Side, parent: &Path, access: bool, anonymous: bool, list: bool) -
         apache += "SVNListParentPath on\n";
     }
     ours += "[location.auth]\nrealm = 'r'\nhtpasswd-file = 'USERS'\n";
-    let site = Site {
+    let site = HttpSite {
         at: "/svn",
         apache: &apache,
         ours: &ours,
-        ..Site::plain(parent)
+        ..HttpSite::plain(parent)
     };
-    Server::site(side, &site)
+    TestServer::http_site(side, &site)
 }
 
 fn repository(parent: &Path) {
@@ -104,7 +104,7 @@ fn repository(parent: &Path) {
         .ok();
 }
 
-fn request(server: &Server, method: &str, path: &str, login: &str) -> Answer {
+fn request(server: &TestServer, method: &str, path: &str, login: &str) -> Answer {
     let port = server.port();
     let authorization = format!("Basic {login}");
     let destination = format!("http://127.0.0.1:{port}/svn/r/to");
@@ -138,7 +138,7 @@ fn is_known(method: &str, path: &str, login: &str) -> bool {
 }
 
 /// Statuses and numbers of all questions. `writes`: every user may write.
-fn table(server: &Server, writes: bool) -> String {
+fn table(server: &TestServer, writes: bool) -> String {
     let mut told = String::new();
     for (name, login) in LOGINS {
         for method in METHODS {

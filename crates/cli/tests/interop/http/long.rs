@@ -1,8 +1,8 @@
 //! Requests that are about as long as Apache takes them (`LimitXMLRequestBody`, 1,000,000 bytes): ours answers the same. It
 //! refuses what is longer than its own limit, but for the report of a working copy.
 
-use testkit::server::Server;
-use testkit::stream::{Content, Kind, Stream};
+use testkit::server::TestServer;
+use testkit::stream::{Content, DumpStream, RecordKind};
 use testkit::{Side, Tool};
 
 use super::ask::{Answer, ask};
@@ -72,25 +72,27 @@ impl Body {
     }
 }
 
-fn site(side: Side) -> (tempfile::TempDir, Server) {
+fn site(side: Side) -> (tempfile::TempDir, TestServer) {
     let folder = testkit::scratch();
     let path = folder.path().join("r");
-    let mut stream = Stream::new("9ad5d24c-3c33-4ad1-a9b2-5ea6b1ba7a04");
+    let mut stream = DumpStream::new("9ad5d24c-3c33-4ad1-a9b2-5ea6b1ba7a04");
     stream.rev("begin").file("a", "1\n").mkdirs(["b"]);
     stream.rev("more").file("c", "2\n");
-    stream
-        .rev("merge")
-        .change(Kind::Dir, "b", Content::props(&[("svn:mergeinfo", b"/x:1-2")]));
+    stream.rev("merge").change(
+        RecordKind::Dir,
+        "b",
+        Content::props(&[("svn:mergeinfo", b"/x:1-2")]),
+    );
     Tool::new("svnadmin").arg("create").arg(&path).ok();
     let load = Tool::new("svnadmin").args(["load", "-q"]).arg(&path);
     load.stdin(stream.bytes()).ok();
     let conf = path.join("conf/svnserve.conf");
     std::fs::write(conf, "[general]\nanon-access = write\n").expect("because it is ours");
-    let server = Server::http(side, folder.path(), "", &[]);
+    let server = TestServer::http(side, folder.path(), "", &[]);
     (folder, server)
 }
 
-fn report(server: &Server, body: &Body, length: usize) -> Answer {
+fn report(server: &TestServer, body: &Body, length: usize) -> Answer {
     let target = match body.0 {
         "update-report" => "/r/!svn/me",
         _ => "/r/!svn/rvr/3/",

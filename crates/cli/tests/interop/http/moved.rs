@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use tempfile::TempDir;
-use testkit::server::Server;
-use testkit::server::http::Site;
+use testkit::server::TestServer;
+use testkit::server::http::HttpSite;
 use testkit::{Tool, scratch};
 
 const LINES: &str = "Redirect permanent /perm http://127.0.0.1:@PORT/new\nRedirect /temp http://127.0.0.1:@PORT/new\n\
@@ -28,7 +28,7 @@ fn repositories(directories: &[&str]) -> TempDir {
 }
 
 /// What the stock client says to a number of things, at one server.
-fn story(server: &Server, folder: &Path) -> String {
+fn story(server: &TestServer, folder: &Path) -> String {
     let root = format!("http://127.0.0.1:{}", server.port());
     let mut told = String::new();
     let mut run = |words: &[&str]| {
@@ -67,7 +67,10 @@ fn clients_find_what_has_moved() {
     let repositories = repositories(&["trunk%20x"]);
     let parent = repositories.path();
     let lines = LINES.replace("REPOSITORIES", &parent.display().to_string());
-    let (theirs, ours) = (Server::apache_with(&lines, &[]), Server::imported(&lines, &[]));
+    let (theirs, ours) = (
+        TestServer::apache_with(&lines, &[]),
+        TestServer::imported(&lines, &[]),
+    );
     let folders = [scratch(), scratch()];
     let told = [story(&theirs, folders[0].path()), story(&ours, folders[1].path())];
     assert!(
@@ -102,11 +105,11 @@ fn recursive_actions_are_refused_where_a_location_says_so() {
         "special/tags",
     ]);
     let parent = repositories.path();
-    let server = Server::site(
+    let server = TestServer::http_site(
         testkit::Side::Ours,
-        &Site {
+        &HttpSite {
             ours: "require = 'anyone'\nrefuse-recursive = ['!/special/tags', '/', '/*', '/*/tags']\nrefuse-replay = true\n",
-            ..Site::plain(parent)
+            ..HttpSite::plain(parent)
         },
     );
     let folder = scratch();

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use tempfile::TempDir;
-use testkit::server::Server;
-use testkit::server::http::Site;
+use testkit::server::TestServer;
+use testkit::server::http::HttpSite;
 use testkit::{Side, Tool, scratch};
 
 use super::ask::ask;
@@ -16,7 +16,7 @@ const OURS: &str = "autoversioning = true\nanonymous = false\n[location.auth]\nh
 
 /// A server with an empty repository in which every write becomes a revision.
 pub(super) struct Place {
-    pub(super) server: Server,
+    pub(super) server: TestServer,
     pub(super) repository: PathBuf,
     root: TempDir,
 }
@@ -26,13 +26,13 @@ impl Place {
         let root = scratch();
         let repository = root.path().join("repo");
         Tool::new("svnadmin").arg("create").arg(&repository).ok();
-        let site = Site {
+        let site = HttpSite {
             apache: APACHE,
             ours: OURS,
-            ..Site::plain(root.path())
+            ..HttpSite::plain(root.path())
         };
         Place {
-            server: Server::site(side, &site),
+            server: TestServer::http_site(side, &site),
             repository,
             root,
         }

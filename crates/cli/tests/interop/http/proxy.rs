@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
-use testkit::server::Server;
-use testkit::server::http::{READ_FREELY, Site};
+use testkit::server::TestServer;
+use testkit::server::http::{HttpSite, READ_FREELY};
 use testkit::server::transport::Transport;
 use testkit::{Side, Tool, scratch};
 
@@ -13,8 +13,8 @@ use crate::twins::{CONF, greek_repo, write_program};
 
 /// A master, its copy, and who serves them.
 struct Both {
-    slave: Server,
-    master: Server,
+    slave: TestServer,
+    master: TestServer,
     repository: PathBuf,
     copy: PathBuf,
     _root: TempDir,
@@ -40,14 +40,14 @@ impl Both {
         }
         follow(&repository, &copy);
         let serve = |side, transport, parent: &Path, apache: &str, ours: &str| {
-            let site = Site {
+            let site = HttpSite {
                 transport,
                 at: "/svn",
                 apache,
                 ours,
-                ..Site::plain(parent)
+                ..HttpSite::plain(parent)
             };
-            Server::site(side, &site)
+            TestServer::http_site(side, &site)
         };
         let transport = transport();
         let folder = |of: &Path| of.parent().expect("because it has a name").to_owned();

@@ -12,9 +12,9 @@ use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use testkit::history::Random;
-use testkit::random::{self, History};
-use testkit::server::Server;
-use testkit::server::http::Site;
+use testkit::random_history::{self, RandomHistory};
+use testkit::server::TestServer;
+use testkit::server::http::HttpSite;
 use testkit::{Repo, Side, scratch};
 use wire::dav::xml::{Element, Limits};
 
@@ -42,7 +42,7 @@ struct Question {
 
 struct Maker<'a> {
     random: Random,
-    history: &'a History,
+    history: &'a RandomHistory,
     locks: Vec<(String, String)>,
 }
 
@@ -489,8 +489,8 @@ fn run(plan: &Plan, seeds: Range<u64>) -> Count {
 
 fn one_history(plan: &Plan, seed: u64, count: &mut Count) {
     let history = match plan.branches {
-        true => testkit::branches::history(seed, plan.revisions),
-        false => random::history(seed, plan.revisions, seed % 2 == 1),
+        true => testkit::branch_history::history(seed, plan.revisions),
+        false => random_history::history(seed, plan.revisions, seed % 2 == 1),
     };
     let repo = Repo::create("1.14");
     repo.load(history.stream.bytes());
@@ -509,13 +509,13 @@ fn one_history(plan: &Plan, seed: u64, count: &mut Count) {
             ours += "anonymous = false\n[location.auth]\nhtpasswd-file = 'USERS'\n";
         }
     }
-    let site = Site {
+    let site = HttpSite {
         apache_wide: NO_CACHE,
         apache: &apache,
         ours: &ours,
-        ..Site::plain(root.path())
+        ..HttpSite::plain(root.path())
     };
-    let [mut theirs, mut ours] = Side::BOTH.map(|side| Server::site(side, &site));
+    let [mut theirs, mut ours] = Side::BOTH.map(|side| TestServer::http_site(side, &site));
     let mut connections = [&theirs, &ours].map(|server| Connection::new(server.port()));
     let mut random = Random::new(seed ^ 0x5eed);
     random.next();
@@ -539,7 +539,7 @@ fn one_history(plan: &Plan, seed: u64, count: &mut Count) {
                 texts: Some(&texts),
             };
             let known = (kind == "update").then_some(&known);
-            let told_by = |server: &Server, connection: &mut Connection| {
+            let told_by = |server: &TestServer, connection: &mut Connection| {
                 let body = question.body.replace("PORT", &server.port().to_string());
                 let mut headers = vec![("Content-Type", "text/xml"), ("Depth", question.depth)];
                 if plan.authz && is_alice {
@@ -563,7 +563,7 @@ fn one_history(plan: &Plan, seed: u64, count: &mut Count) {
                     "seed {seed}: theirs died of {}",
                     question.body
                 );
-                theirs = Server::site(Side::Theirs, &site);
+                theirs = TestServer::http_site(Side::Theirs, &site);
                 connections[0] = Connection::new(theirs.port());
                 continue;
             };

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::thread;
 
 use tempfile::TempDir;
-use testkit::server::Server;
+use testkit::server::TestServer;
 use testkit::server::http::READ_FREELY;
 use testkit::{Repo, Side, Tool, scratch};
 
@@ -14,8 +14,8 @@ use crate::pair::{Client, compare};
 
 /// Both servers on one repository with copies, deletions, odd names, properties of all kinds and locks.
 struct Both {
-    theirs: Server,
-    ours: Server,
+    theirs: TestServer,
+    ours: TestServer,
     _root: TempDir,
 }
 
@@ -58,7 +58,7 @@ fn both() -> Both {
     let copy = root.path().join("repo");
     repo.copy_to(&copy);
     let location = format!("SVNListParentPath on\n{READ_FREELY}");
-    let start = |side| Server::http(side, root.path(), &location, &[]);
+    let start = |side| TestServer::http(side, root.path(), &location, &[]);
     Both {
         theirs: start(Side::Theirs),
         ours: start(Side::Ours),
@@ -105,7 +105,7 @@ impl Both {
 
     /// Runs `scenario` through both servers and compares the transcripts.
     fn same_clients(&self, scenario: impl Fn(&mut Client) + Sync) {
-        let run = |server: &Server| {
+        let run = |server: &TestServer| {
             let mut client = Client::new(server.port(), "repo");
             client.url = format!("http://127.0.0.1:{}/repo", server.port());
             scenario(&mut client);

@@ -7,7 +7,7 @@
 use std::fmt::Write as _;
 
 use testkit::history::Random;
-use testkit::server::Server;
+use testkit::server::TestServer;
 use testkit::{Tool, scratch};
 
 use super::ask::ask;
@@ -328,8 +328,8 @@ fn round(seed: u64, count: usize, is_free: bool) -> Vec<String> {
             lines += &parts(&mut maker, at);
         }
     }
-    let theirs = Server::apache_with(&lines, FILES);
-    let ours = Server::imported(&lines, FILES);
+    let theirs = TestServer::apache_with(&lines, FILES);
+    let ours = TestServer::imported(&lines, FILES);
     let mut wrong = Vec::new();
     for (at, location) in locations.iter().enumerate() {
         for (user, password) in USERS {

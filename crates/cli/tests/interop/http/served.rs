@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use testkit::normalize::{mask_dates, mask_uuids};
-use testkit::server::Server;
-use testkit::server::http::Site;
+use testkit::server::TestServer;
+use testkit::server::http::HttpSite;
 use testkit::{Side, Tool, scratch};
 
 use super::ask::{Answer, ask};
@@ -22,7 +22,7 @@ pub(super) const LONGEST: Duration = Duration::from_secs(30);
 
 /// A server with a repository of its own.
 pub(super) struct Served {
-    pub(super) server: Server,
+    pub(super) server: TestServer,
     pub(super) repository: PathBuf,
     _root: TempDir,
 }
@@ -32,13 +32,13 @@ impl Served {
         let root = scratch();
         let repository = root.path().join("r");
         Tool::new("cp").arg("-a").arg(template).arg(&repository).ok();
-        let site = Site {
+        let site = HttpSite {
             apache,
             ours,
-            ..Site::plain(root.path())
+            ..HttpSite::plain(root.path())
         };
         Served {
-            server: Server::site(side, &site),
+            server: TestServer::http_site(side, &site),
             repository,
             _root: root,
         }

@@ -4,12 +4,12 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use testkit::server::Server;
+use testkit::server::TestServer;
 use testkit::{Side, Tool, scratch};
 
 /// Both servers of one repository.
 struct Turns {
-    servers: [Server; 2],
+    servers: [TestServer; 2],
     root: tempfile::TempDir,
 }
 
@@ -24,7 +24,7 @@ impl Turns {
         let conf = "[general]\nanon-access = write\n";
         std::fs::write(repository.join("conf/svnserve.conf"), conf).expect("because it was just made");
         Turns {
-            servers: Side::BOTH.map(|side| Server::http(side, root.path(), "", &[])),
+            servers: Side::BOTH.map(|side| TestServer::http(side, root.path(), "", &[])),
             root,
         }
     }

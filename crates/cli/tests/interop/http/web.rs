@@ -3,7 +3,7 @@
 use std::fs;
 
 use tempfile::TempDir;
-use testkit::server::Server;
+use testkit::server::TestServer;
 use testkit::{Repo, Side, Tool, scratch};
 
 use super::ask::{Answer, ask};
@@ -26,7 +26,7 @@ svn up -q; svn mv -q lines.txt moved.txt; printf 'one\n2 <script>\nthree\nfour\n
 "##;
 
 struct Site {
-    server: Server,
+    server: TestServer,
     _root: TempDir,
 }
 
@@ -45,7 +45,7 @@ impl Site {
         let copy = root.path().join("repo");
         repo.copy_to(&copy);
         Site {
-            server: Server::http(Side::Ours, root.path(), "", &[]),
+            server: TestServer::http(Side::Ours, root.path(), "", &[]),
             _root: root,
         }
     }

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use testkit::normalize::sorted_lines;
 use testkit::server::transport::Transport;
-use testkit::{Output, Repo, Side, Tool, branches, scratch};
+use testkit::{Output, Repo, Side, Tool, branch_history, scratch};
 
 use super::peer::Peer;
 use crate::pair::compare;
@@ -17,7 +17,7 @@ use crate::pair::compare;
 #[test]
 fn copied_histories_are_the_same() {
     for seed in testkit::seeds("FOREIGN_SEEDS", 0..1) {
-        let history = branches::history(seed, 35);
+        let history = branch_history::history(seed, 35);
         let repo = Repo::create("1.14");
         repo.load(history.stream.bytes());
         for transport in [Transport::Svn, Transport::Http] {

@@ -1,7 +1,7 @@
 //! Merges in a working copy, what the client says of it afterwards, and the commits of what came of them.
 
-use testkit::random::History;
-use testkit::stream::Kind;
+use testkit::random_history::RandomHistory;
+use testkit::stream::RecordKind;
 
 use super::questions::Maker;
 
@@ -17,7 +17,9 @@ pub fn checkout(maker: &mut Maker<'_>) -> Option<(String, Steps)> {
     let last = maker.history.trees.last()?;
     let trees: Vec<&String> = last
         .iter()
-        .filter(|(path, kind)| **kind == Kind::Dir && (path.matches('/').count() == 1 || *path == "trunk"))
+        .filter(|(path, kind)| {
+            **kind == RecordKind::Dir && (path.matches('/').count() == 1 || *path == "trunk")
+        })
         .map(|(path, _)| path)
         .collect();
     let root = trees.get(maker.random.below(trees.len().max(1)))?.to_string();
@@ -43,7 +45,7 @@ pub fn merge(maker: &mut Maker<'_>, root: &str) -> Steps {
     // Merges of related trees: the same place below another one.
     let below = target.strip_prefix("wc").unwrap_or_default().to_owned();
     let source = |maker: &mut Maker<'_>| {
-        let (path, rev) = maker.node(Some(Kind::Dir));
+        let (path, rev) = maker.node(Some(RecordKind::Dir));
         let (path, rev) = match maker.random.below(3) {
             0 => (path, rev),
             _ => {
@@ -124,6 +126,6 @@ fn inside(maker: &mut Maker<'_>, root: &str) -> String {
     }
 }
 
-fn last_tree(history: &History) -> &std::collections::BTreeMap<String, Kind> {
+fn last_tree(history: &RandomHistory) -> &std::collections::BTreeMap<String, RecordKind> {
     history.trees.last().expect("because there is revision 0")
 }

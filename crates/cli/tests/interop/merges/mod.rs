@@ -14,9 +14,9 @@ mod raw;
 
 use std::fmt::Write as _;
 
-use testkit::branches;
+use testkit::branch_history;
 use testkit::history::Random;
-use testkit::random::History;
+use testkit::random_history::RandomHistory;
 use testkit::server::transport::Transport;
 use testkit::{Repo, Side};
 
@@ -70,7 +70,7 @@ fn merges_of_branches_end_alike() {
 }
 
 fn one_history(plan: &Plan, seed: u64, count: &mut Count) {
-    let history = branches::history(seed, plan.revisions);
+    let history = branch_history::history(seed, plan.revisions);
     let repo = Repo::create("1.14");
     repo.load(history.stream.bytes());
     count.histories += 1;
@@ -96,7 +96,7 @@ fn one_history(plan: &Plan, seed: u64, count: &mut Count) {
 }
 
 /// Both servers get the same values, as clients of today do not send them. Returns the youngest revision.
-fn raw_values(plan: &Plan, seed: u64, pair: &[Peer; 2], history: &History, count: &mut Count) -> usize {
+fn raw_values(plan: &Plan, seed: u64, pair: &[Peer; 2], history: &RandomHistory, count: &mut Count) -> usize {
     let mut youngest = history.youngest as usize;
     for nth in 0..4 {
         let [theirs, ours] = pair.each_ref().map(|peer| {

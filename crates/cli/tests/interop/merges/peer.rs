@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use tempfile::TempDir;
 use testkit::normalize::{mask_dates, mask_uuids, sorted_lines};
-use testkit::server::Server;
-use testkit::server::http::Site;
+use testkit::server::TestServer;
+use testkit::server::http::HttpSite;
 use testkit::server::transport::Transport;
 use testkit::{Output, Repo, Side, Tool, scratch};
 
@@ -15,7 +15,7 @@ use crate::pair::{attributes_sorted, url};
 pub struct Peer {
     pub transport: Transport,
     pub repository: PathBuf,
-    pub server: std::sync::Arc<Server>,
+    pub server: std::sync::Arc<TestServer>,
     root: TempDir,
 }
 
@@ -32,15 +32,15 @@ impl Peer {
         let conf = repository.join("conf/svnserve.conf");
         std::fs::write(conf, "[general]\nanon-access = write\n").expect("because it is a copy");
         let server = match (transport, side) {
-            (Transport::Svn, Side::Theirs) => Server::svnserve(side, &repositories, &["-M", "0"]),
-            (Transport::Svn, Side::Ours) => Server::svnserve(side, &repositories, &[]),
-            _ => Server::site(
+            (Transport::Svn, Side::Theirs) => TestServer::svnserve(side, &repositories, &["-M", "0"]),
+            (Transport::Svn, Side::Ours) => TestServer::svnserve(side, &repositories, &[]),
+            _ => TestServer::http_site(
                 side,
-                &Site {
+                &HttpSite {
                     transport,
                     apache_wide: "SVNInMemoryCacheSize 0",
                     ours: "list = false\n",
-                    ..Site::plain(&repositories)
+                    ..HttpSite::plain(&repositories)
                 },
             ),
         };

@@ -1,8 +1,8 @@
 //! What the client asks about merges without a working copy.
 
 use testkit::history::Random;
-use testkit::random::History;
-use testkit::stream::Kind;
+use testkit::random_history::RandomHistory;
+use testkit::stream::RecordKind;
 
 /// A run of the client.
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub struct Question {
 /// Makes questions, and the parts that merges are made from.
 pub struct Maker<'a> {
     pub random: Random,
-    pub history: &'a History,
+    pub history: &'a RandomHistory,
     /// The youngest revision of the repositories; later ones than the history's have its last tree.
     pub youngest: usize,
 }
@@ -34,7 +34,7 @@ impl Maker<'_> {
     }
 
     /// A node and the revision in which it is there.
-    pub fn node(&mut self, kind: Option<Kind>) -> (String, usize) {
+    pub fn node(&mut self, kind: Option<RecordKind>) -> (String, usize) {
         for _ in 0..50 {
             let rev = match self.random.below(2) {
                 0 => self.youngest,
@@ -42,7 +42,7 @@ impl Maker<'_> {
             };
             let tree = &self.history.trees[rev.min(self.history.trees.len() - 1)];
             // Trees are asked about more often than what is in them.
-            let whole = self.random.below(3) > 0 && kind != Some(Kind::File);
+            let whole = self.random.below(3) > 0 && kind != Some(RecordKind::File);
             let fits = tree.iter().filter(|(path, found)| {
                 kind.is_none_or(|kind| kind == **found) && (!whole || path.matches('/').count() < 2)
             });
@@ -55,7 +55,7 @@ impl Maker<'_> {
     }
 
     /// The URL of a node at a peg revision.
-    pub fn target(&mut self, kind: Option<Kind>) -> String {
+    pub fn target(&mut self, kind: Option<RecordKind>) -> String {
         let (path, rev) = self.node(kind);
         // Now and then one where it may not be.
         let rev = if self.one_in(15) { self.rev() } else { rev };
@@ -95,8 +95,8 @@ impl Maker<'_> {
             }
             8 => add(&[
                 "mergeinfo",
-                &self.target(Some(Kind::Dir)),
-                &self.target(Some(Kind::Dir)),
+                &self.target(Some(RecordKind::Dir)),
+                &self.target(Some(RecordKind::Dir)),
             ]),
             9..=14 => {
                 // With the paths theirs now and then falls silent.
@@ -129,11 +129,16 @@ impl Maker<'_> {
                 if self.one_in(3) {
                     add(&["-r", &self.ranges()]);
                 }
-                add(&[&self.target(Some(Kind::File))]);
+                add(&[&self.target(Some(RecordKind::File))]);
             }
             17 => {
                 is_ordered = false;
-                add(&["propget", "-R", "svn:mergeinfo", &self.target(Some(Kind::Dir))]);
+                add(&[
+                    "propget",
+                    "-R",
+                    "svn:mergeinfo",
+                    &self.target(Some(RecordKind::Dir)),
+                ]);
             }
             18 => {
                 is_ordered = false;

@@ -4,30 +4,30 @@
 use std::sync::Arc;
 
 use testkit::history::Random;
-use testkit::probe::{Item, Probe, list, text, word};
-use testkit::random::History;
-use testkit::stream::Kind;
+use testkit::probe::{Probe, ProbeItem, list, text, word};
+use testkit::random_history::RandomHistory;
+use testkit::stream::RecordKind;
 
 use super::peer::Peer;
 
 /// Sets a value on a random node in a revision of its own, in the words of svn://; returns the answer.
-pub fn commit(peer: &Peer, random: &mut Random, history: &History, tree: usize) -> String {
-    let nodes: Vec<(&String, &Kind)> = history.trees[tree].iter().collect();
+pub fn commit(peer: &Peer, random: &mut Random, history: &RandomHistory, tree: usize) -> String {
+    let nodes: Vec<(&String, &RecordKind)> = history.trees[tree].iter().collect();
     let (path, kind) = nodes[random.below(nodes.len())];
     let value = value(random, history);
     let mut probe = Probe::connect_as(Arc::clone(&peer.server), peer.server.url("repo"), None);
     let props = list([list([text("svn:log"), text("raw")])]);
-    let answer = probe.ask("commit", vec![text("raw"), list([]), word("false"), props]);
+    let answer = probe.request("commit", vec![text("raw"), list([]), word("false"), props]);
     assert_eq!(answer.items().first(), Some(&word("success")), "{answer:?}");
     let mut out = Vec::new();
-    let mut say = |command: &str, params: Vec<Item>| {
+    let mut say = |command: &str, params: Vec<ProbeItem>| {
         list([word(command), list(params)]).write(&mut out);
     };
     say("open-root", vec![list([]), text("d0")]);
     let names: Vec<&str> = path.split('/').filter(|name| !name.is_empty()).collect();
     for level in 1..=names.len() {
         let command = match (level == names.len(), kind) {
-            (true, Kind::File) => "open-file",
+            (true, RecordKind::File) => "open-file",
             _ => "open-dir",
         };
         let (parent, token) = (format!("d{}", level - 1), format!("d{level}"));
@@ -41,7 +41,7 @@ pub fn commit(peer: &Peer, random: &mut Random, history: &History, tree: usize) 
             ],
         );
     }
-    let kind = if *kind == Kind::File { "file" } else { "dir" };
+    let kind = if *kind == RecordKind::File { "file" } else { "dir" };
     let token = format!("d{}", names.len());
     say(
         &format!("change-{kind}-prop"),
@@ -66,7 +66,7 @@ pub fn commit(peer: &Peer, random: &mut Random, history: &History, tree: usize) 
     format!("{path} {value:?}: {said}")
 }
 
-fn value(random: &mut Random, history: &History) -> String {
+fn value(random: &mut Random, history: &RandomHistory) -> String {
     let mut source = || history.paths[random.below(history.paths.len())].clone();
     let (a, b) = (source(), source());
     let first = 1 + random.below(history.youngest as usize);

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use base::checksum::Md5;
-use testkit::probe::{Item, Probe, list, optional, text, word};
-use testkit::server::Server;
+use testkit::probe::{Probe, ProbeItem, list, optional, text, word};
+use testkit::server::TestServer;
 use testkit::{Tool, scratch};
 
 use super::edit::{Change, Edit, Step, join};
@@ -37,12 +37,12 @@ pub struct Commit {
 
 impl Commit {
     /// Says everything but the end.
-    pub fn begin(server: &Arc<Server>, name: &str, edit: &Edit, manner: Manner) -> Commit {
+    pub fn begin(server: &Arc<TestServer>, name: &str, edit: &Edit, manner: Manner) -> Commit {
         let url = server.url(name);
         let mut probe = Probe::connect_as(Arc::clone(server), url.clone(), None);
         let log = || text(&edit.log);
         let props = list([list([text("svn:log"), log()])]);
-        let answer = probe.ask("commit", vec![log(), list([]), word("false"), props]);
+        let answer = probe.request("commit", vec![log(), list([]), word("false"), props]);
         if !is(&answer, "success") {
             let refused = Some(refusal(&answer));
             return Commit { probe, refused };
@@ -73,14 +73,14 @@ impl Commit {
         // An empty request for authentication, then the news.
         self.probe.read();
         match self.probe.read().items().first() {
-            Some(Item::Number(rev)) => Outcome::Committed(*rev),
+            Some(ProbeItem::Number(rev)) => Outcome::Committed(*rev),
             _ => Outcome::Gone,
         }
     }
 }
 
 /// Commits in the protocol's own words.
-pub fn commit(server: &Arc<Server>, name: &str, edit: &Edit, manner: Manner) -> Outcome {
+pub fn commit(server: &Arc<TestServer>, name: &str, edit: &Edit, manner: Manner) -> Outcome {
     Commit::begin(server, name, edit, manner).finish()
 }
 
@@ -144,18 +144,20 @@ fn encoded(path: &str) -> String {
     out
 }
 
-fn is(item: &Item, name: &str) -> bool {
+fn is(item: &ProbeItem, name: &str) -> bool {
     item.items().first() == Some(&word(name))
 }
 
 /// Numbers and texts of a failure; file and line are left out.
-fn refusal(item: &Item) -> Outcome {
+fn refusal(item: &ProbeItem) -> Outcome {
     if !is(item, "failure") {
         return Outcome::Gone;
     }
-    let errors = item.items().get(1).map(Item::items).unwrap_or_default();
-    let error = |error: &Item| match error.items() {
-        [Item::Number(code), Item::Text(text), ..] => (*code, String::from_utf8_lossy(text).into_owned()),
+    let errors = item.items().get(1).map(ProbeItem::items).unwrap_or_default();
+    let error = |error: &ProbeItem| match error.items() {
+        [ProbeItem::Number(code), ProbeItem::Text(text), ..] => {
+            (*code, String::from_utf8_lossy(text).into_owned())
+        }
         other => panic!("no error: {other:?}"),
     };
     Outcome::Refused(errors.iter().map(error).collect())
@@ -174,14 +176,14 @@ struct Drive {
 impl Drive {
     fn edit(&mut self, root: &Change) {
         let token = self.token("d");
-        let base = Item::Number(self.base);
+        let base = ProbeItem::Number(self.base);
         self.say("open-root", [optional(Some(base)), text(&token)]);
         self.inside(root, "", &token);
         let late = std::mem::take(&mut self.late);
         self.out.extend(late);
     }
 
-    fn say(&mut self, command: &str, params: impl IntoIterator<Item = Item>) {
+    fn say(&mut self, command: &str, params: impl IntoIterator<Item = ProbeItem>) {
         list([word(command), list(params)]).write(&mut self.out);
     }
 
@@ -203,7 +205,10 @@ impl Drive {
 
     fn child(&mut self, change: &Change, path: &str, parent: &str) {
         if change.delete {
-            let seen = self.manner.named_revisions.then_some(Item::Number(self.base));
+            let seen = self
+                .manner
+                .named_revisions
+                .then_some(ProbeItem::Number(self.base));
             self.say("delete-entry", [text(path), optional(seen), text(parent)]);
             if change.add.is_none() {
                 return;
@@ -211,12 +216,12 @@ impl Drive {
         }
         let token = self.token(if change.is_dir { "d" } else { "f" });
         let (command, more) = match &change.add {
-            None => ("open", list([Item::Number(self.base)])),
+            None => ("open", list([ProbeItem::Number(self.base)])),
             Some(None) => ("add", list([])),
             Some(Some((from, rev))) => {
                 let source = format!("{}/{}", self.url, encoded(from));
                 let source = source.trim_end_matches('/');
-                ("add", list([text(source), Item::Number(*rev)]))
+                ("add", list([text(source), ProbeItem::Number(*rev)]))
             }
         };
         let kind = if change.is_dir { "dir" } else { "file" };

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use testkit::history::Random;
-use testkit::server::Server;
+use testkit::server::TestServer;
 use testkit::{Output, Side, Tool};
 
 /// `--compatible-version` for formats 8, 7, 6, 4, 3, 2, 1.
@@ -101,9 +101,9 @@ fn create(side: Side, root: &Path, seed: u64) -> PathBuf {
 }
 
 /// A server for the repositories in `root`.
-fn serve(side: Side, root: &Path) -> Arc<Server> {
+fn serve(side: Side, root: &Path) -> Arc<TestServer> {
     let args: &[&str] = if side == Side::Theirs { &["-T"] } else { &[] };
-    Arc::new(Server::svnserve(side, root, args))
+    Arc::new(TestServer::svnserve(side, root, args))
 }
 
 fn admin(side: Side, args: &[&str], repository: &Path) -> Output {

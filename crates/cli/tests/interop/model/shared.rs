@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use testkit::history::Random;
-use testkit::server::Server;
+use testkit::server::TestServer;
 use testkit::{Side, Tool, scratch};
 
 use super::drive::{Manner, Outcome, commit, svnmucc};
@@ -115,7 +115,7 @@ fn at_once(seed: u64) {
 fn commits(
     seed: u64,
     top: &str,
-    server: &Arc<Server>,
+    server: &Arc<TestServer>,
     acknowledged: &Mutex<BTreeMap<u64, String>>,
     repository: &Path,
 ) {
@@ -172,7 +172,7 @@ fn svnlook_youngest(repository: &Path) -> u64 {
 }
 
 /// Packs, changes a revision property, or copies, by either.
-fn administer(random: &mut Random, root: &Path, repository: &Path, server: &Arc<Server>, youngest: u64) {
+fn administer(random: &mut Random, root: &Path, repository: &Path, server: &Arc<TestServer>, youngest: u64) {
     let side = anyone(random);
     let rev = random.below(youngest as usize + 1).to_string();
     match random.below(4) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
-use testkit::server::Server;
+use testkit::server::TestServer;
 use testkit::{Side, Tool, scratch};
 
 use super::drive::{Commit, Manner, Outcome, commit, svnmucc};
@@ -17,7 +17,7 @@ struct Twin {
     side: Side,
     root: TempDir,
     repository: PathBuf,
-    server: Arc<Server>,
+    server: Arc<TestServer>,
 }
 
 impl Twin {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use delta::svndiff::{Codec, Decoder};
-use testkit::probe::{Item, Probe, list, text, word};
+use testkit::probe::{Probe, ProbeItem, list, text, word};
 
 use super::drive::{self, Known, Texts};
 
@@ -27,7 +27,7 @@ pub enum Shape {
 }
 
 /// An answer: everything that was said.
-pub type Answer = Vec<Item>;
+pub type Answer = Vec<ProbeItem>;
 
 /// True if the server hung up or fell silent.
 pub fn is_closed(answer: &Answer) -> bool {
@@ -41,7 +41,7 @@ pub fn is_complete(answer: &Answer) -> bool {
 
 /// Asks, and hears everything that belongs to the answer.
 pub fn hear(probe: &mut Probe, words: &str, shape: Shape, known: &Known<'_>) -> Answer {
-    probe.say(words);
+    probe.send_text(words);
     let mut heard = Vec::new();
     // The authentication request; after a report there is another one.
     for _ in 0..if shape == Shape::Edit { 2 } else { 1 } {
@@ -81,11 +81,11 @@ pub fn hear(probe: &mut Probe, words: &str, shape: Shape, known: &Known<'_>) -> 
     heard
 }
 
-fn is(item: &Item, name: &str) -> bool {
+fn is(item: &ProbeItem, name: &str) -> bool {
     item.items().first() == Some(&word(name))
 }
 
-fn is_prop(item: &Item) -> bool {
+fn is_prop(item: &ProbeItem) -> bool {
     is(item, "change-dir-prop") || is(item, "change-file-prop")
 }
 
@@ -100,12 +100,12 @@ fn file(probe: &mut Probe, heard: &mut Answer) {
     }
     loop {
         match probe.read() {
-            Item::Text(piece) if piece.is_empty() => {
+            ProbeItem::Text(piece) if piece.is_empty() => {
                 heard.push(text(&whole));
                 heard.push(probe.read());
                 return;
             }
-            Item::Text(piece) => whole.extend(piece),
+            ProbeItem::Text(piece) => whole.extend(piece),
             other => {
                 heard.push(other);
                 return;
@@ -132,11 +132,11 @@ fn entries(probe: &mut Probe, heard: &mut Answer) {
 
 /// Hears one or more edits up to the response. Names open nodes by their paths.
 fn edit(probe: &mut Probe, heard: &mut Answer, known: &Known<'_>) {
-    let mut open: HashMap<Item, Item> = HashMap::new();
+    let mut open: HashMap<ProbeItem, ProbeItem> = HashMap::new();
     let mut texts = Texts::default();
     loop {
         let item = probe.read();
-        let (Some(Item::Word(name)), Some(params)) = (item.items().first(), item.items().get(1)) else {
+        let (Some(ProbeItem::Word(name)), Some(params)) = (item.items().first(), item.items().get(1)) else {
             // A revision's properties in a range, or the end.
             heard.push(tidy(item));
             if is_closed(heard) {
@@ -159,7 +159,7 @@ fn edit(probe: &mut Probe, heard: &mut Answer, known: &Known<'_>) {
                 Some(2)
             }
             "close-edit" | "abort-edit" => {
-                probe.say("( success ( ) ) ");
+                probe.send_text("( success ( ) ) ");
                 None
             }
             "apply-textdelta" => {
@@ -203,40 +203,43 @@ fn edit(probe: &mut Probe, heard: &mut Answer, known: &Known<'_>) {
 }
 
 /// Sorts lists of properties and of directory entries.
-fn tidy(item: Item) -> Item {
-    let Item::List(items) = item else {
+fn tidy(item: ProbeItem) -> ProbeItem {
+    let ProbeItem::List(items) = item else {
         return item;
     };
-    let mut items: Vec<Item> = items.into_iter().map(tidy).collect();
+    let mut items: Vec<ProbeItem> = items.into_iter().map(tidy).collect();
     if items.iter().all(is_pair) || items.iter().all(is_dir_entry) || items.iter().all(is_lock) {
         items.sort();
     }
-    Item::List(items)
+    ProbeItem::List(items)
 }
 
-fn is_pair(item: &Item) -> bool {
+fn is_pair(item: &ProbeItem) -> bool {
     match item.items() {
-        [Item::Text(_), Item::Text(_)] => true,
+        [ProbeItem::Text(_), ProbeItem::Text(_)] => true,
         // A property that changed, perhaps to nothing.
-        [Item::Text(_), Item::List(value)] => matches!(&value[..], [] | [Item::Text(_)]),
+        [ProbeItem::Text(_), ProbeItem::List(value)] => matches!(&value[..], [] | [ProbeItem::Text(_)]),
         _ => false,
     }
 }
 
-fn is_dir_entry(item: &Item) -> bool {
-    matches!(item.items(), [Item::Text(_), Item::Word(_), Item::Number(_), ..])
+fn is_dir_entry(item: &ProbeItem) -> bool {
+    matches!(
+        item.items(),
+        [ProbeItem::Text(_), ProbeItem::Word(_), ProbeItem::Number(_), ..]
+    )
 }
 
-fn is_lock(item: &Item) -> bool {
+fn is_lock(item: &ProbeItem) -> bool {
     matches!(
         item.items(),
         [
-            Item::Text(_),
-            Item::Text(_),
-            Item::Text(_),
-            Item::List(_),
-            Item::Text(_),
-            Item::List(_)
+            ProbeItem::Text(_),
+            ProbeItem::Text(_),
+            ProbeItem::Text(_),
+            ProbeItem::List(_),
+            ProbeItem::Text(_),
+            ProbeItem::List(_)
         ]
     )
 }
@@ -248,9 +251,9 @@ fn texts_of(heard: Answer) -> Answer {
     let mut delta: Vec<u8> = Vec::new();
     for item in heard {
         match item {
-            Item::Text(bytes) if !bytes.is_empty() => delta.extend(bytes),
-            Item::Text(_) if delta.is_empty() => told.push(word("same")),
-            Item::Text(_) => {
+            ProbeItem::Text(bytes) if !bytes.is_empty() => delta.extend(bytes),
+            ProbeItem::Text(_) if delta.is_empty() => told.push(word("same")),
+            ProbeItem::Text(_) => {
                 let (mut decoder, mut codec, mut now) = (Decoder::new(), Codec::new(), Vec::new());
                 let applied = decoder.push(&std::mem::take(&mut delta), |window| {
                     let window = window.decode(&mut codec)?;

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use base::checksum::Md5;
 use delta::svndiff::{Codec, Decoder};
-use testkit::probe::{Item, list, word};
+use testkit::probe::{ProbeItem, list, word};
 
 /// What a comparison of edits must know.
 #[derive(Debug, Default)]
@@ -65,14 +65,14 @@ pub fn in_order<T: Ord>(dir: &str, children: Vec<Child<T>>, reported: &BTreeSet<
 /// An open node.
 struct Open {
     path: String,
-    begin: Item,
-    props: Vec<Item>,
-    rest: Vec<Item>,
-    children: Vec<Child<Vec<Item>>>,
+    begin: ProbeItem,
+    props: Vec<ProbeItem>,
+    rest: Vec<ProbeItem>,
+    children: Vec<Child<Vec<ProbeItem>>>,
 }
 
 impl Open {
-    fn end(mut self, known: &Known<'_>) -> Vec<Item> {
+    fn end(mut self, known: &Known<'_>) -> Vec<ProbeItem> {
         let mut all = vec![self.begin];
         self.props.sort();
         all.append(&mut self.props);
@@ -84,16 +84,16 @@ impl Open {
 }
 
 /// Brings an edit, whose nodes are named by their paths, in one order.
-pub fn canonical(edit: Vec<Item>, known: &Known<'_>) -> Vec<Item> {
+pub fn canonical(edit: Vec<ProbeItem>, known: &Known<'_>) -> Vec<ProbeItem> {
     let mut open: Vec<Open> = Vec::new();
     let mut all = Vec::new();
     for item in edit {
         let name = match item.items().first() {
-            Some(Item::Word(name)) => name.clone(),
+            Some(ProbeItem::Word(name)) => name.clone(),
             _ => String::new(),
         };
         let path = match item.items().get(1).and_then(|args| args.items().first()) {
-            Some(Item::Text(path)) => String::from_utf8_lossy(path).into_owned(),
+            Some(ProbeItem::Text(path)) => String::from_utf8_lossy(path).into_owned(),
             _ => String::new(),
         };
         match name.as_str() {
@@ -143,7 +143,7 @@ pub fn canonical(edit: Vec<Item>, known: &Known<'_>) -> Vec<Item> {
     all
 }
 
-fn end(node: Open, open: &mut [Open], all: &mut Vec<Item>, known: &Known<'_>) {
+fn end(node: Open, open: &mut [Open], all: &mut Vec<ProbeItem>, known: &Known<'_>) {
     let name = basename(&node.path);
     let told = node.end(known);
     match open.last_mut() {
@@ -162,27 +162,27 @@ fn basename(path: &str) -> String {
 
 /// The deltas that are being received, by file.
 #[derive(Debug, Default)]
-pub struct Texts(HashMap<Item, (Option<String>, Vec<u8>)>);
+pub struct Texts(HashMap<ProbeItem, (Option<String>, Vec<u8>)>);
 
 impl Texts {
     /// A delta begins.
-    pub fn begin(&mut self, file: &Item, base: &Item) {
+    pub fn begin(&mut self, file: &ProbeItem, base: &ProbeItem) {
         let base = match base.items().first() {
-            Some(Item::Text(digest)) => Some(String::from_utf8_lossy(digest).into_owned()),
+            Some(ProbeItem::Text(digest)) => Some(String::from_utf8_lossy(digest).into_owned()),
             _ => None,
         };
         self.0.insert(file.clone(), (base, Vec::new()));
     }
 
     /// A piece of it.
-    pub fn push(&mut self, file: &Item, piece: &Item) {
-        if let (Some((_, delta)), Item::Text(bytes)) = (self.0.get_mut(file), piece) {
+    pub fn push(&mut self, file: &ProbeItem, piece: &ProbeItem) {
+        if let (Some((_, delta)), ProbeItem::Text(bytes)) = (self.0.get_mut(file), piece) {
             delta.extend(bytes);
         }
     }
 
     /// What the whole makes, if it is more than a mark.
-    pub fn end(&mut self, file: &Item, known: &Known<'_>) -> Option<Item> {
+    pub fn end(&mut self, file: &ProbeItem, known: &Known<'_>) -> Option<ProbeItem> {
         let (base, delta) = self.0.remove(file)?;
         let made = made(base.as_deref(), &delta, known.texts?)?;
         Some(list([word("text"), list([word(&made)])]))

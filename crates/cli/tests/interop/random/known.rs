@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use testkit::probe::{Item, Probe, list, word};
+use testkit::probe::{Probe, ProbeItem, list, word};
 
 use super::answer::{self, Answer, Shape};
 use super::drive::Known;
@@ -36,20 +36,20 @@ pub fn is_known(theirs_again: &mut Probe, question: &Question, theirs: &Answer, 
 }
 
 fn is_failure(answer: &Answer, code: u64) -> bool {
-    let Some([name, Item::List(links)]) = answer.last().map(Item::items) else {
+    let Some([name, ProbeItem::List(links)]) = answer.last().map(ProbeItem::items) else {
         return false;
     };
     let first = links.first().and_then(|link| link.items().first());
-    *name == word("failure") && first == Some(&Item::Number(code))
+    *name == word("failure") && first == Some(&ProbeItem::Number(code))
 }
 
-fn revisions(log: &Answer) -> BTreeSet<Item> {
+fn revisions(log: &Answer) -> BTreeSet<ProbeItem> {
     let entries = log.iter().filter(|item| item.items().len() > 2);
     entries.map(|entry| entry.items()[1].clone()).collect()
 }
 
 /// The mergeinfo in an answer.
-fn catalog(answer: &Answer) -> Option<Vec<Item>> {
+fn catalog(answer: &Answer) -> Option<Vec<ProbeItem>> {
     let params = answer.get(1)?.items().get(1)?;
     Some(params.items().first()?.items().to_vec())
 }
@@ -60,9 +60,9 @@ fn is_told_twice(theirs: &Answer, ours: &Answer) -> bool {
     let (Some(theirs), Some(ours)) = (catalog(theirs), catalog(ours)) else {
         return false;
     };
-    let set = |entries: &[Item]| entries.iter().cloned().collect::<BTreeSet<Item>>();
-    let path = |entry: &Item| entry.items().first().cloned();
-    let paths = |entries: &[Item]| entries.iter().map(path).collect::<BTreeSet<_>>();
+    let set = |entries: &[ProbeItem]| entries.iter().cloned().collect::<BTreeSet<ProbeItem>>();
+    let path = |entry: &ProbeItem| entry.items().first().cloned();
+    let paths = |entries: &[ProbeItem]| entries.iter().map(path).collect::<BTreeSet<_>>();
     set(&theirs).is_superset(&set(&ours))
         && paths(&theirs) == paths(&ours)
         && paths(&ours).len() == ours.len()
@@ -73,12 +73,16 @@ fn is_leak(theirs_again: &mut Probe, theirs: &Answer, ours: &Answer) -> bool {
     let (Some(theirs), Some(mut ours)) = (catalog(theirs), catalog(ours)) else {
         return false;
     };
-    let hidden = |entry: &&Item| {
+    let hidden = |entry: &&ProbeItem| {
         let Some(path) = entry.items().first() else {
             return false;
         };
         let mut words = Vec::new();
-        list([word("check-path"), list([path.clone(), list([Item::Number(0)])])]).write(&mut words);
+        list([
+            word("check-path"),
+            list([path.clone(), list([ProbeItem::Number(0)])]),
+        ])
+        .write(&mut words);
         let words = String::from_utf8_lossy(&words).into_owned();
         let answer = answer::hear(theirs_again, &words, Shape::Single, &Known::default());
         answer

@@ -20,8 +20,8 @@ use std::sync::Arc;
 
 use testkit::history::Random;
 use testkit::probe::{Probe, word};
-use testkit::random;
-use testkit::server::Server;
+use testkit::random_history;
+use testkit::server::TestServer;
 use testkit::{Repo, Side, Tool, scratch};
 
 use answer::Answer;
@@ -69,7 +69,7 @@ struct Count {
 
 /// One side of the comparison.
 struct Asked {
-    server: Arc<Server>,
+    server: Arc<TestServer>,
     user: Option<(&'static str, &'static str)>,
     probe: Probe,
     /// Where the session is; `None` if it can no longer be used.
@@ -83,7 +83,7 @@ impl Asked {
         args: &[&str],
         user: Option<(&'static str, &'static str)>,
     ) -> Asked {
-        let server = Arc::new(Server::svnserve(side, root, args));
+        let server = Arc::new(TestServer::svnserve(side, root, args));
         let probe = Probe::connect_as(Arc::clone(&server), "svn://localhost/repo".into(), user);
         let parent = Some(String::new());
         Asked {
@@ -108,7 +108,7 @@ impl Asked {
         } else if self.parent.as_ref() != Some(&question.parent) {
             let there = self
                 .probe
-                .ask("reparent", vec![testkit::probe::text(url(&question.parent))]);
+                .request("reparent", vec![testkit::probe::text(url(&question.parent))]);
             assert!(there != word("closed"), "reparent to {}", question.parent);
             self.parent = Some(question.parent.clone());
         }
@@ -130,7 +130,11 @@ fn url(parent: &str) -> String {
 }
 
 /// Locks some paths. Returns those that are locked now and their tokens.
-pub fn lock(random: &mut Random, repo: &Repo, history: &random::History) -> Vec<(String, String)> {
+pub fn lock(
+    random: &mut Random,
+    repo: &Repo,
+    history: &random_history::RandomHistory,
+) -> Vec<(String, String)> {
     let mut locks: Vec<(String, String)> = Vec::new();
     for at in 0..8 {
         // Some are folders, or not there any more.
@@ -158,8 +162,8 @@ fn run(plan: &Plan, seeds: Range<u64>) -> Count {
 
 fn one_history(plan: &Plan, seed: u64, count: &mut Count) {
     let history = match plan.branches {
-        true => testkit::branches::history(seed, plan.revisions),
-        false => random::history(seed, plan.revisions, seed % 2 == 1),
+        true => testkit::branch_history::history(seed, plan.revisions),
+        false => random_history::history(seed, plan.revisions, seed % 2 == 1),
     };
     let repo = Repo::create(&plan.compatible);
     repo.load(history.stream.bytes());

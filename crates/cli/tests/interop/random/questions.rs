@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use testkit::history::Random;
-use testkit::random::History;
+use testkit::random_history::RandomHistory;
 
 use super::answer::Shape;
 use super::report::{self, Operation};
@@ -27,7 +27,7 @@ pub struct Question {
 /// Makes questions.
 pub struct Ask<'a> {
     random: &'a mut Random,
-    history: &'a History,
+    history: &'a RandomHistory,
     locks: &'a [(String, String)],
     knows_mergeinfo: bool,
     parent: String,
@@ -38,7 +38,7 @@ impl<'a> Ask<'a> {
     /// Asks about a history, in whose last revision the paths in `locks` have locks with these tokens.
     pub fn new(
         random: &'a mut Random,
-        history: &'a History,
+        history: &'a RandomHistory,
         locks: &'a [(String, String)],
         compatible: &str,
     ) -> Self {

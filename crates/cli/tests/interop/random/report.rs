@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use testkit::history::Random;
-use testkit::random::History;
-use testkit::stream::Kind;
+use testkit::random_history::RandomHistory;
+use testkit::stream::RecordKind;
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,7 +111,7 @@ impl Report {
 /// Makes reports.
 pub struct Maker<'a> {
     pub random: &'a mut Random,
-    pub history: &'a History,
+    pub history: &'a RandomHistory,
     /// Locked paths with a leading slash, and their tokens.
     pub locks: &'a [(String, String)],
 }
@@ -207,8 +207,8 @@ impl Maker<'_> {
             let (child, at) = (slash(dir, &name), join(path, &name));
             let kind = self.kind(&at, rev);
             let implied = match kind {
-                Some(Kind::File) => depth >= 1,
-                Some(Kind::Dir) => depth >= 2,
+                Some(RecordKind::File) => depth >= 1,
+                Some(RecordKind::Dir) => depth >= 2,
                 None => false,
             } && !start_empty;
             let below = if depth == 2 { 0 } else { depth };
@@ -222,7 +222,7 @@ impl Maker<'_> {
                 continue;
             }
             if self.random.below(calm) > 0 {
-                if kind == Some(Kind::Dir) {
+                if kind == Some(RecordKind::Dir) {
                     self.children(out, &child, &at, rev, below, false, calm);
                 }
                 continue;
@@ -248,7 +248,7 @@ impl Maker<'_> {
             return;
         };
         let mut held = Held::at(rev, "infinity");
-        if kind == Kind::File {
+        if kind == RecordKind::File {
             held.token = self.token(at);
             out.push(said(child, Some(held)));
             return;
@@ -333,7 +333,7 @@ impl Maker<'_> {
             return self.path();
         }
         let tree = &self.history.trees[rev as usize];
-        let dirs = tree.iter().filter(|(_, kind)| **kind == Kind::Dir);
+        let dirs = tree.iter().filter(|(_, kind)| **kind == RecordKind::Dir);
         let dirs: Vec<&String> = dirs.map(|(path, _)| path).collect();
         match self.random.below(3) {
             0 => String::new(),
@@ -379,7 +379,7 @@ impl Maker<'_> {
         children.collect()
     }
 
-    fn kind(&self, path: &str, rev: u64) -> Option<Kind> {
+    fn kind(&self, path: &str, rev: u64) -> Option<RecordKind> {
         let tree = &self.history.trees[rev as usize];
         tree.get(path.trim_start_matches('/')).copied()
     }

@@ -1,10 +1,10 @@
 //! Random authz files about the paths of a history.
 
 use testkit::history::Random;
-use testkit::random::History;
+use testkit::random_history::RandomHistory;
 
 /// Makes a file that grants something to everybody, but not everything.
-pub fn random(random: &mut Random, history: &History) -> String {
+pub fn random(random: &mut Random, history: &RandomHistory) -> String {
     let mut used = Vec::new();
     let mut text = String::from("[groups]\nstaff = alice, bob\n");
     let open = random.below(5) > 0;

@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 use testkit::normalize::{mask_dates, mask_uuids, sorted_lines};
-use testkit::server::Server;
+use testkit::server::TestServer;
 use testkit::server::transport::{Transport, certificate};
-use testkit::stream::{Content, Kind, Stream};
+use testkit::stream::{Content, DumpStream, RecordKind};
 use testkit::{Repo, Side, Tool, greek, scratch};
 
 use super::known::without_timing;
@@ -25,7 +25,7 @@ use crate::pair::{attributes_sorted, serve, url};
 pub struct Arena {
     pub transport: Transport,
     template: Repo,
-    servers: [Server; 2],
+    servers: [TestServer; 2],
     root: TempDir,
 }
 
@@ -69,7 +69,7 @@ impl Arena {
             fs::create_dir_all(&repositories).expect("because the folder is ours");
             match transport {
                 // Theirs has a process for each connection: `log -g` ends it now and then.
-                Transport::Svn => Server::svnserve(side, &repositories, &[]),
+                Transport::Svn => TestServer::svnserve(side, &repositories, &[]),
                 _ => serve(side, transport, &repositories, &rules, &[]),
             }
         });
@@ -106,7 +106,7 @@ impl Arena {
 
     /// True while both servers live: first theirs, then ours.
     pub fn alive(&mut self) -> [bool; 2] {
-        self.servers.each_mut().map(Server::is_alive)
+        self.servers.each_mut().map(TestServer::is_alive)
     }
 }
 
@@ -372,8 +372,8 @@ fn template() -> Repo {
     repo
 }
 
-fn history() -> Stream {
-    let mut stream = Stream::new("5ba3b1f0-5f44-4b39-9a7d-4f6ba4c9a7d2");
+fn history() -> DumpStream {
+    let mut stream = DumpStream::new("5ba3b1f0-5f44-4b39-9a7d-4f6ba4c9a7d2");
     stream.rev("trunk, branches, tags");
     stream.mkdirs(["trunk", "branches", "tags", "vendor", "vendor/lib"]);
     stream.file("vendor/tool.c", "int tool;\n");
@@ -387,25 +387,25 @@ fn history() -> Stream {
         stream.file(&format!("trunk/{path}"), text.repeat(5));
     }
     stream.rev("a branch");
-    stream.copy(Kind::Dir, "branches/b1", 1, "trunk");
+    stream.copy(RecordKind::Dir, "branches/b1", 1, "trunk");
     stream.rev("properties");
     stream.change(
-        Kind::File,
+        RecordKind::File,
         "trunk/A/mu",
         Content::props(&[("svn:eol-style", b"LF"), ("svn:keywords", b"Rev Author")]),
     );
     stream.change(
-        Kind::File,
+        RecordKind::File,
         "trunk/A/D/H/chi",
         Content::props(&[("svn:needs-lock", b"*")]),
     );
     stream.change(
-        Kind::File,
+        RecordKind::File,
         "trunk/iota",
         Content::props(&[("svn:executable", b"*")]),
     );
     stream.change(
-        Kind::Dir,
+        RecordKind::Dir,
         "trunk/A",
         Content::props(&[("svn:ignore", b"*.tmp\n")]),
     );

@@ -12,7 +12,7 @@ use repos::config::HooksEnv;
 use repos::hooks::Hooks;
 use repos::{Cache, Repository};
 use testkit::repo::Repo;
-use testkit::stream::{Content, Kind, Stream};
+use testkit::stream::{Content, DumpStream, RecordKind};
 use testkit::tool::{Side, Tool};
 
 use super::drive::{Step, URL, string, tell, wire};
@@ -342,14 +342,14 @@ fn commit_info(item: &Item) -> CommitInfo {
 }
 
 /// Four revisions: `A/f`, `A/s/g`, `iota`, then a change of `A/f` and properties.
-fn history() -> Stream {
-    let mut stream = Stream::new("8a5f1f3c-6d3a-4f8e-9d5e-0c9b3d7b2a11");
+fn history() -> DumpStream {
+    let mut stream = DumpStream::new("8a5f1f3c-6d3a-4f8e-9d5e-0c9b3d7b2a11");
     stream.rev("one").mkdirs(["A", "A/s"]);
     stream.file("A/f", "hello\n").file("A/s/g", "gg\n");
     stream.rev("two").file("iota", "iota\n");
     stream.rev("three").edit("A/f", "two\n");
     stream
         .rev("four")
-        .change(Kind::File, "A/s/g", Content::props(&[("p", b"v")]));
+        .change(RecordKind::File, "A/s/g", Content::props(&[("p", b"v")]));
     stream
 }

@@ -1,40 +1,40 @@
-//! What may not stand beside what, and values that no type can judge: everything that is wrong with a file apart from the
-//! files that it names.
+//! Checks of a parsed configuration: keys that exclude or require each other, and values that the types do not check.
+//! The files that it names are not read.
 
 use server::config::Require;
 
 use super::Config;
-use super::address::Address;
-use super::file::{Auth, ClientAuth, Ldap, Location, Provider};
+use super::address::ListenAddress;
+use super::file::{AuthTable, ClientAuth, LdapTable, LocationTable, Provider};
 use super::keys::Mistake;
 use super::resolve::{HTTP_PORT, HTTPS_PORT, METRICS_PORT, SVN_PORT, recursion, redirect};
 
-/// All mistakes, in the order of lines.
-pub fn judge(config: &Config) -> Vec<Mistake> {
-    let mut judge = Judge {
+/// Returns all mistakes, in the order of lines.
+pub fn check(config: &Config) -> Vec<Mistake> {
+    let mut checks = ConfigChecks {
         config,
         mistakes: Vec::new(),
     };
-    judge.serve();
-    judge.listen();
-    judge.auth("auth", &config.file.auth);
+    checks.serve();
+    checks.listen();
+    checks.auth("auth", &config.file.auth);
     for (at, location) in config.file.location.iter().enumerate() {
-        judge.location(&format!("location[{at}]"), location);
+        checks.location(&format!("location[{at}]"), location);
     }
-    judge.redirects();
-    judge.paths();
-    judge.tls();
-    judge.numbers();
-    judge.mistakes.sort_by_key(|mistake| mistake.line);
-    judge.mistakes
+    checks.redirects();
+    checks.paths();
+    checks.tls();
+    checks.numbers();
+    checks.mistakes.sort_by_key(|mistake| mistake.line);
+    checks.mistakes
 }
 
-struct Judge<'a> {
+struct ConfigChecks<'a> {
     config: &'a Config,
     mistakes: Vec<Mistake>,
 }
 
-impl Judge<'_> {
+impl ConfigChecks<'_> {
     fn wrong(&mut self, key: &str, text: impl Into<String>) {
         self.mistakes.push(self.config.mistake(key, text));
     }
@@ -63,7 +63,7 @@ impl Judge<'_> {
             ("metrics.listen", METRICS_PORT, &file.metrics.listen),
         ] {
             for text in list.iter().flat_map(|list| &list.0) {
-                if let Err(error) = Address::parse(text, port) {
+                if let Err(error) = ListenAddress::parse(text, port) {
                     self.wrong(key, error.message());
                 }
             }
@@ -76,7 +76,7 @@ impl Judge<'_> {
         }
     }
 
-    fn location(&mut self, at: &str, location: &Location) {
+    fn location(&mut self, at: &str, location: &LocationTable) {
         let key = |name: &str| format!("{at}.{name}");
         match &location.path {
             None => self.wrong(
@@ -104,6 +104,27 @@ impl Judge<'_> {
             }
             _ => {}
         }
+        self.authz_files(at, location);
+        self.master(at, location);
+        self.require(at, location);
+        if let Err(text) = recursion(location) {
+            self.wrong(&key("refuse-recursive"), text);
+        }
+        self.auth(&key("auth"), &location.auth);
+        let anonymous = location.anonymous.unwrap_or(true);
+        let certificates = self.config.file.tls.client_ca.is_some();
+        if !anonymous
+            && !has_password_provider(&location.auth)
+            && !has_password_provider(&self.config.file.auth)
+            && !certificates
+        {
+            let text = "nobody could come in: [auth] names no file and no directory that knows passwords";
+            self.wrong(&key("anonymous"), text);
+        }
+    }
+
+    fn authz_files(&mut self, at: &str, location: &LocationTable) {
+        let key = |name: &str| format!("{at}.{name}");
         if location.authz.is_some() && location.repository_authz.is_some() {
             self.wrong(
                 &key("repository-authz"),
@@ -124,28 +145,12 @@ impl Judge<'_> {
                 "beside 'repository-authz', 'groups' must be a file",
             );
         }
-        self.master(at, location);
-        self.require(at, location);
-        if let Err(text) = recursion(location) {
-            self.wrong(&key("refuse-recursive"), text);
-        }
-        self.auth(&key("auth"), &location.auth);
-        let anonymous = location.anonymous.unwrap_or(true);
-        let certificates = self.config.file.tls.client_ca.is_some();
-        if !anonymous
-            && !knows_anybody(&location.auth)
-            && !knows_anybody(&self.config.file.auth)
-            && !certificates
-        {
-            let text = "nobody could come in: [auth] names no file and no directory that knows passwords";
-            self.wrong(&key("anonymous"), text);
-        }
     }
 
-    fn require(&mut self, at: &str, location: &Location) {
+    fn require(&mut self, at: &str, location: &LocationTable) {
         let general = &self.config.file.auth;
-        let has_users = knows_anybody(&location.auth)
-            || knows_anybody(general)
+        let has_users = has_password_provider(&location.auth)
+            || has_password_provider(general)
             || self.config.file.tls.client_ca.is_some();
         let has_groups = location.auth.group_file.is_some()
             || general.group_file.is_some()
@@ -191,7 +196,7 @@ impl Judge<'_> {
         }
     }
 
-    fn master(&mut self, at: &str, location: &Location) {
+    fn master(&mut self, at: &str, location: &LocationTable) {
         let key = |name: &str| format!("{at}.{name}");
         if let Some(uri) = &location.master_uri {
             let rest = uri
@@ -226,9 +231,9 @@ impl Judge<'_> {
         }
     }
 
-    fn auth(&mut self, at: &str, auth: &Auth) {
+    fn auth(&mut self, at: &str, auth: &AuthTable) {
         let key = |name: &str| format!("{at}.{name}");
-        // A location's own keys stand over the server's.
+        // A location's own keys override those of the server.
         let general = &self.config.file.auth;
         for provider in auth.providers.iter().flatten() {
             let (there, needed) = match provider {
@@ -247,7 +252,7 @@ impl Judge<'_> {
                 self.wrong(&key("providers"), format!("this provider needs {needed}"));
             }
         }
-        if auth.basic == Some(false) && auth.digest != Some(true) && knows_anybody(auth) {
+        if auth.basic == Some(false) && auth.digest != Some(true) && has_password_provider(auth) {
             self.wrong(&key("basic"), "with neither Basic nor Digest nobody can log in");
         }
         if let Some(ldap) = &auth.ldap {
@@ -255,7 +260,7 @@ impl Judge<'_> {
         }
     }
 
-    fn ldap(&mut self, at: &str, ldap: &Ldap) {
+    fn ldap(&mut self, at: &str, ldap: &LdapTable) {
         let key = |name: &str| format!("{at}.{name}");
         match ldap.url.as_deref() {
             None => self.wrong(at, "a directory needs 'url': url = \"ldaps://ldap.example.org\""),
@@ -295,12 +300,12 @@ impl Judge<'_> {
         }
     }
 
-    /// Two locations for the same URLs.
+    /// Reports two locations for the same URLs.
     fn paths(&mut self) {
         let locations = &self.config.file.location;
         for (at, location) in locations.iter().enumerate() {
             let Some(path) = &location.path else { continue };
-            let same = |other: &&Location| other.path.as_deref().map(slashless) == Some(slashless(path));
+            let same = |other: &&LocationTable| other.path.as_deref().map(segments) == Some(segments(path));
             if locations[..at].iter().any(|other| same(&other)) {
                 self.wrong(
                     &format!("location[{at}].path"),
@@ -351,15 +356,15 @@ impl Judge<'_> {
     }
 }
 
-fn knows_anybody(auth: &Auth) -> bool {
+fn has_password_provider(auth: &AuthTable) -> bool {
     auth.htpasswd_file.is_some() || auth.passwd_file.is_some() || auth.ldap.is_some()
 }
 
-fn slashless(path: &str) -> Vec<&str> {
+fn segments(path: &str) -> Vec<&str> {
     path.split('/').filter(|part| !part.is_empty()).collect()
 }
 
-/// Brackets match, and the whole is in one pair.
+/// True if the brackets match and one pair encloses the whole filter.
 fn balanced(filter: &str) -> bool {
     let mut depth = 0_usize;
     for (at, byte) in filter.bytes().enumerate() {
@@ -383,8 +388,8 @@ mod tests {
     use super::super::tests::complaints;
 
     #[test]
-    fn what_does_not_fit_together_is_told_with_its_line() {
-        for (text, said) in [
+    fn conflicting_keys_are_reported_with_their_line() {
+        for (text, expected) in [
             ("", "/etc/sven.toml: nothing to serve"),
             (
                 "[listen]\nhttp = ':http'\n[serve]\nroot = '/r'\n",
@@ -456,18 +461,18 @@ mod tests {
             ),
         ] {
             let found = complaints(text);
-            assert!(found.starts_with(said), "{text}: {found}");
+            assert!(found.starts_with(expected), "{text}: {found}");
         }
     }
 
     #[test]
-    fn several_mistakes_are_told_at_once() {
+    fn several_mistakes_are_reported_at_once() {
         let text = "[listen]\nsvn = ':x'\n[limits]\nthreads = 0\n";
         assert_eq!(complaints(text).lines().count(), 4, "{}", complaints(text));
     }
 
     #[test]
-    fn a_sensible_file_has_no_mistakes() {
+    fn a_valid_file_has_no_mistakes() {
         let text = "[serve]\nroot = '/srv/svn'\n[listen]\nsvn = ':3690'\nhttp = ['127.0.0.1:80', '[::1]:80']\n\
                     [auth]\nhtpasswd-file = 'htpasswd'\n[[location]]\npath = '/svn'\nparent = '/srv/svn'\nanonymous = false\n";
         assert_eq!(complaints(text), "");

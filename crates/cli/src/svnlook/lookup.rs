@@ -1,4 +1,4 @@
-//! What most subcommands share: the repository, opened, and the tree that they look at.
+//! Finds what most subcommands need: the repository, the tree of `-r` or `-t`, and nodes in it.
 
 use std::ffi::{OsStr, OsString};
 
@@ -9,11 +9,11 @@ use repos::{Cache, Repository};
 
 use crate::args::{operand, option, revision};
 use crate::out::Out;
-use crate::{local_path, when};
+use crate::{date_text, local_path};
 
-/// `-r` or `-t`: which tree.
+/// The options `-r` and `-t`, which select a tree.
 #[derive(Debug, Default, Args)]
-pub struct At {
+pub struct RootOption {
     /// look at revision ARG
     #[arg(short = 'r', long, value_parser = revision::plain_number)]
     revision: Option<Revnum>,
@@ -22,16 +22,16 @@ pub struct At {
     transaction: Option<String>,
 }
 
-impl At {
-    /// Only a revision.
+impl RootOption {
+    /// Returns the options for a revision.
     pub fn revision(revision: Option<Revnum>) -> Self {
-        At {
+        RootOption {
             revision,
             transaction: None,
         }
     }
 
-    /// The tree to look at: as asked for, or the youngest revision's.
+    /// Returns the selected tree, or that of the youngest revision.
     ///
     /// # Errors
     /// `FS_NO_SUCH_REVISION`, `FS_NO_SUCH_TRANSACTION`, `FS_TXN_NAME_MALFORMED`.
@@ -44,10 +44,10 @@ impl At {
     }
 }
 
-/// The properties of a revision or of a transaction.
+/// Returns the properties of a revision or a transaction.
 ///
 /// # Errors
-/// As the engine's.
+/// Errors of reading them.
 pub fn revision_props(root: &Root) -> Result<Props> {
     match (root.revision(), root.txn_name()) {
         (Some(rev), _) => Ok(root.fs().revprops(rev)?.to_props()),
@@ -60,10 +60,10 @@ pub fn revision_props(root: &Root) -> Result<Props> {
     }
 }
 
-/// Opens the repository that the first of `operands` names, after refusing more than `most` operands in all.
+/// Opens the repository that the first operand names.
 ///
 /// # Errors
-/// `CL_ARG_PARSING_ERROR`; what opening says.
+/// `CL_ARG_PARSING_ERROR` for more than `most` operands; errors of opening.
 pub fn open(out: &Out, operands: &[OsString], most: usize) -> Result<Repository> {
     open_with(out, operands, most, option::default_budget())
 }
@@ -78,39 +78,39 @@ pub fn open_with(out: &Out, operands: &[OsString], most: usize, budget: u64) -> 
     Repository::open(&local_path::canonical(path), &Cache::new(budget))
 }
 
-/// What the engine notes in a transaction's properties for itself.
+/// Transaction properties for internal use, which are not printed.
 const TXN_FLAGS: [&str; 3] = ["svn:check-ood", "svn:check-locks", "svn:client-date"];
 
-/// Words for a missing path operand.
+/// The message for a missing path operand.
 pub const NO_PATH: &str = "Missing repository path argument";
 
-/// One of the three well known properties as text; empty if it is not set.
+/// Returns a property as text; empty if it is not set.
 pub fn shown(all: &Props, name: &str) -> String {
     let value = all.get(name).map(Vec::as_slice).unwrap_or_default();
     String::from_utf8_lossy(value).into_owned()
 }
 
-/// The date for people; empty if it is not set.
+/// Returns the date in the local time zone; empty if it is not set.
 ///
 /// # Errors
-/// `BAD_DATE` if it is none.
+/// `BAD_DATE` if the property is no date.
 pub fn date(all: &Props) -> Result<String> {
     match all.get(props::DATE).map(Vec::as_slice) {
         None | Some(b"") => Ok(String::new()),
-        Some(stored) => Ok(when::human(Date::parse(stored)?)),
+        Some(stored) => Ok(date_text::human(Date::parse(stored)?)),
     }
 }
 
-/// The node at a path as it was typed.
+/// Returns the node at the path of an operand.
 ///
 /// # Errors
-/// `FS_NOT_FOUND`, naming the path as it was typed.
+/// `FS_NOT_FOUND` with the path as typed.
 pub fn node(root: &Root, typed: &OsStr) -> Result<Node> {
     let typed = operand::tidy(operand::text(typed)?);
     find(root, &typed)?.ok_or_else(|| not_found(root, &typed))
 }
 
-/// [`node`], where the error names the path from the root.
+/// As [`node`], with an error that shows the path from the root.
 ///
 /// # Errors
 /// `FS_NOT_FOUND`, `FS_NOT_DIRECTORY`.
@@ -122,7 +122,7 @@ pub fn absolute_node(root: &Root, typed: &OsStr) -> Result<Node> {
     root.node(&path)
 }
 
-/// The node at a path as it was typed, from the root, in the words of those subcommands that look first whether it is there.
+/// As [`absolute_node`], with the error of those subcommands that first check whether the path exists.
 ///
 /// # Errors
 /// `FS_NOT_FOUND` `Path '/…' does not exist`.
@@ -131,7 +131,7 @@ pub fn existing_node(root: &Root, typed: &OsStr) -> Result<Node> {
     find(root, &typed)?.ok_or_else(|| does_not_exist(&typed))
 }
 
-/// The file at a path as it was typed.
+/// Returns the file at the path of an operand.
 ///
 /// # Errors
 /// `FS_NOT_FOUND`, `FS_NOT_FILE`.
@@ -147,7 +147,7 @@ pub fn file(root: &Root, typed: &OsStr) -> Result<Node> {
     }
 }
 
-/// `None` for paths that are not there, among them those that no repository can have.
+/// Returns `None` for paths that do not exist or are invalid.
 fn find(root: &Root, path: &str) -> Result<Option<Node>> {
     match FsPath::canonicalize(path) {
         Ok(path) => root.try_node(&path),

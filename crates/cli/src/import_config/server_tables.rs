@@ -1,23 +1,23 @@
-//! What concerns the whole server: addresses, TLS, limits, the cache, logs.
+//! Translates the settings of the whole server: addresses, TLS, limits, the cache, logs.
 
 use std::path::Path;
 
-use super::draft::{Table, quoted};
-use super::hosts::{Host, LocationContext, Server};
-use super::location::located;
+use super::draft::{TableDraft, quoted};
+use super::hosts::{ApacheHost, ApacheServer, LocationContext};
+use super::location::absolute_name;
 use super::syntax::Directive;
 use crate::config::value::Size;
 
-/// `[listen]`: the addresses on which Apache serves repositories, by whether they are encrypted.
-pub fn listen(server: &Server<'_>) -> Table {
-    let mut table = Table::new("[listen]");
+/// Returns `[listen]`: the addresses on which Apache serves repositories, with and without encryption.
+pub fn listen(server: &ApacheServer<'_>) -> TableDraft {
+    let mut table = TableDraft::new("[listen]");
     let (mut http, mut https): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
     let listens = server.global.settings.iter().filter(|d| d.is("Listen"));
     let mut addresses: Vec<(String, bool)> = listens
         .map(|d| (d.arg(0).to_owned(), d.arg(1).eq_ignore_ascii_case("https")))
         .collect();
     if addresses.is_empty() {
-        // A site's file alone: its hosts say on which ports they are.
+        // The file of a site alone has no `Listen`: its hosts have the ports.
         let hosts = server.hosts.iter().flat_map(|host| &host.addresses);
         addresses = hosts
             .map(|address| {
@@ -35,7 +35,7 @@ pub fn listen(server: &Server<'_>) -> Table {
     }
     for (address, said) in addresses {
         let port = port_of(&address).unwrap_or(80);
-        let hosts: Vec<&Host<'_>> = server.hosts.iter().filter(|host| host.is_at(port)).collect();
+        let hosts: Vec<&ApacheHost<'_>> = server.hosts.iter().filter(|host| host.is_at(port)).collect();
         let served = hosts.iter().any(|host| server.serves_in(host));
         let elsewhere =
             !server.global.locations.is_empty() && hosts.is_empty() && server.serves_in(&server.global);
@@ -61,16 +61,16 @@ pub fn listen(server: &Server<'_>) -> Table {
     table
 }
 
-/// `[tls]`, from the first host with repositories that is encrypted.
-pub fn tls(server: &Server<'_>, root: &Path) -> Table {
-    let mut table = Table::new("[tls]");
+/// Returns `[tls]`, from the first encrypted host with repositories.
+pub fn tls(server: &ApacheServer<'_>, root: &Path) -> TableDraft {
+    let mut table = TableDraft::new("[tls]");
     let all = || std::iter::once(&server.global).chain(&server.hosts);
-    let encrypted = |host: &&Host<'_>| is_on(host.setting("SSLEngine")) && server.serves_in(host);
+    let encrypted = |host: &&ApacheHost<'_>| is_on(host.setting("SSLEngine")) && server.serves_in(host);
     let Some(host) = all().find(encrypted) else {
         return table;
     };
     let setting = |name: &str| host.setting(name).or(server.global.setting(name));
-    let file = |directive: &Directive| located(directive.arg(0), root);
+    let file = |directive: &Directive| absolute_name(directive.arg(0), root);
     if let Some(certificate) = setting("SSLCertificateFile") {
         table.text("certificate", file(certificate));
         table.text(
@@ -78,6 +78,32 @@ pub fn tls(server: &Server<'_>, root: &Path) -> Table {
             setting("SSLCertificateKeyFile").map_or(file(certificate), file),
         );
     }
+    client_certificates(&setting, root, &mut table);
+    if setting("SSLProtocol").is_some_and(is_tls_1_3_only) {
+        table.text("min-version", "1.3");
+    }
+    for other in all().filter(encrypted) {
+        if let (Some(theirs), Some(ours)) =
+            (other.setting("SSLCertificateFile"), setting("SSLCertificateFile"))
+            && theirs.args != ours.args
+        {
+            table.remark(format!(
+                "{}: {}: there is one certificate for all names here",
+                theirs.at,
+                theirs.shown()
+            ));
+        }
+    }
+    table
+}
+
+/// Translates the directives about certificates of clients.
+fn client_certificates<'a>(
+    setting: &dyn Fn(&str) -> Option<&'a Directive>,
+    root: &Path,
+    table: &mut TableDraft,
+) {
+    let file = |directive: &Directive| absolute_name(directive.arg(0), root);
     if let Some(authority) = setting("SSLCACertificateFile") {
         table.text("client-ca", file(authority));
         let asked = setting("SSLVerifyClient").map_or("none".to_owned(), |d| d.arg(0).to_ascii_lowercase());
@@ -102,41 +128,28 @@ pub fn tls(server: &Server<'_>, root: &Path) -> Table {
         }
         table.text("client-auth", word);
     }
-    if let Some(protocols) = setting("SSLProtocol") {
-        let words: Vec<String> = protocols
-            .args
-            .iter()
-            .map(|word| word.to_ascii_lowercase())
-            .collect();
-        let off = |name: &str| words.iter().any(|word| *word == format!("-{name}"));
-        let named: Vec<&str> = words.iter().map(|word| word.trim_start_matches('+')).collect();
-        let all = named.contains(&"all");
-        let only = !all && named.contains(&"tlsv1.3") && !named.contains(&"tlsv1.2");
-        if only || (all && off("tlsv1.2")) {
-            table.text("min-version", "1.3");
-        }
-    }
-    for other in all().filter(encrypted) {
-        if let (Some(theirs), Some(ours)) =
-            (other.setting("SSLCertificateFile"), setting("SSLCertificateFile"))
-            && theirs.args != ours.args
-        {
-            table.remark(format!(
-                "{}: {}: there is one certificate for all names here",
-                theirs.at,
-                theirs.shown()
-            ));
-        }
-    }
-    table
 }
 
-/// `[limits]`, where Apache's are above ours.
-pub fn limits(place: &LocationContext<'_>) -> Table {
-    let mut table = Table::new("[limits]");
+/// True if an `SSLProtocol` allows TLS 1.3 and not TLS 1.2.
+fn is_tls_1_3_only(protocols: &Directive) -> bool {
+    let words: Vec<String> = protocols
+        .args
+        .iter()
+        .map(|word| word.to_ascii_lowercase())
+        .collect();
+    let named: Vec<&str> = words.iter().map(|word| word.trim_start_matches('+')).collect();
+    match named.contains(&"all") {
+        true => named.contains(&"-tlsv1.2"),
+        false => named.contains(&"tlsv1.3") && !named.contains(&"tlsv1.2"),
+    }
+}
+
+/// Returns `[limits]`, with Apache's limits where they are larger than the defaults.
+pub fn limits(context: &LocationContext<'_>) -> TableDraft {
+    let mut table = TableDraft::new("[limits]");
     let ours = server::config::Limits::default();
     let number = |name: &str| {
-        place
+        context
             .last(name)
             .and_then(|d| d.arg(0).parse::<u64>().ok().map(|n| (d, n)))
     };
@@ -167,10 +180,10 @@ pub fn limits(place: &LocationContext<'_>) -> Table {
     table
 }
 
-/// `[cache]` and `[compression]`.
-pub fn performance(place: &LocationContext<'_>) -> [Table; 2] {
-    let (mut cache, mut compression) = (Table::new("[cache]"), Table::new("[compression]"));
-    if let Some(directive) = place.last("SVNInMemoryCacheSize")
+/// Returns `[cache]` and `[compression]`.
+pub fn performance(context: &LocationContext<'_>) -> [TableDraft; 2] {
+    let (mut cache, mut compression) = (TableDraft::new("[cache]"), TableDraft::new("[compression]"));
+    if let Some(directive) = context.last("SVNInMemoryCacheSize")
         && let Ok(kilobytes) = directive.arg(0).parse::<u64>()
     {
         let bytes = Size(kilobytes.saturating_mul(1024));
@@ -180,7 +193,7 @@ pub fn performance(place: &LocationContext<'_>) -> [Table; 2] {
         );
         cache.idle("memory", quoted(&bytes.to_string()), why);
     }
-    if let Some(level) = place
+    if let Some(level) = context
         .last("SVNCompressionLevel")
         .and_then(|d| d.arg(0).parse::<u64>().ok())
     {
@@ -189,10 +202,10 @@ pub fn performance(place: &LocationContext<'_>) -> [Table; 2] {
     [cache, compression]
 }
 
-/// `[log]`.
-pub fn logs(server: &Server<'_>, place: &LocationContext<'_>, root: &Path) -> Table {
-    let mut table = Table::new("[log]");
-    let host = place.host.map_or(&server.global, |at| &server.hosts[at]);
+/// Returns `[log]`.
+pub fn logs(server: &ApacheServer<'_>, context: &LocationContext<'_>, root: &Path) -> TableDraft {
+    let mut table = TableDraft::new("[log]");
+    let host = context.host.map_or(&server.global, |at| &server.hosts[at]);
     let mut all: Vec<&Directive> = server.global.settings.clone();
     all.extend(&host.settings);
     for directive in all {
@@ -205,11 +218,11 @@ pub fn logs(server: &Server<'_>, place: &LocationContext<'_>, root: &Path) -> Ta
                 directive.shown()
             ));
         } else if log && directive.args.iter().any(|word| word.contains("SVN-ACTION")) {
-            table.text("operational", located(name, root));
+            table.text("operational", absolute_name(name, root));
         } else if log {
-            table.text("access", located(name, root));
+            table.text("access", absolute_name(name, root));
         } else if directive.is("ErrorLog") {
-            table.text("error", located(name, root));
+            table.text("error", absolute_name(name, root));
         } else if directive.is("LogLevel") {
             let level = match directive.arg(0).to_ascii_lowercase().as_str() {
                 "emerg" | "alert" | "crit" | "error" => "error",
@@ -228,9 +241,9 @@ pub fn logs(server: &Server<'_>, place: &LocationContext<'_>, root: &Path) -> Ta
     table
 }
 
-/// `special-uri` for `[serve]`.
-pub fn special_uri(place: &LocationContext<'_>) -> Option<String> {
-    place
+/// Returns `special-uri` for `[serve]`.
+pub fn special_uri(context: &LocationContext<'_>) -> Option<String> {
+    context
         .last("SVNSpecialURI")
         .map(|d| d.arg(0).trim_matches('/').to_owned())
 }
@@ -239,15 +252,15 @@ fn is_on(setting: Option<&Directive>) -> bool {
     setting.is_some_and(Directive::on)
 }
 
-impl Host<'_> {
-    /// True if it is among those on `port`.
+impl ApacheHost<'_> {
+    /// True if the host is on `port`.
     fn is_at(&self, port: u16) -> bool {
         let at = |address: &str| port_of(address).is_none_or(|own| own == port);
         self.addresses.iter().any(|address| at(address))
     }
 }
 
-/// The port of `80`, `*:80`, `[::1]:80`; `*` and a name alone have none.
+/// Returns the port of `80`, `*:80`, `[::1]:80`; `*` and a name alone have none.
 fn port_of(address: &str) -> Option<u16> {
     match address.rsplit_once(':') {
         Some((host, port)) if !host.contains(':') || host.ends_with(']') => port.parse().ok(),
@@ -260,7 +273,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ports() {
+    fn ports_of_addresses() {
         for (address, port) in [
             ("80", Some(80)),
             ("*:443", Some(443)),

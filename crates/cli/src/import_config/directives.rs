@@ -1,6 +1,7 @@
-//! Which of Apache's directives are translated, which need no word, and why others have no counterpart.
+//! Lists of Apache's directives: translated ones, those without effect on clients, and those without a counterpart,
+//! with reasons.
 
-/// Translated, here or there.
+/// Directives that are translated.
 const TRANSLATED: &[&str] = &[
     "DAV",
     "SVNPath",
@@ -72,9 +73,9 @@ const TRANSLATED: &[&str] = &[
     "Listen",
 ];
 
-/// Change nothing that a client of Subversion could see.
+/// Directives that have no effect on Subversion clients.
 const HARMLESS: &[&str] = &[
-    // Said by the reader of the files.
+    // The reader of the files adds remarks about these.
     "If",
     "ElseIf",
     "Else",
@@ -111,7 +112,7 @@ const HARMLESS: &[&str] = &[
     "AuthFormLoginRequiredLocation",
 ];
 
-/// Without a counterpart, for a reason.
+/// Directives without a counterpart, with the reason.
 const REASONS: &[(&str, &str)] = &[
     (
         "SVNCacheTextDeltas",
@@ -180,7 +181,7 @@ const REASONS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Outside of a location these matter to its clients too.
+/// Directives that affect the clients of a location also from outside of it.
 const MATTER: &[&str] = &[
     "RewriteRule",
     "RewriteEngine",
@@ -197,8 +198,9 @@ fn listed(list: &[&str], name: &str) -> bool {
     list.iter().any(|known| known.eq_ignore_ascii_case(name))
 }
 
-/// Why a directive is left out; `None` if it is not, or needs no word. In a location everything unknown needs one.
-pub fn left_out(name: &str, in_location: bool) -> Option<&'static str> {
+/// Returns the reason why a directive is not translated; `None` if it is translated or has no effect. In a location
+/// every unknown directive gets a reason.
+pub fn untranslated_reason(name: &str, in_location: bool) -> Option<&'static str> {
     if listed(TRANSLATED, name) || listed(HARMLESS, name) {
         return None;
     }
@@ -227,7 +229,7 @@ mod tests {
         let names = names.iter().filter(|name| !name.starts_with('-'));
         assert!(names.clone().count() > 35);
         for name in names {
-            let why = left_out(name, true);
+            let why = untranslated_reason(name, true);
             assert_ne!(why, Some("has no counterpart here"), "{name}");
         }
     }

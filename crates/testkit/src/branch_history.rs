@@ -1,84 +1,90 @@
-//! Random histories of branches: a trunk, branches of it and of each other, copies of parts of them, renames, replacements,
-//! reintroductions, and `svn:mergeinfo` on any of their nodes, as merges leave it and as nothing would.
+//! Random histories of branches: a trunk, branches of it and of each other, copies of parts of them, renames,
+//! replacements, reintroductions, and `svn:mergeinfo` on any of their nodes, both as merges write it and as no merge
+//! would.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::history::Random;
-use crate::random::History;
-use crate::stream::{Content, Kind, Stream};
+use crate::random_history::RandomHistory;
+use crate::stream::{Content, DumpStream, RecordKind};
 
 #[derive(Clone)]
-struct Node {
-    kind: Kind,
+struct BranchNode {
+    kind: RecordKind,
     lines: Vec<String>,
     mergeinfo: Option<String>,
     color: Option<String>,
 }
 
-type Tree = BTreeMap<String, Node>;
+type BranchTree = BTreeMap<String, BranchNode>;
 
-/// Makes a history of `revisions` revisions, at least one.
-pub fn history(seed: u64, revisions: u64) -> History {
-    let mut maker = Maker {
+/// Generates a history of `revisions` revisions, at least one.
+pub fn history(seed: u64, revisions: u64) -> RandomHistory {
+    let mut generator = BranchGenerator {
         random: Random::new(seed),
-        stream: Stream::new("5ba3b1f0-5f44-4b39-9a7d-4f6ba4c9a7d3"),
-        trees: vec![Tree::from([(String::new(), dir())])],
-        ever: BTreeSet::new(),
+        stream: DumpStream::new("5ba3b1f0-5f44-4b39-9a7d-4f6ba4c9a7d3"),
+        trees: vec![BranchTree::from([(String::new(), dir())])],
+        all_paths: BTreeSet::new(),
         texts: BTreeSet::from([String::new()]),
         edited: BTreeSet::new(),
     };
-    maker.random.next();
-    maker.first();
+    generator.random.next();
+    generator.first();
     for _ in 1..revisions {
-        maker.revision();
+        generator.revision();
     }
-    let kinds = |tree: &Tree| {
+    let kinds = |tree: &BranchTree| {
         tree.iter()
             .map(|(path, node)| (path.clone(), node.kind))
             .collect()
     };
-    History {
-        trees: maker.trees.iter().map(kinds).collect(),
-        texts: maker.texts,
-        stream: maker.stream,
-        paths: maker.ever.into_iter().map(|path| format!("/{path}")).collect(),
+    RandomHistory {
+        trees: generator.trees.iter().map(kinds).collect(),
+        texts: generator.texts,
+        stream: generator.stream,
+        paths: generator
+            .all_paths
+            .into_iter()
+            .map(|path| format!("/{path}"))
+            .collect(),
         youngest: revisions.max(1),
     }
 }
 
-fn dir() -> Node {
-    Node {
-        kind: Kind::Dir,
+fn dir() -> BranchNode {
+    BranchNode {
+        kind: RecordKind::Dir,
         lines: Vec::new(),
         mergeinfo: None,
         color: None,
     }
 }
 
-impl Node {
+impl BranchNode {
     fn text(&self) -> String {
         self.lines.concat()
     }
 }
 
-struct Maker {
+struct BranchGenerator {
     random: Random,
-    stream: Stream,
-    /// The tree of every revision; the last one is in the making.
-    trees: Vec<Tree>,
-    ever: BTreeSet<String>,
+    stream: DumpStream,
+    /// The tree of every revision; the last one is that of the revision under construction.
+    trees: Vec<BranchTree>,
+    all_paths: BTreeSet<String>,
     texts: BTreeSet<String>,
-    /// Files with a text in this revision. A second one would leave the first to no node, which `history::orphans` is about.
+    /// The files that already have a new text in this revision. A second text would leave the first without a node;
+    /// `history::orphans` has that case.
     edited: BTreeSet<String>,
 }
 
-impl Maker {
-    /// The number of the revision in the making.
+impl BranchGenerator {
+    /// Returns the number of the revision under construction.
     fn number(&self) -> usize {
         self.trees.len() - 1
     }
 
-    fn tree(&mut self) -> &mut Tree {
+    fn tree(&mut self) -> &mut BranchTree {
         self.trees.last_mut().expect("because there is revision 0")
     }
 
@@ -94,7 +100,7 @@ impl Maker {
         self.begin();
         for path in ["trunk", "branches", "tags", "trunk/A", "trunk/A/B", "trunk/C"] {
             self.put(path, dir());
-            self.stream.add(Kind::Dir, path, Content::props(&[]));
+            self.stream.add(RecordKind::Dir, path, Content::props(&[]));
         }
         for path in ["trunk/f", "trunk/A/f", "trunk/A/B/g", "trunk/C/h"] {
             self.new_file(path, 8);
@@ -103,8 +109,8 @@ impl Maker {
 
     fn new_file(&mut self, path: &str, lines: usize) {
         let lines = (0..lines).map(|line| format!("line {line} of {path}\n"));
-        let node = Node {
-            kind: Kind::File,
+        let node = BranchNode {
+            kind: RecordKind::File,
             lines: lines.collect(),
             ..dir()
         };
@@ -124,7 +130,7 @@ impl Maker {
             16..=17 => self.reintroduce(),
             18 => self.add(),
             19..=25 => self.merge(),
-            _ => self.odd(),
+            _ => self.unusual_mergeinfo(),
         }
     }
 
@@ -136,25 +142,25 @@ impl Maker {
         (!from.is_empty()).then(|| from[self.random.below(from.len())].clone())
     }
 
-    fn put(&mut self, path: &str, node: Node) {
-        self.ever.insert(path.to_owned());
+    fn put(&mut self, path: &str, node: BranchNode) {
+        self.all_paths.insert(path.to_owned());
         self.texts.insert(node.text());
         self.tree().insert(path.to_owned(), node);
     }
 
-    /// The directories that are trees of their own: the trunk, branches and tags.
+    /// Returns the roots of the trunk, branches and tags.
     fn roots(&self, number: usize) -> Vec<String> {
         let is_root = |path: &str| path == "trunk" || (path.matches('/').count() == 1 && is_branch(path));
         let dirs = self.trees[number]
             .iter()
-            .filter(|(_, node)| node.kind == Kind::Dir);
+            .filter(|(_, node)| node.kind == RecordKind::Dir);
         dirs.map(|(path, _)| path.clone())
             .filter(|path| is_root(path))
             .collect()
     }
 
-    /// Nodes below the trees, and they themselves.
-    fn nodes(&self, kind: Option<Kind>) -> Vec<String> {
+    /// Returns the nodes in the trunk, branches and tags, their roots included.
+    fn nodes(&self, kind: Option<RecordKind>) -> Vec<String> {
         let tree = &self.trees[self.number()];
         let all = tree.iter().filter(|(path, node)| {
             kind.is_none_or(|kind| node.kind == kind) && (path.starts_with("trunk") || is_branch(path))
@@ -162,7 +168,7 @@ impl Maker {
         all.map(|(path, _)| path.clone()).collect()
     }
 
-    /// Writes the record of a change to the properties.
+    /// Writes the record of a property change.
     fn change_props(&mut self, path: &str) {
         let node = self.tree()[path].clone();
         let mut props: Vec<(&str, &[u8])> = Vec::new();
@@ -177,7 +183,7 @@ impl Maker {
 
     fn edit(&mut self) {
         for _ in 0..1 + self.random.below(2) {
-            let files = self.nodes(Some(Kind::File));
+            let files = self.nodes(Some(RecordKind::File));
             if let Some(path) = self.pick(&files) {
                 self.edit_file(&path);
             }
@@ -213,10 +219,10 @@ impl Maker {
         self.put(path, node);
     }
 
-    /// Copies `source` of a revision; what is there now is replaced.
+    /// Copies `source` of a revision to `to`, replacing the node there.
     fn copy_to(&mut self, number: usize, source: &str, to: &str) -> bool {
         let below = format!("{source}/");
-        let copied: Vec<(String, Node)> = self.trees[number]
+        let copied: Vec<(String, BranchNode)> = self.trees[number]
             .iter()
             .filter(|(path, _)| *path == source || path.starts_with(&below))
             .map(|(path, node)| (format!("{to}{}", &path[source.len()..]), node.clone()))
@@ -244,7 +250,7 @@ impl Maker {
         self.tree().retain(|p, _| p != path && !p.starts_with(&below));
     }
 
-    /// The last revision, or one of those before.
+    /// Returns the last revision or, in a third of the cases, an earlier one.
     fn earlier(&mut self) -> usize {
         let last = self.number() - 1;
         if self.one_in(3) {
@@ -273,7 +279,7 @@ impl Maker {
         }
         let parent = to.split('/').next().unwrap_or_default();
         if self.tree().contains_key(parent) && self.copy_to(number, &source, to) && self.one_in(3) {
-            let files = self.nodes(Some(Kind::File));
+            let files = self.nodes(Some(RecordKind::File));
             let files: Vec<String> = files.into_iter().filter(|path| path.starts_with(to)).collect();
             if let Some(path) = self.pick(&files) {
                 self.edit_file(&path);
@@ -281,9 +287,9 @@ impl Maker {
         }
     }
 
-    /// A path for something new in a directory of a tree.
-    fn place(&mut self) -> Option<String> {
-        let dirs = self.nodes(Some(Kind::Dir));
+    /// Returns a path for a new node in one of the trees.
+    fn new_path(&mut self) -> Option<String> {
+        let dirs = self.nodes(Some(RecordKind::Dir));
         let parent = self.pick(&dirs)?;
         let name = ["A", "B", "C", "f", "g", "h"][self.random.below(6)];
         Some(format!("{parent}/{name}"))
@@ -296,7 +302,7 @@ impl Maker {
             .filter(|path| path.matches('/').count() > 0)
             .cloned()
             .collect();
-        if let (Some(source), Some(to)) = (self.pick(&sources), self.place()) {
+        if let (Some(source), Some(to)) = (self.pick(&sources), self.new_path()) {
             self.copy_to(number, &source, &to);
         }
     }
@@ -307,7 +313,7 @@ impl Maker {
             .into_iter()
             .filter(|p| p.matches('/').count() > 1)
             .collect();
-        if let (Some(source), Some(to)) = (self.pick(&sources), self.place()) {
+        if let (Some(source), Some(to)) = (self.pick(&sources), self.new_path()) {
             self.move_to(&source, &to);
         }
     }
@@ -339,7 +345,7 @@ impl Maker {
         }
     }
 
-    /// Copies what was deleted back to where it was, or an older state over the newer one.
+    /// Copies a deleted node back to its path, or an older state over the current one.
     fn reintroduce(&mut self) {
         let number = 1 + self.random.below(self.number() - 1);
         let gone: Vec<String> = self.trees[number]
@@ -347,31 +353,35 @@ impl Maker {
             .filter(|path| !self.trees[self.number()].contains_key(*path))
             .cloned()
             .collect();
-        let Some(path) = self.pick(&gone).or_else(|| self.place()) else {
+        let Some(path) = self.pick(&gone).or_else(|| self.new_path()) else {
             return;
         };
         let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
-        if self.tree().get(parent).is_some_and(|node| node.kind == Kind::Dir) {
+        if self
+            .tree()
+            .get(parent)
+            .is_some_and(|node| node.kind == RecordKind::Dir)
+        {
             self.copy_to(number, &path, &path);
         }
     }
 
     fn add(&mut self) {
-        let Some(path) = self.place() else {
+        let Some(path) = self.new_path() else {
             return;
         };
         if self.tree().contains_key(&path) {
             return;
         }
         if self.one_in(2) {
-            self.stream.add(Kind::Dir, &path, Content::props(&[]));
+            self.stream.add(RecordKind::Dir, &path, Content::props(&[]));
             self.put(&path, dir());
         } else {
             self.new_file(&path, 5);
         }
     }
 
-    fn ranges(&mut self, kind: Kind) -> String {
+    fn ranges(&mut self, kind: RecordKind) -> String {
         let number = self.number();
         let mut ranges = Vec::new();
         let mut first = 1 + self.random.below(number);
@@ -381,7 +391,7 @@ impl Maker {
             if last >= number && future == 0 {
                 break;
             }
-            let star = if kind == Kind::Dir && self.one_in(5) {
+            let star = if kind == RecordKind::Dir && self.one_in(5) {
                 "*"
             } else {
                 ""
@@ -398,8 +408,8 @@ impl Maker {
         ranges.join(",")
     }
 
-    /// Records that revisions of `source` were merged into `target`.
-    fn record(&mut self, source: &str, target: &str) {
+    /// Adds mergeinfo to `target` for some revisions of `source`.
+    fn add_mergeinfo(&mut self, source: &str, target: &str) {
         let mut node = self.tree()[target].clone();
         let mut value = format!("/{source}:{}", self.ranges(node.kind));
         if let Some(old) = &node.mergeinfo {
@@ -431,8 +441,8 @@ impl Maker {
         if !self.tree().contains_key(&target) {
             return;
         }
-        self.record(&source, &target);
-        let files = self.nodes(Some(Kind::File));
+        self.add_mergeinfo(&source, &target);
+        let files = self.nodes(Some(RecordKind::File));
         let below = files.iter().filter_map(|path| path.strip_prefix(&target));
         let below: Vec<String> = below.map(str::to_owned).collect();
         for _ in 0..self.random.below(3) {
@@ -442,11 +452,11 @@ impl Maker {
             let from = self.trees[number].get(&format!("{source}{file}")).cloned();
             let to = format!("{target}{file}");
             if let Some(from) = from
-                && from.kind == Kind::File
+                && from.kind == RecordKind::File
                 && self.tree()[&to].lines != from.lines
                 && self.edited.insert(to.clone())
             {
-                let node = Node {
+                let node = BranchNode {
                     lines: from.lines,
                     ..self.tree()[&to].clone()
                 };
@@ -458,17 +468,17 @@ impl Maker {
             && self.one_in(3)
             && !file.is_empty()
         {
-            self.record(&format!("{source}{file}"), &format!("{target}{file}"));
+            self.add_mergeinfo(&format!("{source}{file}"), &format!("{target}{file}"));
         }
     }
 
-    /// Mergeinfo that no merge leaves behind, or none any more.
-    fn odd(&mut self) {
+    /// Sets mergeinfo that no merge would write, or removes it.
+    fn unusual_mergeinfo(&mut self) {
         let nodes = self.nodes(None);
         let Some(path) = self.pick(&nodes) else {
             return;
         };
-        let ever: Vec<String> = self.ever.iter().cloned().collect();
+        let all_paths: Vec<String> = self.all_paths.iter().cloned().collect();
         let kind = self.tree()[&path].kind;
         let mut lines = Vec::new();
         for _ in 0..self.random.below(4) {
@@ -480,7 +490,7 @@ impl Maker {
                     .rsplit_once('/')
                     .map_or("trunk", |(parent, _)| parent)
                     .to_owned(),
-                _ => self.pick(&ever).unwrap_or_default(),
+                _ => self.pick(&all_paths).unwrap_or_default(),
             };
             lines.push(format!("/{source}:{}", self.ranges(kind)));
         }
@@ -493,7 +503,7 @@ impl Maker {
     }
 }
 
-/// True for what is in the folders of branches and tags.
+/// True for paths below `branches` and `tags`.
 fn is_branch(path: &str) -> bool {
     path.starts_with("branches/") || path.starts_with("tags/")
 }

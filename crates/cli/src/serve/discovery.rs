@@ -1,4 +1,4 @@
-//! What is served, for people: URLs, and the repositories behind them.
+//! URLs and names of the served repositories, for the messages at the start of the server.
 
 use std::fs::{self, DirEntry};
 use std::net::{IpAddr, SocketAddr};
@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use base::percent;
 use repos::Repository;
 
-/// Where clients find what listens on `address`, as seen from this machine; `usual` is the port that needs no word.
-pub fn url(scheme: &str, address: SocketAddr, usual: u16) -> String {
+/// Returns the URL of a listener on `address`, as clients on this machine write it. `default_port` is the port that the URL
+/// can omit.
+pub fn url(scheme: &str, address: SocketAddr, default_port: u16) -> String {
     let port = match address.port() {
-        port if port == usual => String::new(),
+        port if port == default_port => String::new(),
         port => format!(":{port}"),
     };
     match address.ip() {
@@ -21,13 +22,14 @@ pub fn url(scheme: &str, address: SocketAddr, usual: u16) -> String {
     }
 }
 
-/// The repositories below `root` (or the empty path if it is one itself), for people to see: not more of them, nor from
-/// more places, than can be looked at in a moment. True if these are all.
+/// Returns some repositories below `root` (the empty path if `root` is one itself), and true if these are all. The
+/// search stops after [`SHOWN`] repositories, [`MAX_ENTRIES`] directory entries and [`MAX_DEPTH`] levels, so that a
+/// large directory does not delay the start.
 pub fn repositories(root: &Path) -> (Vec<PathBuf>, bool) {
     let mut found = Vec::new();
     let mut level = vec![PathBuf::new()];
-    let (mut looks, mut all) = (LOOKS, true);
-    for _ in 0..=DEEPEST {
+    let (mut entries_left, mut all) = (MAX_ENTRIES, true);
+    for _ in 0..=MAX_DEPTH {
         let mut next = Vec::new();
         for name in level {
             let path = root.join(&name);
@@ -39,11 +41,11 @@ pub fn repositories(root: &Path) -> (Vec<PathBuf>, bool) {
                 continue;
             }
             for entry in fs::read_dir(&path).into_iter().flatten().flatten() {
-                if looks == 0 {
+                if entries_left == 0 {
                     all = false;
                     break;
                 }
-                looks -= 1;
+                entries_left -= 1;
                 if is_dir(&entry) {
                     next.push(name.join(entry.file_name()));
                 }
@@ -55,7 +57,7 @@ pub fn repositories(root: &Path) -> (Vec<PathBuf>, bool) {
     (found, all && level.is_empty())
 }
 
-/// What the directory says is enough; only links must be followed.
+/// True if the entry is a directory or a link to one. Only a link costs a system call.
 fn is_dir(entry: &DirEntry) -> bool {
     match entry.file_type() {
         Ok(kind) if kind.is_symlink() => entry.path().is_dir(),
@@ -64,14 +66,14 @@ fn is_dir(entry: &DirEntry) -> bool {
     }
 }
 
-/// A path as it stands in a URL.
+/// Returns the path with the escapes of a URL.
 pub fn percent_encoded(path: &Path) -> String {
     percent::encode(path.as_os_str().as_bytes(), percent::FILE_PATH).collect()
 }
 
-/// How many repositories are named when the server starts.
+/// The number of repositories that are listed when the server starts.
 pub const SHOWN: usize = 10;
-/// How many folders deep they are looked for.
-const DEEPEST: usize = 3;
-/// How many entries of folders are looked at.
-const LOOKS: usize = 2_000;
+/// The number of directory levels that the search descends.
+const MAX_DEPTH: usize = 3;
+/// The number of directory entries that the search reads.
+const MAX_ENTRIES: usize = 2_000;

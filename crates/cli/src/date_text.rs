@@ -4,7 +4,7 @@ use base::Date;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-/// `2026-11-21 19:25:55 +0000 (Sat, 21 Nov 2026)`, in the local time zone.
+/// Formats a date in the local time zone, as `2026-11-21 19:25:55 +0000 (Sat, 21 Nov 2026)`.
 pub fn human(date: Date) -> String {
     let stamp = Timestamp::from_microsecond(date.0).unwrap_or(Timestamp::UNIX_EPOCH);
     let zoned = stamp.to_zoned(TimeZone::system());
@@ -16,7 +16,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_english() {
+    fn dates_are_formatted_in_english() {
         let text = human(Date(0));
         assert!(text.contains("1970") || text.contains("1969"), "{text}");
         assert!(

@@ -1,87 +1,91 @@
-//! Random histories: few names, so that paths come and go and come back, many copies, merges of everything into
-//! anything.
+//! Random histories: few names, so that paths are deleted and added again, many copies, and mergeinfo with any source
+//! on any node.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::history::Random;
-use crate::stream::{Content, Kind, Stream, date};
+use crate::stream::{Content, DumpStream, RecordKind, date};
 
-/// What a node is, as far as the generator must know.
+/// A node, as far as the generator needs it.
 #[derive(Clone, Debug, PartialEq)]
-struct Node {
-    kind: Kind,
+struct RandomNode {
+    kind: RecordKind,
     props: BTreeMap<String, String>,
     text: String,
 }
 
-type Tree = BTreeMap<String, Node>;
+type RandomTree = BTreeMap<String, RandomNode>;
 
-/// A history and all paths that were ever in it.
+/// A history and the facts that tests need about it.
 #[derive(Debug)]
-pub struct History {
-    /// As a dump stream.
-    pub stream: Stream,
-    /// Paths with a leading slash.
+pub struct RandomHistory {
+    /// The history as a dump stream.
+    pub stream: DumpStream,
+    /// All paths that all_paths existed, with a leading slash.
     pub paths: Vec<String>,
     /// The last revision.
     pub youngest: u64,
     /// The kind of each path, without a leading slash, by revision. The root is "".
-    pub trees: Vec<BTreeMap<String, Kind>>,
-    /// Every text that a file ever had.
+    pub trees: Vec<BTreeMap<String, RecordKind>>,
+    /// All texts that files all_paths had.
     pub texts: BTreeSet<String>,
 }
 
-/// Makes a history of `revisions` revisions. Each change of mergeinfo concerns one source, or `many`.
-pub fn history(seed: u64, revisions: u64, many: bool) -> History {
-    let mut maker = Maker {
+/// Generates a history of `revisions` revisions. A change of mergeinfo has one source, or with `many` up to three.
+pub fn history(seed: u64, revisions: u64, many: bool) -> RandomHistory {
+    let mut generator = HistoryGenerator {
         random: Random::new(seed),
-        stream: Stream::new("5ba3b1f0-5f44-4b39-9a7d-4f6ba4c9a7d1"),
-        trees: vec![Tree::from([(String::new(), node(Kind::Dir, ""))])],
+        stream: DumpStream::new("5ba3b1f0-5f44-4b39-9a7d-4f6ba4c9a7d1"),
+        trees: vec![RandomTree::from([(String::new(), node(RecordKind::Dir, ""))])],
         touched: BTreeSet::new(),
-        ever: BTreeSet::new(),
+        all_paths: BTreeSet::new(),
         counter: 0,
         many,
     };
-    maker.random.next();
+    generator.random.next();
     for _ in 0..revisions {
-        maker.revision();
+        generator.revision();
     }
-    let kinds = |tree: &Tree| {
+    let kinds = |tree: &RandomTree| {
         tree.iter()
             .map(|(path, node)| (path.clone(), node.kind))
             .collect()
     };
-    let texts = maker.trees.iter().flat_map(BTreeMap::values);
-    History {
-        trees: maker.trees.iter().map(kinds).collect(),
+    let texts = generator.trees.iter().flat_map(BTreeMap::values);
+    RandomHistory {
+        trees: generator.trees.iter().map(kinds).collect(),
         texts: texts.map(|node| node.text.clone()).collect(),
-        stream: maker.stream,
-        paths: maker.ever.into_iter().map(|path| format!("/{path}")).collect(),
+        stream: generator.stream,
+        paths: generator
+            .all_paths
+            .into_iter()
+            .map(|path| format!("/{path}"))
+            .collect(),
         youngest: revisions,
     }
 }
 
-fn node(kind: Kind, text: &str) -> Node {
-    Node {
+fn node(kind: RecordKind, text: &str) -> RandomNode {
+    RandomNode {
         kind,
         props: BTreeMap::new(),
         text: text.into(),
     }
 }
 
-struct Maker {
+struct HistoryGenerator {
     random: Random,
-    stream: Stream,
-    /// The tree of every revision; the last one is in the making.
-    trees: Vec<Tree>,
-    /// Paths with a record in this revision.
+    stream: DumpStream,
+    /// The tree of every revision; the last one is that of the revision under construction.
+    trees: Vec<RandomTree>,
+    /// The paths with a record in this revision.
     touched: BTreeSet<String>,
-    ever: BTreeSet<String>,
+    all_paths: BTreeSet<String>,
     counter: u64,
     many: bool,
 }
 
-impl Maker {
+impl HistoryGenerator {
     fn revision(&mut self) {
         let number = self.trees.len();
         self.begin(number);
@@ -98,12 +102,12 @@ impl Maker {
                 10..=13 => self.copy(),
                 14 => self.rename(),
                 15..=18 => self.merge(),
-                _ => self.unmerge(),
+                _ => self.remove_mergeinfo(),
             }
         }
     }
 
-    /// Starts a revision; now and then one without author or message, or with other properties.
+    /// Begins a revision, some without author or log message, some with other properties.
     fn begin(&mut self, number: usize) {
         let (date, log) = (date(number), format!("r{number}"));
         let mut props: Vec<(&str, &[u8])> = vec![("svn:date", date.as_bytes())];
@@ -119,7 +123,7 @@ impl Maker {
         self.stream.rev_with(&props);
     }
 
-    fn tree(&mut self) -> &mut Tree {
+    fn tree(&mut self) -> &mut RandomTree {
         self.trees.last_mut().expect("because there is revision 0")
     }
 
@@ -127,7 +131,7 @@ impl Maker {
         (!from.is_empty()).then(|| from[self.random.below(from.len())].clone())
     }
 
-    fn existing(&mut self, kind: Option<Kind>) -> Option<String> {
+    fn existing(&mut self, kind: Option<RecordKind>) -> Option<String> {
         let paths: Vec<String> = self
             .tree()
             .iter()
@@ -137,12 +141,12 @@ impl Maker {
         self.pick(&paths)
     }
 
-    /// A path for something new; its parent exists.
-    fn place(&mut self) -> String {
+    /// Returns a path for a new node in an existing directory.
+    fn new_path(&mut self) -> String {
         let dirs: Vec<String> = self
             .tree()
             .iter()
-            .filter(|(path, node)| node.kind == Kind::Dir && path.matches('/').count() < 2)
+            .filter(|(path, node)| node.kind == RecordKind::Dir && path.matches('/').count() < 2)
             .map(|(path, _)| path.clone())
             .collect();
         let parent = self.pick(&dirs).unwrap_or_default();
@@ -154,8 +158,8 @@ impl Maker {
         }
     }
 
-    fn put(&mut self, path: &str, node: Node) {
-        self.ever.insert(path.into());
+    fn put(&mut self, path: &str, node: RandomNode) {
+        self.all_paths.insert(path.into());
         self.touched.insert(path.into());
         self.tree().insert(path.into(), node);
     }
@@ -165,7 +169,7 @@ impl Maker {
         self.tree().retain(|p, _| p != path && !p.starts_with(&below));
     }
 
-    /// True if nothing at, above (by deletion) or below the path has a record in this revision yet.
+    /// True if neither the path nor a path below it has a record in this revision.
     fn is_free(&self, path: &str) -> bool {
         let below = format!("{path}/");
         !self.touched.contains(path) && !self.touched.iter().any(|t| t.starts_with(&below))
@@ -180,29 +184,29 @@ impl Maker {
     }
 
     fn add(&mut self) {
-        let path = self.place();
+        let path = self.new_path();
         if self.tree().contains_key(&path) || !self.is_free(&path) {
             return;
         }
         if self.random.below(2) == 0 {
-            self.stream.add(Kind::Dir, &path, Content::props(&[]));
-            self.put(&path, node(Kind::Dir, ""));
+            self.stream.add(RecordKind::Dir, &path, Content::props(&[]));
+            self.put(&path, node(RecordKind::Dir, ""));
         } else {
             let text = self.text();
             self.stream.file(&path, &text);
-            self.put(&path, node(Kind::File, &text));
+            self.put(&path, node(RecordKind::File, &text));
         }
     }
 
     fn edit(&mut self) {
-        let Some(path) = self.existing(Some(Kind::File)) else {
+        let Some(path) = self.existing(Some(RecordKind::File)) else {
             return;
         };
         if self.touched.contains(&path) {
             return;
         }
         let mut new = self.trees[self.trees.len() - 1][&path].clone();
-        // Now and then the same text again: a new representation of an old content.
+        // Sometimes the same text: a new representation of equal content.
         if self.random.below(6) != 0 {
             new.text = self.text();
         }
@@ -259,7 +263,7 @@ impl Maker {
         let Some(source) = self.pick(&sources) else {
             return;
         };
-        let to = self.place();
+        let to = self.new_path();
         self.copy_to(rev, &source, &to);
     }
 
@@ -268,7 +272,7 @@ impl Maker {
             return false;
         }
         let below = format!("{source}/");
-        let copied: Vec<(String, Node)> = self.trees[rev]
+        let copied: Vec<(String, RandomNode)> = self.trees[rev]
             .iter()
             .filter(|(path, _)| *path == source || path.starts_with(&below))
             .map(|(path, node)| (format!("{to}{}", &path[source.len()..]), node.clone()))
@@ -282,7 +286,7 @@ impl Maker {
         }
         self.touched.insert(to.into());
         for (path, node) in copied {
-            self.ever.insert(path.clone());
+            self.all_paths.insert(path.clone());
             self.tree().insert(path, node);
         }
         true
@@ -292,7 +296,7 @@ impl Maker {
         let Some(source) = self.existing(None) else {
             return;
         };
-        let to = self.place();
+        let to = self.new_path();
         let before = self.trees.len() - 2;
         if to.starts_with(&format!("{source}/")) || source.starts_with(&format!("{to}/")) || to == source {
             return;
@@ -308,16 +312,16 @@ impl Maker {
     }
 
     fn merge(&mut self) {
-        let ever: Vec<String> = self.ever.iter().cloned().collect();
+        let all_paths: Vec<String> = self.all_paths.iter().cloned().collect();
         let sources = 1 + if self.many { self.random.below(3) } else { 0 };
-        let sources: Vec<String> = (0..sources).filter_map(|_| self.pick(&ever)).collect();
+        let sources: Vec<String> = (0..sources).filter_map(|_| self.pick(&all_paths)).collect();
         let youngest = self.trees.len() - 1;
         let mut lines = Vec::new();
         for source in sources {
             let mut ranges = Vec::new();
             let mut start = 1 + self.random.below(youngest);
             for _ in 0..1 + self.random.below(2) {
-                // Now and then into the future.
+                // Some ranges are beyond the youngest revision.
                 let end = start + self.random.below(5);
                 let star = if self.random.below(8) == 0 { "*" } else { "" };
                 ranges.push(if start == end {
@@ -341,7 +345,7 @@ impl Maker {
         });
     }
 
-    fn unmerge(&mut self) {
+    fn remove_mergeinfo(&mut self) {
         let empty = self.random.below(2) == 0;
         self.change_props(|props| {
             if empty {

@@ -1,11 +1,12 @@
-//! A cheap HTTP client: it sends requests that were written beforehand, and discards the responses.
+//! The lean client: an HTTP client that sends prepared requests and discards the responses.
 //!
-//! Most of the time of a cached response is the stock client's own, and `curl` spends more on a request than the servers do: with
-//! them no server can look twice as fast as another. This client is a thread that sends the next request of a list on any
-//! connection whose response is complete, and counts. All servers get the same list. The client is a process of its own (`bench
-//! ask`), so that the clients of a server are always other processes.
+//! For cached responses the stock client needs more time than the server, and so does `curl`. With these clients no
+//! server can be twice as fast as another. The lean client is one thread that sends the next request of a list on any
+//! connection whose response is complete. All servers get the same list. It is a process of its own (`bench
+//! send-requests`), so that the clients of a server are always other processes.
 //!
-//! A response without success, or a connection that ends, is an error: a server must not be fast by refusing.
+//! A response that reports no success, or a connection that ends, is an error: a server must not be fast because it
+//! refuses.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -16,13 +17,13 @@ use std::time::Duration;
 use clap::Args;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 
-/// What to ask, and whom.
+/// The server and the requests.
 #[derive(Args)]
-pub struct Options {
+pub struct LeanClientOptions {
     /// The server
     address: SocketAddr,
     /// The requests, each behind a line with its length in bytes
-    questions: PathBuf,
+    requests: PathBuf,
     /// How many connections share them
     #[arg(long, default_value_t = 1)]
     connections: usize,
@@ -31,12 +32,12 @@ pub struct Options {
     rounds: usize,
 }
 
-/// Requests, each as it goes over the wire.
+/// A list of encoded requests.
 #[derive(Default)]
-pub struct Questions(Vec<Vec<u8>>);
+pub struct RequestList(Vec<Vec<u8>>);
 
-impl Questions {
-    /// Adds one of `method` for `path` at `host`, with `headers` and a body.
+impl RequestList {
+    /// Adds a request.
     pub fn add(&mut self, method: &str, host: SocketAddr, path: &str, headers: &str, body: &str) {
         let length = match body.len() {
             0 => String::new(),
@@ -46,107 +47,113 @@ impl Questions {
         self.0.push(text.into_bytes());
     }
 
-    /// As a file that `bench ask` reads.
+    /// Returns the list as a file for `bench send-requests`.
     pub fn file(&self) -> Vec<u8> {
         let mut file = Vec::new();
-        for question in &self.0 {
-            file.extend_from_slice(format!("{}\n", question.len()).as_bytes());
-            file.extend_from_slice(question);
+        for request in &self.0 {
+            file.extend_from_slice(format!("{}\n", request.len()).as_bytes());
+            file.extend_from_slice(request);
         }
         file
     }
 
-    fn read(mut file: &[u8]) -> Option<Questions> {
-        let mut questions = Questions::default();
+    fn read(mut file: &[u8]) -> Option<RequestList> {
+        let mut requests = RequestList::default();
         while !file.is_empty() {
             let end = file.iter().position(|b| *b == b'\n')?;
             let length = std::str::from_utf8(&file[..end]).ok()?.parse().ok()?;
-            let (question, rest) = file[end + 1..].split_at_checked(length)?;
-            questions.0.push(question.to_vec());
+            let (request, rest) = file[end + 1..].split_at_checked(length)?;
+            requests.0.push(request.to_vec());
             file = rest;
         }
-        Some(questions)
+        Some(requests)
     }
 }
 
-/// Asks everything and prints how many answers came and how long they were.
+/// Sends all requests and prints the number and the size of the responses.
 ///
 /// # Errors
-/// The system's; an answer that is no success.
-pub fn main(options: &Options) -> Result<(), String> {
-    let named = |e: &dyn std::fmt::Display| format!("{}: {e}", options.questions.display());
-    let file = fs::read(&options.questions).map_err(|e| named(&e))?;
-    let questions = Questions::read(&file).ok_or_else(|| named(&"not a list of questions"))?;
-    let mut list = questions.0.iter().cycle();
-    let all = questions.0.len() * options.rounds;
-    let (answers, bytes) = ask(options, list.by_ref().take(all).map(Vec::as_slice))?;
-    println!("{answers} answers, {bytes} bytes");
+/// Errors of files and connections; a response that reports no success.
+pub fn main(options: &LeanClientOptions) -> Result<(), String> {
+    let named = |e: &dyn std::fmt::Display| format!("{}: {e}", options.requests.display());
+    let file = fs::read(&options.requests).map_err(|e| named(&e))?;
+    let requests = RequestList::read(&file).ok_or_else(|| named(&"not a list of requests"))?;
+    let mut list = requests.0.iter().cycle();
+    let all = requests.0.len() * options.rounds;
+    let (responses, bytes) = send_all(options, list.by_ref().take(all).map(Vec::as_slice))?;
+    println!("{responses} responses, {bytes} bytes");
     Ok(())
 }
 
-fn ask<'a>(options: &Options, mut questions: impl Iterator<Item = &'a [u8]>) -> Result<(usize, u64), String> {
+fn send_all<'a>(
+    options: &LeanClientOptions,
+    mut requests: impl Iterator<Item = &'a [u8]>,
+) -> Result<(usize, u64), String> {
     let failed = |e: io::Error| format!("{}: {e}", options.address);
     let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(|e| failed(e.into()))?;
-    let mut peers = Vec::new();
+    let mut connections = Vec::new();
     for id in 0..options.connections {
         let stream = TcpStream::connect_timeout(&options.address, Duration::from_secs(30)).map_err(failed)?;
         stream.set_nodelay(true).map_err(failed)?;
         stream.set_nonblocking(true).map_err(failed)?;
         epoll::add(&epoll, &stream, EventData::new_u64(id as u64), EventFlags::IN)
             .map_err(|e| failed(e.into()))?;
-        peers.push(Peer {
+        connections.push(LeanConnection {
             stream,
-            answer: Answer::new(),
+            response: ResponseState::new(),
             bytes: 0,
         });
     }
     let mut waiting = 0;
-    for peer in &mut peers {
-        waiting += usize::from(peer.ask(questions.next()).map_err(failed)?);
+    for connection in &mut connections {
+        waiting += usize::from(connection.send(requests.next()).map_err(failed)?);
     }
-    let (mut answers, mut events) = (0, Vec::with_capacity(256));
+    let (mut responses, mut events) = (0, Vec::with_capacity(256));
     let mut piece = vec![0; 256 << 10];
     while waiting > 0 {
         events.clear();
         rustix::io::retry_on_intr(|| epoll::wait(&epoll, rustix::buffer::spare_capacity(&mut events), None))
             .map_err(|e| failed(e.into()))?;
         for event in &events {
-            let peer = &mut peers[event.data.u64() as usize];
-            if !peer.hear(&mut piece).map_err(failed)? {
+            let connection = &mut connections[event.data.u64() as usize];
+            if !connection.read_response(&mut piece).map_err(failed)? {
                 continue;
             }
-            answers += 1;
-            waiting -= usize::from(!peer.ask(questions.next()).map_err(failed)?);
+            responses += 1;
+            waiting -= usize::from(!connection.send(requests.next()).map_err(failed)?);
         }
     }
-    Ok((answers, peers.iter().map(|peer| peer.bytes).sum()))
+    Ok((
+        responses,
+        connections.iter().map(|connection| connection.bytes).sum(),
+    ))
 }
 
 /// A connection.
-struct Peer {
+struct LeanConnection {
     stream: TcpStream,
-    answer: Answer,
+    response: ResponseState,
     bytes: u64,
 }
 
-impl Peer {
-    /// Sends a question, if there is another.
-    fn ask(&mut self, question: Option<&[u8]>) -> io::Result<bool> {
-        let Some(question) = question else {
+impl LeanConnection {
+    /// Sends a request, if there is another.
+    fn send(&mut self, request: Option<&[u8]>) -> io::Result<bool> {
+        let Some(request) = request else {
             return Ok(false);
         };
-        // Questions are short and the one before has been answered: the system's buffer holds it.
-        (&self.stream).write_all(question)?;
+        // Requests are short and the one before is complete, so the send buffer has room.
+        (&self.stream).write_all(request)?;
         Ok(true)
     }
 
-    /// Reads what is there; true if that ended an answer.
-    fn hear(&mut self, piece: &mut [u8]) -> io::Result<bool> {
+    /// Reads available bytes; true if a response is complete.
+    fn read_response(&mut self, piece: &mut [u8]) -> io::Result<bool> {
         match self.stream.read(piece) {
             Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
             Ok(length) => {
                 self.bytes += length as u64;
-                let ended = self.answer.take(&piece[..length]);
+                let ended = self.response.take(&piece[..length]);
                 ended.map_err(|what| io::Error::new(io::ErrorKind::InvalidData, what))
             }
             Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => Ok(false),
@@ -155,30 +162,30 @@ impl Peer {
     }
 }
 
-/// Where in an answer a connection is.
-enum Answer {
-    /// In its head, of which this has come.
+/// The position in a response.
+enum ResponseState {
+    /// In the head; the bytes so far.
     Head(Vec<u8>),
-    /// In a body of known length: so many bytes are missing.
+    /// In a body of known length; the number of missing bytes.
     Body(u64),
-    /// Before or in the line that says how long the next chunk is.
+    /// Before or in the size line of a chunk; the bytes so far.
     Size(Vec<u8>),
-    /// In a chunk: so many bytes are missing, its line end among them.
+    /// In a chunk; the number of missing bytes, including its line end.
     Chunk(u64),
-    /// In the empty line behind the last chunk.
+    /// In the empty line after the last chunk.
     Last(usize),
 }
 
-impl Answer {
-    fn new() -> Answer {
-        Answer::Head(Vec::new())
+impl ResponseState {
+    fn new() -> ResponseState {
+        ResponseState::Head(Vec::new())
     }
 
-    /// Goes on by what has come; true if an answer has ended with it.
+    /// Processes received bytes; true if they complete a response.
     fn take(&mut self, mut bytes: &[u8]) -> Result<bool, String> {
         while !bytes.is_empty() {
             let (used, next) = match self {
-                Answer::Head(head) => {
+                ResponseState::Head(head) => {
                     let before = head.len();
                     head.extend_from_slice(bytes);
                     let Some((length, next)) = read_head(head)? else {
@@ -186,43 +193,43 @@ impl Answer {
                     };
                     (length - before, next)
                 }
-                Answer::Body(left) => {
+                ResponseState::Body(left) => {
                     let used = (*left).min(bytes.len() as u64);
-                    (used as usize, Answer::Body(*left - used))
+                    (used as usize, ResponseState::Body(*left - used))
                 }
-                Answer::Size(line) => {
+                ResponseState::Size(line) => {
                     let before = line.len();
                     line.extend_from_slice(bytes);
                     match httparse::parse_chunk_size(line) {
                         Ok(httparse::Status::Partial) => return Ok(false),
-                        Ok(httparse::Status::Complete((used, 0))) => (used - before, Answer::Last(2)),
+                        Ok(httparse::Status::Complete((used, 0))) => (used - before, ResponseState::Last(2)),
                         Ok(httparse::Status::Complete((used, length))) => {
-                            (used - before, Answer::Chunk(length + 2))
+                            (used - before, ResponseState::Chunk(length + 2))
                         }
                         Err(_) => return Err("a chunk without a length".to_owned()),
                     }
                 }
-                Answer::Chunk(left) => {
+                ResponseState::Chunk(left) => {
                     let used = (*left).min(bytes.len() as u64);
                     let next = match *left - used {
-                        0 => Answer::Size(Vec::new()),
-                        left => Answer::Chunk(left),
+                        0 => ResponseState::Size(Vec::new()),
+                        left => ResponseState::Chunk(left),
                     };
                     (used as usize, next)
                 }
-                Answer::Last(left) => {
+                ResponseState::Last(left) => {
                     let used = (*left).min(bytes.len());
-                    (used, Answer::Last(*left - used))
+                    (used, ResponseState::Last(*left - used))
                 }
             };
             *self = next;
             bytes = &bytes[used..];
-            if matches!(self, Answer::Body(0) | Answer::Last(0)) {
-                *self = Answer::new();
+            if matches!(self, ResponseState::Body(0) | ResponseState::Last(0)) {
+                *self = ResponseState::new();
                 // A server does not respond to a request that was not sent.
                 return match bytes {
                     [] => Ok(true),
-                    _ => Err("an answer goes on behind its end".to_owned()),
+                    _ => Err("a response continues after its end".to_owned()),
                 };
             }
         }
@@ -230,12 +237,12 @@ impl Answer {
     }
 }
 
-/// The length of a head and what comes behind it; none if it has not come whole.
-fn read_head(bytes: &[u8]) -> Result<Option<(usize, Answer)>, String> {
+/// Returns the length of a head and the state after it; `None` if the head is not complete.
+fn read_head(bytes: &[u8]) -> Result<Option<(usize, ResponseState)>, String> {
     let mut lines = [httparse::EMPTY_HEADER; 64];
     let mut head = httparse::Response::new(&mut lines);
     let httparse::Status::Complete(length) =
-        head.parse(bytes).map_err(|e| format!("an answer's head: {e}"))?
+        head.parse(bytes).map_err(|e| format!("a response's head: {e}"))?
     else {
         return Ok(None);
     };
@@ -251,11 +258,11 @@ fn read_head(bytes: &[u8]) -> Result<Option<(usize, Answer)>, String> {
         line.and_then(|line| std::str::from_utf8(line.value).ok())
     };
     if value("transfer-encoding").is_some() {
-        return Ok(Some((length, Answer::Size(Vec::new()))));
+        return Ok(Some((length, ResponseState::Size(Vec::new()))));
     }
     match value("content-length").and_then(|text| text.parse().ok()) {
-        Some(body) => Ok(Some((length, Answer::Body(body)))),
-        None => Err("an answer without a length".to_owned()),
+        Some(body) => Ok(Some((length, ResponseState::Body(body)))),
+        None => Err("a response without a length".to_owned()),
     }
 }
 
@@ -263,10 +270,10 @@ fn read_head(bytes: &[u8]) -> Result<Option<(usize, Answer)>, String> {
 mod tests {
     use super::*;
 
-    /// How many answers end in `bytes` that come in pieces of `size`.
+    /// Returns the number of responses that end in `bytes`, received in pieces of `size`.
     fn count(bytes: &[u8], size: usize) -> Result<usize, String> {
-        let mut answer = Answer::new();
-        let ends = bytes.chunks(size).map(|piece| answer.take(piece));
+        let mut response = ResponseState::new();
+        let ends = bytes.chunks(size).map(|piece| response.take(piece));
         ends.map(|end| end.map(usize::from)).sum()
     }
 
@@ -291,12 +298,12 @@ mod tests {
 
     #[test]
     fn questions_survive_their_file() {
-        let mut questions = Questions::default();
+        let mut requests = RequestList::default();
         let host = SocketAddr::from(([127, 0, 0, 1], 80));
-        questions.add("GET", host, "/a", "", "");
-        questions.add("REPORT", host, "/b", "X: y\r\n", "two\nlines");
-        let again = Questions::read(&questions.file()).map(|read| read.0);
-        assert_eq!(again, Some(questions.0));
-        assert!(Questions::read(b"9\nabc").is_none());
+        requests.add("GET", host, "/a", "", "");
+        requests.add("REPORT", host, "/b", "X: y\r\n", "two\nlines");
+        let again = RequestList::read(&requests.file()).map(|read| read.0);
+        assert_eq!(again, Some(requests.0));
+        assert!(RequestList::read(b"9\nabc").is_none());
     }
 }

@@ -1,20 +1,21 @@
-//! `Redirect` and its kin as `[[redirect]]`.
+//! Translates `Redirect`, `RedirectMatch` and the like into `[[redirect]]`.
 
 use server::config::Redirect;
 
-use super::draft::Table;
-use super::hosts::{Host, Server, contains, path_of};
+use super::draft::TableDraft;
+use super::hosts::{ApacheHost, ApacheServer, contains, path_of};
 use super::syntax::Directive;
 
-/// The redirects of the server and of all hosts with repositories, and remarks about those that are left out.
-pub fn redirects(server: &Server<'_>, remarks: &mut Table) -> Vec<Table> {
-    let mut tables: Vec<Table> = Vec::new();
+/// Returns the redirects of the server and of all hosts with repositories, and adds remarks about those that are not
+/// translated.
+pub fn redirects(server: &ApacheServer<'_>, remarks: &mut TableDraft) -> Vec<TableDraft> {
+    let mut tables: Vec<TableDraft> = Vec::new();
     let serving = server.hosts.iter().filter(|host| server.serves_in(host));
     for host in std::iter::once(&server.global).chain(serving) {
-        for Found { directive, why_not } in of_host(host) {
+        for HostRedirect { directive, why_not } in of_host(host) {
             match translated(directive).filter(|_| why_not.is_none()) {
                 Some((from, to, permanent)) if Redirect::new(&from, &to, permanent).is_ok() => {
-                    let mut table = Table::new("[[redirect]]");
+                    let mut table = TableDraft::new("[[redirect]]");
                     table.text("from", from);
                     table.text("to", to);
                     table.flag("permanent", permanent);
@@ -22,7 +23,7 @@ pub fn redirects(server: &Server<'_>, remarks: &mut Table) -> Vec<Table> {
                         tables.push(table);
                     }
                 }
-                // They refuse requests: see `closed`.
+                // This refuses requests: see `closed`.
                 None if refused_path(directive).is_some() => {}
                 None if directive.is("RedirectMatch") && is_refusal(directive.arg(0)) => {}
                 _ => {
@@ -45,19 +46,19 @@ fn is_redirect(directive: &Directive) -> bool {
         .any(|name| directive.is(name))
 }
 
-/// A redirect, and whether it may be translated.
-struct Found<'a> {
+/// A redirect of a host.
+struct HostRedirect<'a> {
     directive: &'a Directive,
-    /// Why it may not be, although we have a word for it.
+    /// The reason not to translate it, although it has a counterpart.
     why_not: Option<&'static str>,
 }
 
-/// The redirects of a host. Those within a location are sent to whom the location lets in, for paths within it; ours are sent to
-/// everybody.
-fn of_host<'a>(host: &Host<'a>) -> Vec<Found<'a>> {
-    let mut all: Vec<Found<'a>> = Vec::new();
+/// Returns the redirects of a host. Apache sends a redirect inside a location only for paths within it and only to
+/// requests that the location admits. Redirects of Sven apply to all requests.
+fn of_host<'a>(host: &ApacheHost<'a>) -> Vec<HostRedirect<'a>> {
+    let mut all: Vec<HostRedirect<'a>> = Vec::new();
     for directive in host.settings.iter().copied().filter(|d| is_redirect(d)) {
-        all.push(Found {
+        all.push(HostRedirect {
             directive,
             why_not: None,
         });
@@ -73,13 +74,13 @@ fn of_host<'a>(host: &Host<'a>) -> Vec<Found<'a>> {
                 (false, true) => Some("it holds for no path within the location"),
                 (false, false) => None,
             };
-            all.push(Found { directive, why_not });
+            all.push(HostRedirect { directive, why_not });
         }
     }
     all
 }
 
-/// Where it leads from and to, and whether for good; `None` if we have no word for it.
+/// Returns source, target and whether it is permanent; `None` for a redirect without a counterpart.
 fn translated(directive: &Directive) -> Option<(String, String, bool)> {
     let (status, from, to) = match &directive.args[..] {
         [from, to] if directive.is("RedirectPermanent") => ("permanent", from, to),
@@ -97,7 +98,7 @@ fn translated(directive: &Directive) -> Option<(String, String, bool)> {
     if !directive.is("RedirectMatch") {
         return Some((from.clone(), to.clone(), permanent));
     }
-    // Only what says the same as a prefix: `^/old(.*)$`, `^/old/(.*)$`, with `$1` at the end of the target.
+    // Only patterns that are equal to a prefix: `^/old(.*)$`, `^/old/(.*)$`, with `$1` at the end of the target.
     let path = from.strip_prefix('^')?;
     let path = path.strip_suffix('$').unwrap_or(path);
     let (path, to) = match path.strip_suffix("/(.*)") {
@@ -116,14 +117,14 @@ fn translated(directive: &Directive) -> Option<(String, String, bool)> {
     (literal && !to.contains('$')).then(|| (plain, to.to_owned(), permanent))
 }
 
-/// The path of a `Redirect` that sends nowhere: `gone`, or another status that is no redirect.
+/// Returns the path of a `Redirect` that refuses requests: `gone`, or another status that is no redirect.
 pub fn refused_path(directive: &Directive) -> Option<String> {
     let path = directive.arg(1);
     (directive.is("Redirect") && is_refusal(directive.arg(0)) && path.starts_with('/'))
         .then(|| path.trim_end_matches('/').to_owned())
 }
 
-/// True if the status of a `Redirect` sends nowhere: `gone`, or a number that is no redirect.
+/// True if the status of a `Redirect` refuses requests: `gone`, or a number that is no redirect.
 pub fn is_refusal(status: &str) -> bool {
     let is_number = |status: u16| !(300..400).contains(&status);
     status.eq_ignore_ascii_case("gone") || status.parse().is_ok_and(is_number)

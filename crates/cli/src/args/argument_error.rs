@@ -1,0 +1,101 @@
+//! Errors of argument lists, with the incumbent's messages.
+//!
+//! All messages about options are in this module. Subversion prints some of them as plain lines and some as errors
+//! with a number. Scripts match both.
+
+use std::fmt;
+
+use base::{Code, Error};
+
+/// The reason why an argument list is refused. It displays as the lines for standard error, without the program's
+/// name where the incumbent omits it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ArgumentError {
+    /// A long option that no subcommand has, with its dashes and its argument, as typed.
+    InvalidOption(String),
+    /// A short option that no subcommand has.
+    InvalidCharacter(char),
+    /// The last word is an option that needs an argument.
+    MissingArgument(String),
+    /// A long option has an argument and accepts none.
+    ErroneousArgument(String),
+    /// `-r` was given twice.
+    RevisionTwice,
+    /// No words, or options that mean nothing without a subcommand.
+    Nothing,
+    /// Options, but no subcommand.
+    NoSubcommand,
+    /// The first operand is no subcommand.
+    UnknownSubcommand(String),
+    /// An option that the subcommand does not accept.
+    NotAccepted {
+        /// The subcommand's full name.
+        subcommand: String,
+        /// The option as the help shows it: `-r [--revision] ARG`.
+        option: String,
+    },
+    /// Plain text before the hint, as `svnlook` prints for a missing repository.
+    Plain(String),
+    /// An error with a number.
+    Failed(Error),
+}
+
+impl ArgumentError {
+    /// Returns the lines for standard error, each with its line feed. `program` is the name by which the tool was
+    /// called, `no_subcommand` its message for a missing subcommand.
+    pub fn lines(&self, program: &str, no_subcommand: &str) -> Option<String> {
+        let hint = format!("Type '{program} help' for usage.\n");
+        Some(match self {
+            ArgumentError::InvalidOption(_)
+            | ArgumentError::InvalidCharacter(_)
+            | ArgumentError::MissingArgument(_)
+            | ArgumentError::ErroneousArgument(_) => format!("{program}: {self}\n{hint}"),
+            ArgumentError::Nothing => hint,
+            ArgumentError::NoSubcommand => format!("{no_subcommand}\n{hint}"),
+            ArgumentError::UnknownSubcommand(_) | ArgumentError::Plain(_) => format!("{self}\n{hint}"),
+            ArgumentError::NotAccepted { subcommand, .. } => {
+                format!("{self}\nType '{program} help {subcommand}' for usage.\n")
+            }
+            ArgumentError::RevisionTwice | ArgumentError::Failed(_) => return None,
+        })
+    }
+
+    /// Returns the error if this error has an error number.
+    pub fn numbered(self) -> Option<Error> {
+        match self {
+            ArgumentError::Failed(error) => Some(error),
+            ArgumentError::RevisionTwice => Some(Error::new(
+                Code::CL_ARG_PARSING_ERROR,
+                "Multiple revision arguments encountered; try '-r N:M' instead of '-r N -r M'",
+            )),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for ArgumentError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ArgumentError::InvalidOption(word) => write!(f, "invalid option: {word}"),
+            ArgumentError::InvalidCharacter(letter) => write!(f, "invalid option character: {letter}"),
+            ArgumentError::MissingArgument(option) => write!(f, "missing argument: {option}"),
+            ArgumentError::ErroneousArgument(word) => write!(f, "erroneous argument: {word}"),
+            ArgumentError::UnknownSubcommand(word) => write!(f, "Unknown subcommand: '{word}'"),
+            ArgumentError::NotAccepted { subcommand, option } => {
+                write!(f, "Subcommand '{subcommand}' doesn't accept option '{option}'")
+            }
+            ArgumentError::Plain(text) => f.write_str(text),
+            ArgumentError::Failed(error) => error.fmt(f),
+            ArgumentError::Nothing | ArgumentError::NoSubcommand => {
+                f.write_str("subcommand argument required")
+            }
+            ArgumentError::RevisionTwice => f.write_str("revision given twice"),
+        }
+    }
+}
+
+impl From<Error> for ArgumentError {
+    fn from(error: Error) -> Self {
+        ArgumentError::Failed(error)
+    }
+}
