@@ -4,26 +4,60 @@ use std::env;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
-use base::{Code, Error, Result};
+use base::{Error, Result};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 
+use crate::args::help::option_line;
+use crate::args::{self, Refusal};
 use crate::out::Out;
+
+/// Makes links under the names of the tools.
+#[derive(Debug, Parser)]
+#[command(name = "install-links")]
+struct InstallLinks {
+    /// explain this command
+    #[arg(id = "help", short = 'h', short_alias = '?', long = "help")]
+    help: bool,
+    #[arg(hide = true)]
+    dir: Vec<PathBuf>,
+}
+
+const HINT: &str = "Type 'sven install-links --help' for usage.\n";
+
+/// Runs the command with the words after its name.
+pub fn run(mut out: Out, argv: Vec<OsString>) -> ExitCode {
+    let given = args::parse_flat(InstallLinks::command(), argv)
+        .and_then(|matches| Ok(InstallLinks::from_arg_matches(&matches).map_err(args::unreadable)?));
+    let refusal = match given {
+        Ok(InstallLinks { help: true, .. }) => {
+            let printed = out.print(&help());
+            return out.finish(printed.map(|()| ExitCode::SUCCESS));
+        }
+        Ok(InstallLinks { dir, .. }) => match &dir[..] {
+            [dir] => {
+                let linked = install(&mut out, dir);
+                return out.finish(linked.map(|()| ExitCode::SUCCESS));
+            }
+            _ => Refusal::Plain("Give the one directory for the links.".to_owned()),
+        },
+        Err(refusal) => refusal,
+    };
+    let program = out.program().to_owned();
+    out.complain(&format!("{program}: {refusal}\n{HINT}"));
+    ExitCode::FAILURE
+}
 
 /// Makes the links. A link that points here already is left alone; anything else of that name is not touched.
 ///
 /// # Errors
-/// `CL_ARG_PARSING_ERROR` for a wrong number of operands, `errno` where a link cannot be made.
-pub fn run(out: &mut Out, argv: &[OsString]) -> Result<()> {
-    let [dir] = argv else {
-        return Err(Error::new(
-            Code::CL_ARG_PARSING_ERROR,
-            "install-links takes exactly one directory",
-        ));
-    };
+/// `errno` where a link cannot be made.
+fn install(out: &mut Out, dir: &Path) -> Result<()> {
     let program = env::current_exe().map_err(|e| Error::os(&e, "Can't find this program's own file"))?;
     for name in crate::tool_names() {
-        let link = Path::new(dir).join(name);
+        let link = dir.join(name);
         match symlink(&program, &link) {
             Ok(()) => out.line(&format!("{} -> {}", link.display(), program.display()))?,
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
@@ -46,4 +80,18 @@ fn symlink(target: &Path, link: &Path) -> io::Result<()> {
 #[cfg(not(unix))]
 fn symlink(target: &Path, link: &Path) -> io::Result<()> {
     fs::hard_link(target, link)
+}
+
+fn help() -> String {
+    let mut text = String::from(
+        "usage: sven install-links DIR\n\
+         Makes links in DIR that start sven under the names of Subversion's programs.\n\
+         A file of that name that is there already is an error, and stays as it is.\n\nValid options:\n",
+    );
+    let command = InstallLinks::command();
+    for arg in command.get_arguments().filter(|arg| !arg.is_positional()) {
+        text.push_str(&option_line(arg));
+    }
+    text.push('\n');
+    text
 }
