@@ -130,7 +130,7 @@ fn sven(mut argv: Vec<OsString>) -> ExitCode {
         Some("serve") => return serve::run(Out::new("sven serve"), argv),
         Some("check-config") => return check_config::run(Out::new("sven check-config"), argv),
         Some("import-config") => return import_config::run(Out::new("sven import-config"), argv),
-        Some("install-links") => install_links::run(&mut out, &argv),
+        Some("install-links") => return install_links::run(Out::new("sven install-links"), argv),
         #[cfg(feature = "package-files")]
         Some("package-files") => package_files::run(&argv),
         _ => {

@@ -22,9 +22,7 @@ use crate::out::Out;
 /// order. Programs that freeze several repositories at once must name them in
 /// the same order, or they may wait for each other for ever.
 #[derive(clap::Args)]
-#[command(
-    override_usage = "1. svnadmin freeze REPOS_PATH -- PROGRAM [ARG...]\n       2. svnadmin freeze -F FILE -- PROGRAM [ARG...]"
-)]
+#[command(override_usage = "1. freeze REPOS_PATH -- PROGRAM [ARG...]\n2. freeze -F FILE -- PROGRAM [ARG...]")]
 pub struct FreezeArgs {
     /// read the names of the repositories from the file ARG
     #[arg(short = 'F', long)]

@@ -38,7 +38,7 @@ pub struct SetLogArgs {
 /// The old value is lost. No hook is run unless an option asks for it.
 #[derive(clap::Args)]
 #[command(
-    override_usage = "1. svnadmin setrevprop REPOS_PATH -r REVISION NAME FILE\n       2. svnadmin setrevprop REPOS_PATH -t TXN NAME FILE"
+    override_usage = "1. setrevprop REPOS_PATH -r REVISION NAME FILE\n2. setrevprop REPOS_PATH -t TXN NAME FILE"
 )]
 pub struct SetRevpropArgs {
     #[command(flatten)]
@@ -50,9 +50,7 @@ pub struct SetRevpropArgs {
 ///
 /// The old value is lost. No hook is run unless an option asks for it.
 #[derive(clap::Args)]
-#[command(
-    override_usage = "1. svnadmin delrevprop REPOS_PATH -r REVISION NAME\n       2. svnadmin delrevprop REPOS_PATH -t TXN NAME"
-)]
+#[command(override_usage = "1. delrevprop REPOS_PATH -r REVISION NAME\n2. delrevprop REPOS_PATH -t TXN NAME")]
 pub struct DelRevpropArgs {
     #[command(flatten)]
     target: RevpropTarget,

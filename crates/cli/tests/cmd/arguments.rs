@@ -45,6 +45,32 @@ fn sven_names_the_command_as_typed() {
 }
 
 #[test]
+fn every_command_explains_itself_and_names_the_program_once() {
+    let own = ["serve", "check-config", "import-config", "install-links"];
+    for args in own.iter().map(|name| [name, "--help"]) {
+        let help = Tool::new(sven_binary()).args(args).ok();
+        assert!(
+            help.out().starts_with(&format!("usage: sven {}", args[0])),
+            "{help:?}"
+        );
+    }
+    for tool in ["svnadmin", "svnlook", "svnauthz", "svnfsfs"] {
+        let general = Side::Ours.tool(tool).arg("help").ok().out();
+        for name in general.lines().filter_map(|line| line.strip_prefix("   ")) {
+            let name = name.split(' ').next().unwrap_or_default();
+            let help = Side::Ours.tool(tool).args(["help", name]).ok();
+            assert!(help.out().contains(&format!("{tool} {name} ")), "{help:?}");
+            assert!(!help.out().contains(&format!("{tool} {tool}")), "{help:?}");
+        }
+    }
+    let refused = Tool::new(sven_binary()).args(["install-links", "--bad"]).run();
+    assert!(
+        refused.code == 1 && refused.err().contains("invalid option: --bad"),
+        "{refused:?}"
+    );
+}
+
+#[test]
 fn svnadmin_refuses_alike() {
     all(
         "svnadmin",

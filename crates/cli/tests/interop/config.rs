@@ -314,3 +314,38 @@ fn locations_have_users_of_their_own_and_change_while_connections_stay() {
     assert!(access.contains("\"OPTIONS /closed HTTP/1.1\" 401"), "{access}");
     assert_eq!(server.end(), Some(0));
 }
+
+#[test]
+fn damage_is_in_the_error_log_over_both_protocols_and_mistakes_of_users_are_not() {
+    let folder = scratch();
+    let repository = place(folder.path());
+    let url = format!("file://{}/d", repository.display());
+    Tool::new("svn").args(["mkdir", "-q", "-m", "m", &url]).ok();
+    let (file, log) = (folder.path().join("sven.toml"), folder.path().join("error.log"));
+    let revision = repository.join("db/revs/0/1");
+    std::fs::remove_file(&revision).expect("because it was committed");
+    std::fs::write(&revision, "damage").expect("because the folder is ours");
+    for protocol in ["svn", "http"] {
+        let text = format!(
+            "[listen]\n{protocol} = '127.0.0.1:0'\n[serve]\nroot = '.'\n[log]\nerror = 'error.log'\n"
+        );
+        std::fs::write(&file, text).expect("because it is ours");
+        _ = std::fs::remove_file(&log);
+        let mut server = Serving::start(sven().args(["serve", "--config"]).arg(&file));
+        let url = format!("{}repos", server.url());
+        let list = |revision: &str| {
+            let args = ["list", "--non-interactive", "-r", revision, &url];
+            Tool::new("svn").args(args).run()
+        };
+        assert_eq!(list("99").error_codes(), [160_006], "{protocol}");
+        let nowhere = Tool::new("svn")
+            .args(["info", "--non-interactive", &format!("{url}-no")])
+            .run();
+        assert_eq!(nowhere.code, 1, "{protocol}");
+        assert!(!list("1").error_codes().is_empty(), "{protocol}");
+        let said = await_line(&log, "ERROR E", 1);
+        assert_eq!(said.matches("ERROR").count(), 1, "{protocol}: {said}");
+        assert!(said.contains("peer=127.0.0.1"), "{protocol}: {said}");
+        assert_eq!(server.end(), Some(0));
+    }
+}

@@ -13,7 +13,7 @@ use wire::dav::xml;
 use super::request::Request;
 use super::response_writer::ResponseWriter;
 use crate::context::ServerContext;
-use crate::log::{OneLine, Origin};
+use crate::log::{OneLine, Origin, is_fault};
 
 /// An error response, and the error behind it.
 #[derive(Debug)]
@@ -90,8 +90,10 @@ impl Fault {
         let unreadable = self.hidden
             && self.status == StatusCode::FORBIDDEN
             && error.code() != Code::FS_LOCK_OWNER_MISMATCH;
-        let is_ours = self.status.is_server_error() || unreadable;
-        match is_ours && self.status != StatusCode::NOT_IMPLEMENTED {
+        let is_ours = self.status.is_server_error() && self.status != StatusCode::NOT_IMPLEMENTED;
+        // A repository that is not there is an error of the system too.
+        let is_damage = is_fault(error) && self.status != StatusCode::NOT_FOUND;
+        match is_ours || unreadable || is_damage {
             true => tracing::error!(request = %id, %peer, status, "{}", OneLine(error)),
             false => tracing::debug!(request = %id, %peer, status, "{}", OneLine(error)),
         }

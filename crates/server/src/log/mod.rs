@@ -8,12 +8,14 @@
 //! line of their own go to `tracing`.
 
 mod access;
+mod fault;
 mod file;
 mod operation;
 pub(crate) mod operation_text;
 
 pub(crate) use access::AccessLine;
 pub use access::AccessLog;
+pub(crate) use fault::is_fault;
 pub use file::LogFile;
 pub use operation::OperationLog;
 pub(crate) use operation::{OneLine, Origin};

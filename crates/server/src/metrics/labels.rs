@@ -1,8 +1,14 @@
 //! The words that may be labels: a closed set, so that no client can create labels.
 
-/// Returns the label for the first word of `text`, a line of the operational log or a method; "other" for every other word.
+/// Returns the label for the first word of `text`: a line of the operational log, a command's name on the wire or a method.
+/// Commands that differ in their arguments only have one label. The label of every other word is "other".
 pub(crate) fn operation_word(text: &str) -> &'static str {
-    let first = text.split(' ').next().unwrap_or_default();
+    let first = match text.split(' ').next().unwrap_or_default() {
+        "lock-many" => "lock",
+        "unlock-many" => "unlock",
+        "change-rev-prop2" => "change-rev-prop",
+        first => first,
+    };
     WORDS
         .iter()
         .chain(&METHODS)
@@ -87,3 +93,21 @@ pub(crate) const METHODS: [&str; 36] = [
     "UNSUBSCRIBE",
     "MKREDIRECTREF",
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::operation_word;
+
+    #[test]
+    fn commands_for_one_and_for_many_paths_have_one_label() {
+        for (command, label) in [
+            ("lock", "lock"),
+            ("lock-many", "lock"),
+            ("unlock-many", "unlock"),
+            ("change-rev-prop2", "change-rev-prop"),
+            ("lock-most", "other"),
+        ] {
+            assert_eq!(operation_word(command), label, "{command}");
+        }
+    }
+}

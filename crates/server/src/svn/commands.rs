@@ -62,6 +62,7 @@ impl RepoSession {
             if self.conn.lost().is_some() {
                 return Err(error);
             }
+            self.access.log_fault(&error);
             response::write_failure(self.conn.out(), &error);
         }
         self.conn.end_command()?;

@@ -118,6 +118,7 @@ impl RepoSession {
         if let Err(left) = editor.abort_edit() {
             self.access.log_error(&left);
         }
+        self.access.log_fault(error);
         write_failure(self.conn.out(), error);
         // The kernel's buffer has room for a failure, so this does not wait for a client that only writes.
         self.conn.flush()?;

@@ -107,6 +107,9 @@ impl RepoSession {
             // The reader compares the digest at the end.
             outcome = reader.read_some(&mut rest).map(drop);
         }
+        if let Err(error) = &outcome {
+            self.access.log_fault(error);
+        }
         let out = self.conn.out();
         Writer(out).string("");
         match outcome {
@@ -254,6 +257,9 @@ impl RepoSession {
         let outcome = send(self);
         if let Some(error) = self.conn.lost() {
             return Err(error.clone());
+        }
+        if let Err(error) = &outcome {
+            self.access.log_fault(error);
         }
         let out = self.conn.out();
         Writer(out).word("done");

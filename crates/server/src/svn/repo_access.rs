@@ -10,7 +10,7 @@ use repos::access::{Everything, Readable};
 use repos::authz::{Required, Rights, UserRights};
 use repos::config::Access;
 
-use crate::log::Origin;
+use crate::log::{self, OneLine, Origin};
 use crate::percent_encoding::encoded;
 use crate::service::Service;
 use crate::svn::auth;
@@ -172,6 +172,15 @@ impl RepoAccess {
     pub(crate) fn log_error(&self, error: &Error) {
         if let Some(log) = &self.service.context.log {
             log.error(self.origin(), error);
+        }
+    }
+
+    /// Adds an error that only an administrator can repair to the error log: one of the system, or damage.
+    pub(crate) fn log_fault(&self, error: &Error) {
+        if log::is_fault(error) {
+            let peer = self.peer.map(|peer| peer.to_canonical().to_string());
+            let peer = peer.unwrap_or_else(|| "-".to_owned());
+            tracing::error!(%peer, repository = self.repo.log_name, "{}", OneLine(error));
         }
     }
 
