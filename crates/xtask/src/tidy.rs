@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::run::root;
+use crate::tidy_walk::{CHANGEABLE_STATICS, changeable_static, missing_functions};
 
 /// Prints all violations; fails if there is one.
 pub fn main() -> Result<(), String> {
@@ -36,6 +37,8 @@ fn all() -> Vec<String> {
     out.extend(forbidden_dependencies());
     out.extend(upward_uses(&files));
     out.extend(undocumented_dependencies());
+    out.extend(hidden_state(&files));
+    out.extend(missing_functions(&root()));
     out
 }
 
@@ -61,6 +64,31 @@ impl SourceFile {
     fn is_test(&self) -> bool {
         self.path.components().any(|c| c.as_os_str() == "tests") || self.path.ends_with("tests.rs")
     }
+}
+
+/// Product code keeps its state in values that a caller holds, so that two servers can live in one process.
+fn hidden_state(files: &[SourceFile]) -> Vec<String> {
+    let mut out = Vec::new();
+    for file in files.iter().filter(|file| is_product(file) && !file.is_test()) {
+        let is_allowed = CHANGEABLE_STATICS
+            .iter()
+            .any(|(path, _)| file.path.to_string_lossy().starts_with(path));
+        for (at, line) in file.product_lines() {
+            if let Some(name) = changeable_static(line).filter(|_| !is_allowed) {
+                out.push(format!(
+                    "{}:{}: the static {name} can change",
+                    file.shown(),
+                    at + 1
+                ));
+            }
+        }
+    }
+    out
+}
+
+fn is_product(file: &SourceFile) -> bool {
+    const DEVELOPMENT: [&str; 3] = ["crates/testkit", "crates/bench", "crates/xtask"];
+    !DEVELOPMENT.iter().any(|path| file.path.starts_with(path)) && file.path.starts_with("crates")
 }
 
 fn missing_module_docs(files: &[SourceFile]) -> Vec<String> {
