@@ -25,6 +25,7 @@ const ALWAYS: [&str; 12] = [
 ];
 
 pub(super) fn options(context: &mut RequestContext<'_>, reply: &mut ResponseWriter) -> Result<(), Fault> {
+    context.connection().begin_session();
     let body = context.xml()?;
     let asks = |(root, _): &(wire::dav::xml::Element, Vec<u8>)| {
         root.child(names::DAV, "activity-collection-set").is_some()

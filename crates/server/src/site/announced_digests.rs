@@ -4,7 +4,8 @@
 //! compares. To compute the digest of a text once more before it is sent is a fifth of a cold export's cost. Over svn://
 //! the receiver alone checks (see the decision on encoded windows). Here texts are fetched by requests of their own, and `svn cat` sends
 //! the same bytes but has got no digest. So each announced digest is noted for a minute or two, and the first request for that
-//! text from the same address takes the note.
+//! text from the same address takes the note, unless it comes on the connection of another session: one that began with OPTIONS
+//! and had no report. So a `svn cat` does not take what an interrupted checkout has left.
 //!
 //! A note says nothing about a text, only about a client. It may get lost, since the table is bounded: then the text is checked
 //! here, as every other one.

@@ -10,6 +10,7 @@
 //! looks for itself: a client that connects after a change of rules sees the new ones.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -35,7 +36,13 @@ const MAX_RECENT: usize = 64;
 
 /// The look-up of a connection's last request.
 #[derive(Default)]
-pub(crate) struct ConnectionCache(Mutex<Option<LastLookup>>);
+pub(crate) struct ConnectionCache {
+    last: Mutex<Option<LastLookup>>,
+    /// The client has begun a session on this connection: an OPTIONS request.
+    has_begun_session: AtomicBool,
+    /// The client has got an update report on this connection.
+    has_report: AtomicBool,
+}
 
 /// The last look-up of each repository on any connection, by the path of its URL.
 #[derive(Default)]
@@ -114,6 +121,22 @@ impl RepositoryLookup {
 }
 
 impl ConnectionCache {
+    /// Notes an OPTIONS request, with which a client begins a session.
+    pub(crate) fn begin_session(&self) {
+        self.has_begun_session.store(true, Ordering::Relaxed);
+    }
+
+    /// Notes an update report.
+    pub(crate) fn note_report(&self) {
+        self.has_report.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns whether requests for texts here may be those of an update: its report came on this connection, or the client has
+    /// opened the connection beside others, without a session of its own.
+    pub(crate) fn may_be_of_update(&self) -> bool {
+        self.has_report.load(Ordering::Relaxed) || !self.has_begun_session.load(Ordering::Relaxed)
+    }
+
     /// Returns the repository of `path` and the rest of the path, if the last request was for the same repository.
     pub(super) fn mount<'p>(
         &self,
@@ -121,7 +144,7 @@ impl ConnectionCache {
         options: &Arc<HttpOptions>,
         path: &'p str,
     ) -> Option<(Arc<MountedRepository>, &'p str)> {
-        let mut last = self.0.lock();
+        let mut last = self.last.lock();
         let last = last.as_mut()?;
         let root = last.lookup.mount.base.root();
         let rest = path.strip_prefix(root)?;
@@ -153,7 +176,7 @@ impl ConnectionCache {
             prefix.is_none_or(|(prefix, _)| prefix.len() > components.len() && prefix.starts_with(components))
         };
         if options.locations.iter().any(is_below) {
-            *self.0.lock() = None;
+            *self.last.lock() = None;
             return;
         }
         let lookup = Arc::new(RepositoryLookup {
@@ -168,7 +191,7 @@ impl ConnectionCache {
         }
         all.insert(mount.base.root().to_owned(), lookup.clone());
         drop(all);
-        *self.0.lock() = Some(LastLookup {
+        *self.last.lock() = Some(LastLookup {
             lookup,
             admitted: None,
             tree: None,
@@ -177,7 +200,7 @@ impl ConnectionCache {
 
     /// Returns the rules for `mount`, if they have been read.
     pub(super) fn rules(&self, mount: &Arc<MountedRepository>) -> Option<Arc<RepositoryRules>> {
-        let last = self.0.lock();
+        let last = self.last.lock();
         let last = last
             .as_ref()
             .filter(|last| Arc::ptr_eq(&last.lookup.mount, mount))?;
@@ -189,7 +212,7 @@ impl ConnectionCache {
     /// # Errors
     /// `FS_NO_SUCH_REVISION`.
     pub(super) fn tree(&self, mount: &Arc<MountedRepository>, rev: Revnum) -> Result<Tree> {
-        let mut last = self.0.lock();
+        let mut last = self.last.lock();
         let mut last = last
             .as_mut()
             .filter(|last| Arc::ptr_eq(&last.lookup.mount, mount));
@@ -208,7 +231,7 @@ impl ConnectionCache {
     /// Returns the user and the rights of the last request while they are valid. Requests without a user may use the look-ups of other
     /// connections.
     pub(crate) fn auth(&self, recent: &RecentLookups, options: &Arc<HttpOptions>) -> Option<ConnectionAuth> {
-        let mut last = self.0.lock();
+        let mut last = self.last.lock();
         let last = last.as_mut()?;
         if !last.lookup.is_fresh(options) {
             let is_anonymous =
@@ -231,7 +254,7 @@ impl ConnectionCache {
 
     /// Stores the admitted user of a request for `mount`.
     pub(super) fn store_user(&self, mount: &Arc<MountedRepository>, admitted: impl FnOnce() -> AdmittedUser) {
-        let mut last = self.0.lock();
+        let mut last = self.last.lock();
         let last = last
             .as_mut()
             .filter(|last| Arc::ptr_eq(&last.lookup.mount, mount));
@@ -242,7 +265,7 @@ impl ConnectionCache {
 
     /// Stores the rules for `mount`.
     pub(super) fn store_rules(&self, mount: &Arc<MountedRepository>, rules: &Arc<RepositoryRules>) {
-        let last = self.0.lock();
+        let last = self.last.lock();
         if let Some(last) = last
             .as_ref()
             .filter(|last| Arc::ptr_eq(&last.lookup.mount, mount))

@@ -88,6 +88,11 @@ impl<'a> RequestContext<'a> {
         }
     }
 
+    /// Returns the cache of the request's connection.
+    pub(crate) fn connection(&self) -> &ConnectionCache {
+        self.connection
+    }
+
     /// Returns the builder of the repository's URLs.
     pub(crate) fn base(&self) -> &Base {
         &self.mount.base

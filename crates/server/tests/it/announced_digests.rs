@@ -109,6 +109,31 @@ fn an_uncached_text_is_sent_unchecked_to_a_checkout_once() {
     }
 }
 
+/// A checkout that is interrupted leaves notes. Another program on the same machine has not got these digests.
+#[test]
+fn another_session_gets_checked_texts() {
+    let site = Site::plain();
+    fill_and_damage(&site);
+    report(&site);
+    for (name, length) in TEXTS {
+        let mut client = site.connect();
+        client.send(request("OPTIONS", "/repo", SUBVERSION));
+        assert!(client.answer().0.starts_with("http/1.1 200"));
+        let close = format!("{SUBVERSION}Connection: close\r\n");
+        client.send(request("GET", &format!("/repo/!svn/rvr/2/texts/{name}"), &close));
+        let mut received = Vec::new();
+        // A text that is cut off ends with a reset.
+        _ = client.socket.read_to_end(&mut received);
+        let end = received.windows(4).position(|bytes| bytes == b"\r\n\r\n");
+        let body = received.split_off(end.map_or(received.len(), |end| end + 4));
+        assert!(
+            body.len() < length,
+            "{name}: {}",
+            String::from_utf8_lossy(&received)
+        );
+    }
+}
+
 /// A text that was not checked must not stay in a proxy's cache.
 #[test]
 fn proxies_cache_only_checked_texts() {

@@ -96,6 +96,9 @@ fn has_digest(context: &RequestContext<'_>) -> bool {
     let location = Hrefs::location(*rev, path);
     let client = context.request.peer.address.ip();
     let (digests, root) = (&context.site.announced_digests, context.base().root());
+    if !context.connection().may_be_of_update() {
+        return false;
+    }
     // An inline attempt must not take the note: either the text is in memory and so checked, or the request runs again.
     context.request.read_mode.may_wait()
         && context.request.query.is_none()

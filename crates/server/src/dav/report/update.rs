@@ -57,6 +57,7 @@ pub(super) fn update(context: &mut RequestContext<'_>, reply: &mut ResponseWrite
     };
     let hrefs = Hrefs::new(&context.base().special(), kind);
     let mut codec = Codec::default();
+    context.connection().note_report();
     let (digests, client) = (&context.site.announced_digests, context.request.peer.address.ip());
     let mut note = |location: &[u8]| digests.note(client, context.base().root(), location);
     let mut editor = UpdateEditor::new(reply, hrefs.clone(), form, &mut codec).telling(&mut note);
