@@ -1,7 +1,7 @@
 //! Runs instructions into a target buffer: the inner loop of decoded and encoded windows.
 
-use crate::svndiff::SvndiffError;
-use crate::window::{Op, WINDOW_SIZE};
+use crate::svndiff_error::SvndiffError;
+use crate::window::{Op, WINDOW_SIZE, Window};
 
 /// Makes one window's target at the end of a buffer. Every instruction is checked before it writes. After an error
 /// the buffer holds the bytes made before, and the owner truncates it.
@@ -97,5 +97,30 @@ fn repeat_within(buffer: &mut Vec<u8>, from: usize, len: usize) {
         let piece = left.min(buffer.len() - from);
         buffer.extend_from_within(from..from + piece);
         left -= piece;
+    }
+}
+
+impl Window {
+    /// Appends the target that this window makes from `source_view` to `target`. `source_view` holds the
+    /// [`Window::source_len`] bytes of the source from [`Window::source_offset`] on; more are ignored.
+    ///
+    /// # Errors
+    /// Any [`SvndiffError`] of an instruction or a length; `target` is then as long as before.
+    pub fn apply(&self, source_view: &[u8], target: &mut Vec<u8>) -> Result<(), SvndiffError> {
+        let start = target.len();
+        let result = self.apply_from(source_view, target);
+        if result.is_err() {
+            target.truncate(start);
+        }
+        result
+    }
+
+    fn apply_from(&self, source_view: &[u8], target: &mut Vec<u8>) -> Result<(), SvndiffError> {
+        let view = &source_view[..source_view.len().min(self.source_len as usize)];
+        let mut applier = Applier::new(view, &self.new_data, target, self.target_len)?;
+        for op in &self.ops {
+            applier.run(*op)?;
+        }
+        applier.finish()
     }
 }

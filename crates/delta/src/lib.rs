@@ -14,6 +14,7 @@ pub mod editor;
 mod null_editor;
 mod record;
 pub mod svndiff;
+mod svndiff_error;
 pub mod text_delta;
 pub mod window;
 pub mod xdelta;

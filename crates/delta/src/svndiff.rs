@@ -14,7 +14,6 @@
 mod codec;
 mod encode;
 mod encoded;
-mod fault;
 mod instructions;
 mod lz4_block;
 mod stream;
@@ -23,9 +22,9 @@ pub mod varint;
 pub use codec::Codec;
 pub use encode::{write_header, write_insertion, write_window};
 pub use encoded::{EncodedWindow, OwnedWindow, Parsed, WindowHeader};
-pub use fault::SvndiffError;
 pub use stream::Decoder;
 
+pub use crate::svndiff_error::SvndiffError;
 use crate::window::WINDOW_SIZE;
 
 /// Length of a document's header, bytes.

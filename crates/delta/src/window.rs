@@ -4,8 +4,7 @@
 //! A window may come from any peer, so it is not trusted: [`Window::apply`] checks each instruction as it runs,
 //! [`Window::validate`] checks all of them without running any.
 
-use crate::apply::Applier;
-use crate::svndiff::SvndiffError;
+use crate::svndiff_error::SvndiffError;
 
 /// Largest target (and source) view of a window, in bytes.
 pub const WINDOW_SIZE: usize = 102_400;
@@ -75,29 +74,6 @@ impl Window {
     /// True if the target depends on the source.
     pub fn has_source_ops(&self) -> bool {
         self.ops.iter().any(|op| matches!(op, Op::Source { .. }))
-    }
-
-    /// Appends the target that this window makes from `source_view` to `target`. `source_view` holds the
-    /// [`Window::source_len`] bytes of the source from [`Window::source_offset`] on; more are ignored.
-    ///
-    /// # Errors
-    /// Any [`SvndiffError`] of an instruction or a length; `target` is then as long as before.
-    pub fn apply(&self, source_view: &[u8], target: &mut Vec<u8>) -> Result<(), SvndiffError> {
-        let start = target.len();
-        let result = self.apply_from(source_view, target);
-        if result.is_err() {
-            target.truncate(start);
-        }
-        result
-    }
-
-    fn apply_from(&self, source_view: &[u8], target: &mut Vec<u8>) -> Result<(), SvndiffError> {
-        let view = &source_view[..source_view.len().min(self.source_len as usize)];
-        let mut applier = Applier::new(view, &self.new_data, target, self.target_len)?;
-        for op in &self.ops {
-            applier.run(*op)?;
-        }
-        applier.finish()
     }
 
     /// Checks everything that [`Window::apply`] checks, given a source view of [`Window::source_len`] bytes.

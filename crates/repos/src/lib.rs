@@ -15,6 +15,7 @@ pub mod authz;
 pub mod change_revprop;
 pub mod commit;
 pub mod config;
+mod config_file;
 mod create;
 pub mod dump;
 pub mod dumpfile;

@@ -7,3 +7,4 @@
 
 pub mod dav;
 pub mod svn;
+pub mod text;

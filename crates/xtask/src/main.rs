@@ -19,6 +19,7 @@ mod interop;
 mod package_files;
 mod run;
 mod tidy;
+mod tidy_cycles;
 mod tidy_walk;
 
 use std::process::ExitCode;

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::run::root;
+use crate::tidy_cycles::{ModuleGraph, add_uses, in_cycles};
 use crate::tidy_walk::{CHANGEABLE_STATICS, changeable_static, missing_functions};
 
 /// Prints all violations; fails if there is one.
@@ -38,6 +39,7 @@ fn all() -> Vec<String> {
     out.extend(upward_uses(&files));
     out.extend(undocumented_dependencies());
     out.extend(hidden_state(&files));
+    out.extend(module_cycles(&files));
     out.extend(missing_functions(&root()));
     out
 }
@@ -64,6 +66,39 @@ impl SourceFile {
     fn is_test(&self) -> bool {
         self.path.components().any(|c| c.as_os_str() == "tests") || self.path.ends_with("tests.rs")
     }
+}
+
+/// Reports product crates whose top-level modules use each other in a circle.
+fn module_cycles(files: &[SourceFile]) -> Vec<String> {
+    let mut graphs: BTreeMap<String, ModuleGraph> = BTreeMap::new();
+    for file in files.iter().filter(|file| is_product(file) && !file.is_test()) {
+        let path = file.path.to_string_lossy();
+        let Some((name, below)) = path
+            .strip_prefix("crates/")
+            .and_then(|path| path.split_once("/src/"))
+        else {
+            continue;
+        };
+        let lines = file.product_lines();
+        let code: Vec<&str> = lines
+            .map(|(_, line)| line.split("//").next().unwrap_or_default())
+            .collect();
+        add_uses(
+            graphs.entry(name.to_owned()).or_default(),
+            below,
+            &code.join("\n"),
+        );
+    }
+    let cycles = graphs.iter().map(|(name, graph)| (name, in_cycles(graph)));
+    cycles
+        .filter(|(_, modules)| !modules.is_empty())
+        .map(|(name, modules)| {
+            format!(
+                "crates/{name}: modules in or above a cycle: {}",
+                modules.join(", ")
+            )
+        })
+        .collect()
 }
 
 /// Product code keeps its state in values that a caller holds, so that two servers can live in one process.

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use base::{Code, Error, Result};
 
-use crate::config::shown;
+use crate::config_file::shown;
 
 /// The sections `[groups]` and `[aliases]`, as written.
 #[derive(Debug, Default)]

@@ -13,7 +13,7 @@ use super::groups::{AuthzFault, Definitions, Groups, LinePosition, invalid};
 use super::pattern::{PatternSegment, normalise};
 use super::rights::Rights;
 use super::rules::{Authz, Principal, PrincipalKind, Rule, RuleEntry, RulePathsBuilder, index};
-use crate::config::{MAX_FILE, shown};
+use crate::config_file::{MAX_FILE, shown};
 
 pub(super) fn parse(
     text: &[u8],

@@ -235,7 +235,7 @@ impl RulePathsBuilder {
 }
 
 /// Makes a position in one of this file's lists. It cannot reach 2^32: a file has at most 2^26 bytes
-/// ([`crate::config::MAX_FILE`], checked by [`Authz::parse`]).
+/// ([`crate::config_file::MAX_FILE`], checked by [`Authz::parse`]).
 pub(super) fn index(at: usize) -> u32 {
     u32::try_from(at).expect("because no list is longer than the file has bytes")
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use base::percent::{self, AsciiSet};
 use base::{Code, Error, Result};
 
-use crate::config::{read_limited, shown};
+use crate::config_file::{read_limited, shown};
 
 /// The location of an authz or groups file.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -35,7 +35,7 @@ impl Source {
         } else if is_url(name) {
             Source::Url(canonical_url(name))
         } else {
-            Source::File(crate::config::located(name, folder))
+            Source::File(crate::config_file::located(name, folder))
         }
     }
 

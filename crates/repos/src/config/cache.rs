@@ -16,9 +16,9 @@ use parking_lot::Mutex;
 
 use super::hooks_env::HooksEnv;
 use super::passwd::Passwords;
-use super::read::{FileStamp, read_limited};
 use super::svnserve_conf::ServerConf;
 use crate::authz::{Authz, FetchRevisioned, Source};
+use crate::config_file::{FileStamp, read_limited};
 
 /// The configuration files in use, shared by all connections.
 #[derive(Default)]
@@ -73,7 +73,7 @@ impl ConfigCache {
     pub fn server_required(&self, path: &Path) -> Result<Arc<ServerConf>> {
         let folder = path.parent().unwrap_or(Path::new(""));
         self.servers.one(path, |text| {
-            let values = super::read::parse_file(text, path, Case::Ignored)?;
+            let values = crate::config_file::parse_file(text, path, Case::Ignored)?;
             let conf = ServerConf::from_values(&values, folder)?;
             let doubts = super::svnserve_conf::doubts(&values)?;
             let told = |doubt| Error::new(Code::BAD_CONFIG_VALUE, format!("{}: {doubt}", path.display()));
@@ -103,7 +103,7 @@ impl ConfigCache {
     /// `AUTHN_FAILED` without a message of its own, which a client may get, above the cause, which is for the log.
     pub fn passwords(&self, path: &Path) -> Result<Option<Arc<Passwords>>> {
         let read = self.passwords.one(path, |text| {
-            Passwords::from_values(&super::read::parse_file(text, path, Case::Ignored)?)
+            Passwords::from_values(&crate::config_file::parse_file(text, path, Case::Ignored)?)
         });
         match read {
             Ok(passwords) => {
@@ -129,7 +129,7 @@ impl ConfigCache {
         match FileStamp::of(path)? {
             None => Ok(Arc::default()),
             Some(_) => self.hooks_envs.one(path, |text| {
-                HooksEnv::from_values(&super::read::parse_file(text, path, Case::Sensitive)?)
+                HooksEnv::from_values(&crate::config_file::parse_file(text, path, Case::Sensitive)?)
             }),
         }
     }

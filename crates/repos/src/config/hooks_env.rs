@@ -23,7 +23,7 @@ impl HooksEnv {
     /// # Errors
     /// The system's number, `MALFORMED_FILE`, `BAD_CONFIG_VALUE`.
     pub fn read(path: &Path) -> Result<Self> {
-        Self::from_values(&super::read::read_ini(path, Case::Sensitive)?)
+        Self::from_values(&crate::config_file::read_ini(path, Case::Sensitive)?)
     }
 
     pub(crate) fn from_values(values: &Ini) -> Result<Self> {

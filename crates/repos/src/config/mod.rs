@@ -9,14 +9,11 @@
 mod cache;
 mod hooks_env;
 mod passwd;
-mod read;
 mod svnserve_conf;
 
 pub use cache::{AuthzFiles, ConfigCache};
 pub use hooks_env::{HooksEnv, Variable};
 pub use passwd::Passwords;
-pub use read::FileStamp;
-pub(crate) use svnserve_conf::located;
 pub use svnserve_conf::{Access, ServerConf, UsernameCase};
 
-pub(crate) use read::{MAX_FILE, read_limited, shown};
+pub use crate::config_file::FileStamp;

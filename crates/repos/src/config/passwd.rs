@@ -21,7 +21,7 @@ impl Passwords {
     /// The system's number, `MALFORMED_FILE`, `BAD_CONFIG_VALUE`. A client gets none of these, but
     /// `AUTHN_NO_PROVIDER` ([`super::ConfigCache::passwords`]).
     pub fn read(path: &Path) -> Result<Self> {
-        Self::from_values(&super::read::read_ini(path, Case::Ignored)?)
+        Self::from_values(&crate::config_file::read_ini(path, Case::Ignored)?)
     }
 
     pub(crate) fn from_values(values: &Ini) -> Result<Self> {

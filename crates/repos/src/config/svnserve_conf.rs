@@ -4,13 +4,13 @@
 //! repository's UUID).
 
 use std::borrow::Cow;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use base::ini::{Case, Ini};
 use base::{Code, Error, Result};
 
-use super::shown;
 use crate::authz::Source;
+use crate::config_file::{located, shown};
 
 /// The highest access of one kind of user. Ordered: each includes those before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -80,7 +80,7 @@ impl ServerConf {
     /// The system's number (also if there is no such file), `MALFORMED_FILE`, `BAD_CONFIG_VALUE`.
     pub fn read(path: &Path) -> Result<Self> {
         let folder = path.parent().unwrap_or(Path::new(""));
-        Self::from_values(&super::read::read_ini(path, Case::Ignored)?, folder)
+        Self::from_values(&crate::config_file::read_ini(path, Case::Ignored)?, folder)
     }
 
     /// Takes the settings from parsed `values`; relative names are relative to `folder`.
@@ -159,23 +159,6 @@ impl UsernameCase {
             UsernameCase::Lower => Cow::Owned(user.to_ascii_lowercase()),
         }
     }
-}
-
-/// Resolves a file name in a configuration file, relative to `folder`; drops doubled slashes and `.`, keeps `..`.
-pub(crate) fn located(name: &[u8], folder: &Path) -> PathBuf {
-    let joined = folder.join(path_of(name));
-    joined.components().filter(|c| *c != Component::CurDir).collect()
-}
-
-#[cfg(unix)]
-fn path_of(name: &[u8]) -> PathBuf {
-    use std::os::unix::ffi::OsStrExt;
-    PathBuf::from(std::ffi::OsStr::from_bytes(name))
-}
-
-#[cfg(not(unix))]
-fn path_of(name: &[u8]) -> PathBuf {
-    PathBuf::from(String::from_utf8_lossy(name).into_owned())
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use base::{Code, Error};
 
-use crate::config::shown;
+use crate::config_file::shown;
 
 pub(super) fn bad_magic(line: &[u8]) -> Error {
     // The incumbent's lines are C strings.

@@ -3,7 +3,7 @@
 use base::checksum::{Md5, Sha1};
 use base::{Code, Error, NodeKind, Result, Revnum};
 
-use crate::config::shown;
+use crate::config_file::shown;
 use crate::dumpfile::headers::{Action, NodeHeaders, name};
 
 /// The header lines of a record. Of lines with the same name only the last one counts, as in the incumbent.

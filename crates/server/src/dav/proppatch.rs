@@ -11,7 +11,8 @@ use wire::dav::fault::XML_TYPE;
 use wire::dav::names::{DAV, SVN_DAV};
 use wire::dav::proppatch::{Action, Failed, PropChange, Value, namespaces, property_name, write_proppatch};
 use wire::dav::uri::{Resource, encode};
-use wire::dav::xml::{self, Name};
+use wire::dav::xml::Name;
+use wire::text::fuzzy;
 
 use super::Outcome;
 use super::created::url_of;
@@ -245,7 +246,7 @@ fn revision_prop(context: &RequestContext<'_>, rev: Revnum, change: &PropChange)
     };
     let explained = |error: Error| {
         let status = status_of(error.code()).map_or(500, |status| status.as_u16());
-        failed(status, xml::fuzzy(error.message().as_bytes()))
+        failed(status, fuzzy(error.message().as_bytes()))
     };
     let hooks = context.hooks().map_err(explained)?;
     let change = RevpropChange {

@@ -10,7 +10,7 @@ use repos::hooks::Hooks;
 use repos::transaction::{Activities, Transaction};
 use wire::dav::if_header::If;
 use wire::dav::uri::{self, Resource};
-use wire::dav::xml;
+use wire::text::fuzzy;
 
 use crate::clock::now;
 use crate::http::Fault;
@@ -205,7 +205,7 @@ pub(crate) fn refused(error: Error) -> Fault {
 pub(super) fn check_utf8(path: &FsPath) -> Result<(), Fault> {
     match uri::bytes_not_utf8(path.as_str()) {
         Some(bytes) if !bytes.iter().any(u8::is_ascii_control) => {
-            let message = format!("Path '{}' is not in UTF-8", xml::fuzzy(&bytes));
+            let message = format!("Path '{}' is not in UTF-8", fuzzy(&bytes));
             Err(Error::new(Code::FS_PATH_SYNTAX, message).into())
         }
         _ => Ok(()),

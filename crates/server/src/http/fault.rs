@@ -8,7 +8,7 @@ use std::io;
 use base::{Code, Error};
 use http::StatusCode;
 use wire::dav::fault::{XML_TYPE, write_error};
-use wire::dav::xml;
+use wire::text::fuzzy;
 
 use super::request::Request;
 use super::response_writer::ResponseWriter;
@@ -125,7 +125,7 @@ impl Fault {
         match &self.error {
             Some(error) if !self.hidden => {
                 reply.head.content_type(XML_TYPE);
-                write_error(error.code(), &xml::fuzzy(error.message().as_bytes()), &mut text);
+                write_error(error.code(), &fuzzy(error.message().as_bytes()), &mut text);
             }
             _ => {
                 reply.head.content_type("text/html; charset=utf-8");

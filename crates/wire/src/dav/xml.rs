@@ -6,7 +6,6 @@
 //! so is every document type.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
 
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
@@ -443,28 +442,11 @@ pub fn safe(bytes: &[u8]) -> Option<&str> {
     (!text.bytes().any(bad)).then_some(text)
 }
 
-/// Makes readable text of any bytes: those that XML cannot hold are shown as `?\NNN`, in decimal.
-pub fn fuzzy(bytes: &[u8]) -> String {
-    let mut out = String::with_capacity(bytes.len());
-    for chunk in bytes.utf8_chunks() {
-        for c in chunk.valid().chars() {
-            match c {
-                '\t' | '\n' | '\r' => out.push(c),
-                c if c.is_ascii_control() => _ = write!(out, "?\\{:03}", u32::from(c)),
-                c => out.push(c),
-            }
-        }
-        for byte in chunk.invalid() {
-            _ = write!(out, "?\\{byte:03}");
-        }
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::dav::names;
+    use crate::text::fuzzy;
 
     fn parse(text: &str) -> Result<Element, Malformed> {
         Element::parse(text.as_bytes(), Limits::default())

@@ -11,7 +11,7 @@ use delta::svndiff::{Codec, Decoder};
 
 use super::edit::EditCommand;
 use super::item::Malformed;
-use crate::dav::xml::fuzzy;
+use crate::text::fuzzy;
 
 /// The effect of a message on the edit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,9 +4,10 @@ use base::{Code, Depth, Error, NodeKind, RelPath, Revnum};
 
 use super::out::Out;
 use super::refusal::{Refusal, parts, path, revision};
-use crate::dav::xml::{Element, fuzzy};
+use crate::dav::xml::Element;
 use crate::svn::command::Fields;
 use crate::svn::response::Dirent;
+use crate::text::fuzzy;
 
 /// The question.
 #[derive(Clone, Debug)]

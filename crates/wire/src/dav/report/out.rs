@@ -7,6 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::dav::{uri, xml};
+use crate::text::fuzzy;
 
 /// The beginning of every response.
 pub const DECLARATION: &str = "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n";
@@ -30,7 +31,7 @@ impl Out<'_> {
     pub fn fuzzy_text(&mut self, bytes: &[u8]) -> &mut Self {
         match xml::safe(bytes) {
             Some(text) => self.text(text),
-            None => self.text(&xml::fuzzy(bytes)),
+            None => self.text(&fuzzy(bytes)),
         }
     }
 

@@ -1,8 +1,8 @@
-//! Reads whole small files, and detects that one has changed.
+//! Configuration files as files: reads whole small ones, detects that one has changed, resolves the names in them.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use base::ini::{Case, Ini};
@@ -123,3 +123,20 @@ pub(crate) fn shown(bytes: &[u8]) -> String {
 
 /// More than any known configuration needs, and small enough for memory.
 pub(crate) const MAX_FILE: u64 = 64 << 20;
+
+/// Resolves a file name in a configuration file, relative to `folder`; drops doubled slashes and `.`, keeps `..`.
+pub(crate) fn located(name: &[u8], folder: &Path) -> PathBuf {
+    let joined = folder.join(path_of(name));
+    joined.components().filter(|c| *c != Component::CurDir).collect()
+}
+
+#[cfg(unix)]
+fn path_of(name: &[u8]) -> PathBuf {
+    use std::os::unix::ffi::OsStrExt;
+    PathBuf::from(std::ffi::OsStr::from_bytes(name))
+}
+
+#[cfg(not(unix))]
+fn path_of(name: &[u8]) -> PathBuf {
+    PathBuf::from(String::from_utf8_lossy(name).into_owned())
+}
