@@ -14,6 +14,7 @@ mod crash;
 mod dated;
 mod deep;
 mod drained;
+mod guide;
 mod history;
 mod hooks;
 mod hooks_call_back;
