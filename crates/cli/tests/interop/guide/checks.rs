@@ -134,13 +134,13 @@ pub fn metrics(text: &str, blocks: &[Block]) -> Vec<String> {
     let not_explained = served.symmetric_difference(&explained);
     not_explained
         .chain(named.difference(&served))
-        .map(|name| format!("monitoring.md: {name} is not both in the table and in the output"))
+        .map(|name| format!("{name} is not both in the table and in the output"))
         .collect()
 }
 
-/// Numbers of errors in the first column of the table that no block has produced, as an error or a warning.
-pub fn errors(text: &str, blocks: &[Block]) -> Vec<String> {
-    let printed: String = outputs(blocks).collect();
+/// Numbers of errors in the first column of the table that no block of the guide has produced, as an error or a warning.
+pub fn errors(text: &str, all_blocks: &[Block]) -> Vec<String> {
+    let printed: String = outputs(all_blocks).collect();
     let rows = text.lines().filter_map(|line| line.strip_prefix("| E"));
     let first_columns = rows.filter_map(|row| row.split(" | ").next());
     let numbers = first_columns.flat_map(|numbers| numbers.split(", E"));
@@ -150,7 +150,7 @@ pub fn errors(text: &str, blocks: &[Block]) -> Vec<String> {
             .all(|mark| !printed.contains(&format!("{mark}{number}:")))
     });
     missing
-        .map(|number| format!("troubleshooting.md: no block produces E{number}"))
+        .map(|number| format!("no block produces E{number}"))
         .collect()
 }
 

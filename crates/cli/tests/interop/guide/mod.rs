@@ -46,16 +46,19 @@ fn every_command_of_the_guide_works() {
 #[test]
 fn the_guide_is_complete_and_names_what_there_is() {
     let mut complaints = checks::summary(&docs(), &CHAPTERS);
+    let blocks_of = |name: &str| chapter::blocks(&read(name)).unwrap_or_default();
+    let all_blocks: Vec<Block> = CHAPTERS.iter().flat_map(|name| blocks_of(name)).collect();
+    complaints.extend(checks::links(&docs().join("guide"), &read("README")));
     for name in CHAPTERS {
         let text = read(name);
-        let blocks = chapter::blocks(&text).unwrap_or_default();
-        complaints.extend(checks::links(&docs().join("guide"), &text));
-        complaints.extend(checks::options(&text));
+        let mut found = checks::links(&docs().join("guide"), &text);
+        found.extend(checks::options(&text));
         match name {
-            "monitoring" => complaints.extend(checks::metrics(&text, &blocks)),
-            "troubleshooting" => complaints.extend(checks::errors(&text, &blocks)),
+            "monitoring" => found.extend(checks::metrics(&text, &blocks_of(name))),
+            "troubleshooting" => found.extend(checks::errors(&text, &all_blocks)),
             _ => {}
         }
+        complaints.extend(found.into_iter().map(|what| format!("{name}.md: {what}")));
     }
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));
 }

@@ -29,8 +29,8 @@ const FOLDERS: [&str; 9] = [
 /// Where the package has its links; here, the program itself as well, and what stands for systemd and sudo.
 const BIN: &str = "/usr/lib/sven/bin";
 
-/// The ports that a chapter may name: svn, http, metrics.
-const PORTS: [&str; 3] = ["3690", "8080", "9180"];
+/// The ports that a chapter may name: svn, http, https, metrics.
+const PORTS: [&str; 4] = ["3690", "8080", "8443", "9180"];
 
 /// How long a server may take to start, and a script to run.
 const PATIENCE: Duration = Duration::from_secs(60);
