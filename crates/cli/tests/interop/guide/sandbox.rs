@@ -4,12 +4,12 @@
 //! Commands are bound by the permissions of files, also where the tests run as root.
 
 use std::fs;
-use std::net::{TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
-use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
+use socket2::{Domain, Socket, Type};
 use tempfile::TempDir;
 use testkit::{Tool, scratch};
 
@@ -63,6 +63,8 @@ pub struct Sandbox {
     folder: TempDir,
     /// Names in the guide, and what they are here.
     names: Vec<(String, String)>,
+    /// Reserve the ports.
+    _sockets: Vec<Socket>,
     server: Option<Child>,
 }
 
@@ -71,7 +73,12 @@ impl Sandbox {
         let folder = scratch();
         let root = folder.path();
         let mut names = vec![("svn://localhost/".to_owned(), "svn://localhost:3690/".to_owned())];
-        names.extend(PORTS.map(|port| (port.to_owned(), free_port().to_string())));
+        let ports = PORTS.map(|name| (name, reserve_port()));
+        names.extend(
+            ports
+                .iter()
+                .map(|(name, (port, _))| (name.to_string(), port.to_string())),
+        );
         for name in FOLDERS {
             let path = root.join(name.trim_start_matches('/'));
             fs::create_dir_all(&path).expect("because the folder is ours");
@@ -81,6 +88,7 @@ impl Sandbox {
         fs::create_dir(root.join("home")).expect("because the folder is ours");
         let sandbox = Sandbox {
             names,
+            _sockets: ports.map(|(_, (_, socket))| socket).into(),
             server: None,
             folder,
         };
@@ -211,15 +219,21 @@ fn end(pid: u32) {
     }
 }
 
-/// A port that is free now, and that the system gives to nobody else.
-fn free_port() -> u16 {
-    static NEXT: AtomicU16 = AtomicU16::new(0);
-    let first = u16::try_from(std::process::id() % 1000).expect("because it is less than 1000");
+/// A port that no other process gets while the socket is open: it is bound but does not listen, so that only a server that asks
+/// for this very port may have it too.
+fn reserve_port() -> (u16, Socket) {
     loop {
-        let port = 20_000 + (first * 12 + NEXT.fetch_add(1, Ordering::Relaxed)) % 12_000;
-        let has_other = PORTS.iter().any(|name| port.to_string().contains(name));
-        if !has_other && TcpListener::bind(("127.0.0.1", port)).is_ok() {
-            return port;
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("because there are descriptors");
+        let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
+        socket.bind(&any.into()).expect("because there are ports left");
+        socket
+            .set_reuse_address(true)
+            .expect("because it is an option of sockets");
+        let address = socket.local_addr().expect("because it is bound").as_socket();
+        let port = address.expect("because it is one of IPv4").port();
+        // Names are replaced in the order of the table: none may be a part of another.
+        if PORTS.iter().all(|name| !port.to_string().contains(name)) {
+            return (port, socket);
         }
     }
 }
