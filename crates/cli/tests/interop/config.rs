@@ -349,3 +349,38 @@ fn damage_is_in_the_error_log_over_both_protocols_and_mistakes_of_users_are_not(
         assert_eq!(server.end(), Some(0));
     }
 }
+
+#[test]
+fn a_server_is_ready_while_what_both_protocols_serve_is_there() {
+    let folder = scratch();
+    let file = folder.path().join("sven.toml");
+    let path = |name: &str| folder.path().join(name);
+    for name in ["svn", "http"] {
+        std::fs::create_dir(path(name)).expect("because the folder is ours");
+    }
+    let text = "[listen]\nsvn = '127.0.0.1:0'\nhttp = '127.0.0.1:0'\n[metrics]\neverywhere = true\n\
+                [serve]\nroot = 'svn'\n[[location]]\npath = '/x'\nparent = 'http'\n";
+    std::fs::write(&file, text).expect("because it is ours");
+    let mut server = Serving::start(sven().args(["serve", "--config"]).arg(&file));
+    let urls = BufReader::new(server.0.stdout.take().expect("because it is a pipe")).lines();
+    let mut urls = urls.map(|line| line.expect("because it is text"));
+    let url = urls
+        .find(|line| line.contains("http://"))
+        .expect("because it is served");
+    let port = url
+        .split("127.0.0.1:")
+        .nth(1)
+        .and_then(|rest| rest.split('/').next());
+    let port: u16 = port
+        .and_then(|port| port.parse().ok())
+        .expect("because it names its port");
+    let ready = || status(port, "GET", "/-/ready", "");
+    assert_eq!(ready(), "HTTP/1.1 200 OK");
+    for name in ["svn", "http"] {
+        std::fs::rename(path(name), path("away")).expect("because it is there");
+        assert_eq!(ready(), "HTTP/1.1 503 Service Unavailable", "{name}");
+        std::fs::rename(path("away"), path(name)).expect("because it is there");
+        assert_eq!(ready(), "HTTP/1.1 200 OK");
+    }
+    assert_eq!(server.end(), Some(0));
+}

@@ -21,6 +21,7 @@ mod crash;
 mod dated;
 mod deep;
 mod drained;
+mod guide;
 mod history;
 mod hooks;
 mod hooks_call_back;

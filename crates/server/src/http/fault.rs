@@ -85,7 +85,11 @@ impl Fault {
     /// Logs the error with the request's ID.
     fn log(&self, request: &Request) {
         let Some(error) = &self.error else { return };
-        let (id, peer, status) = (&request.id, request.peer.address.ip(), self.status.as_u16());
+        let (id, peer, status) = (
+            &request.id,
+            request.peer.address.ip().to_canonical(),
+            self.status.as_u16(),
+        );
         // A 403 with a hidden reason: access rules that cannot be read, or another user's lock.
         let unreadable = self.hidden
             && self.status == StatusCode::FORBIDDEN
@@ -103,7 +107,7 @@ impl Fault {
     pub(crate) fn send(self, context: &ServerContext, request: &Request, reply: &mut ResponseWriter) {
         if reply.is_client_gone() {
             if let Some(error) = &self.error {
-                tracing::debug!(request = %request.id, peer = %request.peer.address.ip(), "the client has gone: {}", OneLine(error));
+                tracing::debug!(request = %request.id, peer = %request.peer.address.ip().to_canonical(), "the client has gone: {}", OneLine(error));
             }
             return reply.break_off();
         }

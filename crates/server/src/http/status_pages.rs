@@ -64,9 +64,8 @@ fn not_ready(context: &ServerContext) -> Option<&'static str> {
         Source::Repository(path) => repos::Repository::is_repository(path),
         Source::Parent(path) => path.is_dir(),
     };
-    let all = options
-        .locations
-        .iter()
-        .all(|location| is_there(&location.source));
+    let mut all = options.locations.iter();
+    // The root is what svn:// serves; it is `/` where svn:// is not served.
+    let all = context.options().root.is_dir() && all.all(|location| is_there(&location.source));
     (!all).then_some("repositories are not where they should be")
 }

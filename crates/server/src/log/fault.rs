@@ -9,7 +9,8 @@ pub(crate) fn is_fault(error: &Error) -> bool {
 }
 
 /// Numbers of errors that say that a repository is damaged or cannot be used.
-const FAULTS: [Code; 10] = [
+const FAULTS: [Code; 11] = [
+    Code::BAD_CHECKSUM_PARSE,
     Code::CHECKSUM_MISMATCH,
     Code::FS_CORRUPT,
     Code::FS_CORRUPT_PROPLIST,
