@@ -78,7 +78,7 @@ pub fn options(text: &str) -> Vec<String> {
                 continue;
             };
             let help = helps.entry(command.clone()).or_insert_with(|| {
-                let said = Tool::new(testkit::tool::sven()).args(&command).run();
+                let said = Tool::new(testkit::tool::sven_binary()).args(&command).run();
                 if said.code == 0 { said.out() } else { String::new() }
             });
             if help.is_empty() {

@@ -93,7 +93,7 @@ impl Sandbox {
             folder,
         };
         let sven = bin.join("sven");
-        std::os::unix::fs::symlink(testkit::tool::sven(), &sven).expect("because the folder is ours");
+        std::os::unix::fs::symlink(testkit::tool::sven_binary(), &sven).expect("because the folder is ours");
         Tool::new(&sven).arg("install-links").arg(&bin).ok();
         let unit = fs::read_to_string(super::project().join("packaging/sven.service"));
         let unit = unit.expect("because it is packaged");
