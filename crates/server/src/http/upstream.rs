@@ -4,7 +4,6 @@
 //! from it, piece by piece, so neither is whole in memory.
 
 use std::io;
-use std::path::Path;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
@@ -32,8 +31,6 @@ use crate::net::tls::authorities;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 /// How many pieces may wait in either direction.
 const QUEUE: usize = 4;
-/// The certificates of trusted authorities, where distributions keep them.
-const ROOTS: &str = "/etc/ssl/certs/ca-certificates.crt";
 
 /// A request that is passed to another server, and its response.
 pub(crate) struct Upstream {
@@ -167,5 +164,4 @@ async fn exchange(
 }
 
 /// The TLS settings for other servers; read when the first one is connected to.
-static CONFIG: LazyLock<Result<Arc<ClientConfig>, String>> =
-    LazyLock::new(|| authorities::client_config(Path::new(ROOTS)));
+static CONFIG: LazyLock<Result<Arc<ClientConfig>, String>> = LazyLock::new(authorities::system_client_config);
