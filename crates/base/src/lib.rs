@@ -5,6 +5,26 @@
 //! are canonical by construction: code that holds an [`FsPath`] need not check it again.
 //!
 //! What is absent: I/O, clocks, randomness, and any other crate of the workspace.
+//!
+//! ```
+//! use base::mergeinfo::Inheritance;
+//! use base::{Code, Error, FsPath, Mergeinfo};
+//!
+//! # fn main() -> base::Result<()> {
+//! // What of /trunk is merged into a branch, and what a merge of r3 to r6 would add.
+//! let merged = Mergeinfo::parse(b"/trunk:1-4,9")?;
+//! let wanted = Mergeinfo::parse(b"/trunk:3-6")?;
+//! let missing = wanted.remove(&merged, Inheritance::Ignore);
+//! assert_eq!(missing.to_string(), "/trunk:5-6");
+//!
+//! assert_eq!(FsPath::canonicalize("trunk//src/")?.as_str(), "/trunk/src");
+//!
+//! // Errors are chains with Subversion's numbers.
+//! let error = Error::new(Code::FS_NOT_FOUND, "File not found").context("Cannot open the log");
+//! assert_eq!(error.code(), Code::FS_NOT_FOUND);
+//! # Ok(())
+//! # }
+//! ```
 
 pub mod cancel;
 pub mod checksum;

@@ -7,6 +7,29 @@
 //!
 //! What is absent: I/O, files, repositories. Everything works on slices and on windows of at most
 //! [`window::WINDOW_SIZE`] bytes, so no buffer grows with a file.
+//!
+//! ```
+//! use delta::svndiff::{Codec, EncodedWindow, Parsed, write_window};
+//! use delta::xdelta::Matcher;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let old = b"a text that is long enough for a block of sixty-four bytes to match it again".as_slice();
+//! let new = [old, b" and more"].concat();
+//!
+//! let window = Matcher::new().window(0, old, &new);
+//! let (mut codec, mut bytes) = (Codec::new(), Vec::new());
+//! write_window(&window, 1, 5, &mut codec, &mut bytes);
+//! assert!(bytes.len() < new.len());
+//!
+//! let Parsed::Complete(encoded) = EncodedWindow::parse(1, &bytes).expect("a window") else {
+//!     panic!("the whole window is there");
+//! };
+//! let mut target = Vec::new();
+//! encoded.decode(&mut codec).expect("valid").apply(old, &mut target).expect("valid");
+//! assert_eq!(target, new);
+//! # Ok(())
+//! # }
+//! ```
 
 mod apply;
 pub mod compose;

@@ -6,6 +6,7 @@ use base::{Code, Error};
 
 /// Why a delta cannot be read or applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum SvndiffError {
     /// The document does not start with `SVN` and a known version.
     Header,

@@ -6,6 +6,17 @@
 //! `-x`.
 //!
 //! What is absent: I/O, paths, character sets. Text is bytes; the caller supplies the labels.
+//!
+//! ```
+//! use diff::{DiffOptions, Labels, unified};
+//!
+//! let labels = Labels { old: b"a\t(revision 1)", new: b"a\t(revision 2)" };
+//! let text = unified(b"one\ntwo\n", b"one\n2\n", labels, &DiffOptions::default());
+//! assert_eq!(
+//!     String::from_utf8_lossy(&text),
+//!     "--- a\t(revision 1)\n+++ a\t(revision 2)\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n"
+//! );
+//! ```
 
 mod changes;
 mod lcs;

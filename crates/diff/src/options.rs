@@ -17,6 +17,7 @@ pub struct DiffOptions {
 
 /// The white space within a line that counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Whitespace {
     /// All white space.
     #[default]

@@ -7,6 +7,33 @@
 //! holds the cache, `tree` reads trees, `txn` changes them, [`admin`] is for administrators.
 //!
 //! What is absent: users' rights, hooks, sockets, and any opinion about what a client should see.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use base::{Date, FsPath, Revnum};
+//! use fsfs::disk::RealDisk;
+//! use fsfs::{Cache, CreateOptions, Fs, TxnOptions};
+//!
+//! # fn main() -> base::Result<()> {
+//! # let folder = tempfile::tempdir().expect("a folder");
+//! let db = folder.path().join("db");
+//! fsfs::create(&db, &CreateOptions::default(), Date(0), Arc::new(RealDisk))?;
+//! let fs = Fs::open(&db, &Cache::new(16 << 20))?;
+//!
+//! let path = FsPath::parse("/hello.txt")?;
+//! let mut txn = fs.begin_txn(Revnum(0), TxnOptions::default(), Date(0))?;
+//! txn.make_file(&path)?;
+//! let mut writer = txn.apply_text(&path, None)?;
+//! writer.write(b"Hello\n")?;
+//! writer.finish(&mut txn)?;
+//! let committed = txn.commit(&|| Date(0))?;
+//!
+//! let node = fs.root(committed.rev)?.node(&path)?;
+//! assert_eq!(node.reader()?.read_all()?, b"Hello\n");
+//! # Ok(())
+//! # }
+//! ```
 
 pub mod admin;
 mod format;

@@ -8,6 +8,35 @@
 //!
 //! What is absent: sockets, protocols, terminals. Everything here is synchronous, except that other threads
 //! [`prefetch`]; clock and cancellation are parameters.
+//!
+//! ```
+//! use base::{Cancel, Date, Revnum};
+//! use repos::access::Everything;
+//! use repos::log::{self, LogOptions};
+//! use repos::{Cache, CreateOptions, Repository};
+//!
+//! # fn main() -> base::Result<()> {
+//! # let folder = tempfile::tempdir().expect("a folder");
+//! let path = folder.path().join("project");
+//! repos::create(&path, &CreateOptions::default(), Date(0))?;
+//! let repository = Repository::open(&path, &Cache::new(16 << 20))?;
+//!
+//! let mut revisions = Vec::new();
+//! let options = LogOptions { start: Some(Revnum(0)), ..LogOptions::default() };
+//! log::run(
+//!     &repository,
+//!     &options,
+//!     &Everything,
+//!     &mut |entry| {
+//!         revisions.extend(entry.rev);
+//!         Ok(())
+//!     },
+//!     &Cancel::default(),
+//! )?;
+//! assert_eq!(revisions, [Revnum(0)]);
+//! # Ok(())
+//! # }
+//! ```
 
 pub mod access;
 pub mod admin;

@@ -30,6 +30,27 @@
 //!
 //! Everything that a peer causes passes `repos`, where authorization is: this crate never names the storage engine. It parses no
 //! command line and no bytes of a protocol that `wire` can parse.
+//!
+//! ```
+//! use base::Date;
+//! use repos::{Cache, CreateOptions};
+//! use server::{Listener, Options, Server, Service, Stop, Threads};
+//!
+//! # fn main() -> base::Result<()> {
+//! # let folder = tempfile::tempdir().expect("a folder");
+//! repos::create(&folder.path().join("project"), &CreateOptions::default(), Date(0))?;
+//! let options = Options { root: folder.path().to_owned(), ..Options::default() };
+//! let service = Service::new(options, Cache::new(16 << 20), None);
+//!
+//! let listener = Listener::bind(Some("127.0.0.1"), 0, false)?;
+//! println!("svn checkout svn://{}/project", listener.address()?);
+//! let server = Server::new(service, vec![listener], Threads::default());
+//! let stop = Stop::new()?;
+//! # stop.stop();
+//! server.run(&stop)?; // Until another thread calls `stop.stop()`.
+//! # Ok(())
+//! # }
+//! ```
 
 mod auth;
 mod clock;

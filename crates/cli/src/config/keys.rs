@@ -179,22 +179,8 @@ fn distance(a: &str, b: &str) -> usize {
         return usize::MAX;
     }
     // `_` for `-` and capital letters do not count as differences.
-    let fold = |text: &str| -> Vec<u8> {
-        let letters = text.bytes().map(|b| b.to_ascii_lowercase());
-        letters.map(|b| if b == b'_' { b'-' } else { b }).collect()
-    };
-    let (a, b) = (fold(a), fold(b));
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.iter().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let substituted = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
+    let fold = |text: &str| text.to_ascii_lowercase().replace('_', "-");
+    strsim::levenshtein(&fold(a), &fold(b))
 }
 
 fn joined(table: &str, key: &str) -> String {

@@ -21,7 +21,10 @@ use crate::{check_config, import_config, serve, svnadmin, svnauthz, svnfsfs, svn
 ///
 /// # Errors
 /// `CL_ARG_PARSING_ERROR` for a wrong number of operands, `errno` where a file cannot be written.
-#[cfg_attr(test, expect(dead_code, reason = "the command is not in a build of tests"))]
+#[cfg_attr(
+    not(feature = "package-files"),
+    expect(dead_code, reason = "tests call `files`")
+)]
 pub fn run(argv: &[OsString]) -> Result<()> {
     let [dir] = argv else {
         let text = "package-files takes exactly one directory";

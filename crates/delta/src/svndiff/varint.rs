@@ -8,6 +8,7 @@ pub const MAX_LEN: usize = 10;
 
 /// Why no integer could be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum VarintFault {
     /// The bytes end inside the integer.
     Incomplete,

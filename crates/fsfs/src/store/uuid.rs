@@ -44,28 +44,9 @@ impl Store {
     }
 }
 
-/// A new random UUID.
+/// Returns a new random UUID (version 4).
 pub(crate) fn new_uuid() -> String {
-    let mut bytes = [0u8; 16];
-    let mut filled = 0;
-    while filled < bytes.len() {
-        // The call fails only on systems that do not have it, which are older than all that this program supports.
-        let flags = rustix::rand::GetRandomFlags::empty();
-        filled += rustix::rand::getrandom(&mut bytes[filled..], flags).unwrap_or(0);
-    }
-    // Version 4, variant 1: "random".
-    bytes[6] = bytes[6] & 0x0f | 0x40;
-    bytes[8] = bytes[8] & 0x3f | 0x80;
-    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    let part = |range| hex.get(range).unwrap_or_default();
-    format!(
-        "{}-{}-{}-{}-{}",
-        part(0..8),
-        part(8..12),
-        part(12..16),
-        part(16..20),
-        part(20..32)
-    )
+    uuid::Uuid::new_v4().to_string()
 }
 
 #[cfg(test)]

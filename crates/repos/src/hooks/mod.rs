@@ -61,6 +61,7 @@ impl std::fmt::Debug for HookWait {
 
 /// The nine hooks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Hook {
     /// After a transaction has begun.
     StartCommit,

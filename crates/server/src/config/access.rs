@@ -67,6 +67,7 @@ impl Default for AccessRules {
 
 /// A source of user names and passwords.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Provider {
     /// A file of `htpasswd` or `htdigest`. Digest works with lines of the second kind, and only for their realm.
     Htpasswd(PathBuf),
@@ -107,6 +108,7 @@ pub struct Ldap {
 
 /// The depth of a search below its base.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum LdapScope {
     /// All entries below.
     #[default]

@@ -102,6 +102,7 @@ pub enum Source {
 
 /// `SVNPathAuthz`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum PathAuthz {
     /// Each path in a response is checked.
     #[default]
@@ -112,6 +113,7 @@ pub enum PathAuthz {
 
 /// `SVNAllowBulkUpdates`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Bulk {
     /// If the client requests it.
     #[default]

@@ -24,6 +24,7 @@ pub struct TlsOptions {
 
 /// Whether clients must have certificates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ClientCertificates {
     /// No certificate is requested.
     #[default]
@@ -36,6 +37,7 @@ pub enum ClientCertificates {
 
 /// A version of TLS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum TlsVersion {
     /// 1.2
     #[default]

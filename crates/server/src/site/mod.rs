@@ -21,7 +21,6 @@ mod required_rights;
 mod rules;
 
 use std::io;
-use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use rustls::ClientConfig;
@@ -66,13 +65,10 @@ impl Site {
     /// # Errors
     /// Those of reading their certificates.
     pub(crate) fn upstream_tls(&self) -> io::Result<Arc<ClientConfig>> {
-        let read = || authorities::client_config(Path::new(SYSTEM_AUTHORITIES));
+        let read = authorities::system_client_config;
         self.upstream_tls
             .get_or_init(read)
             .clone()
             .map_err(io::Error::other)
     }
 }
-
-/// The certificates of trusted authorities, where distributions keep them.
-const SYSTEM_AUTHORITIES: &str = "/etc/ssl/certs/ca-certificates.crt";

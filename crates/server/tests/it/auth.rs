@@ -25,7 +25,7 @@ fn htpasswd(at: &Path, kind: &str, user: &str, password: &str) {
         .ok();
 }
 
-fn closed(plan: &mut super::site::Plan, providers: Vec<Provider>) {
+pub fn closed(plan: &mut super::site::Plan, providers: Vec<Provider>) {
     plan.access = Some(AccessRules {
         providers: providers.into(),
         realm: Some("The \"realm\"".into()),

@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use server::config::Provider;
+
+use super::auth::{basic, closed};
 use super::site::{Client, Site, request, status_of};
 
 #[test]
@@ -116,17 +119,32 @@ fn documented_metrics() -> BTreeMap<&'static str, (&'static str, Vec<&'static st
 
 #[test]
 fn the_page_has_each_metric_and_no_other() {
-    let site = Site::plain();
-    site.ask("OPTIONS", "/repo", "");
-    site.ask("PROPFIND", "/nowhere", "Content-Length: 0\r\n");
+    let site = Site::new(|plan, folder| {
+        let passwd = folder.join("passwd");
+        std::fs::write(&passwd, "[users]\nalice = secret\n").expect("written");
+        closed(plan, vec![Provider::Passwd(passwd)]);
+    });
+    let who = basic("alice", "secret");
+    assert_eq!(site.ask("GET", "/nowhere", &who).0, 404);
+    let body = "<D:lockinfo xmlns:D=\"DAV:\"><D:lockscope><D:exclusive/></D:lockscope>\
+        <D:locktype><D:write/></D:locktype></D:lockinfo>";
+    let headers = format!("{who}Content-Length: {}\r\nConnection: close\r\n", body.len());
+    let mut client = site.connect();
+    client.send(request("LOCK", "/repo/trunk/a.txt", &headers) + body);
+    assert_eq!(status_of(&client.rest()), 200);
     let ask = || {
         let mut client = Client::to(site.status);
         client.send(request("GET", "/-/metrics", "Connection: close\r\n"));
         client.rest()
     };
-    let counted = "sven_operations_failed_total{";
-    let text = (0..100).map(|_| ask()).find(|text| text.contains(counted));
-    let text = text.expect("the failure is counted");
+    // A metric with labels is exposed as soon as it has counted something.
+    let counted = [
+        "sven_operations_failed_total{",
+        "sven_received_bytes_total{",
+        "sven_locks_total{",
+    ];
+    let all = |text: &String| counted.iter().all(|name| text.contains(name));
+    let text = (0..100).map(|_| ask()).find(all).expect("they are counted");
     let documented = documented_metrics();
     let types = text.lines().filter_map(|line| line.strip_prefix("# TYPE "));
     let exposed = types.filter_map(|line| line.split_once(' '));

@@ -19,6 +19,7 @@ pub struct Conditions<'a> {
 
 /// The result of a request's preconditions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Precondition {
     /// They hold: the request is served.
     Go,

@@ -81,6 +81,7 @@ impl<'a> AuthAnswer<'a> {
 
 /// Why a CRAM-MD5 response was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum CramRefusal {
     /// No space, or no digest of 32 lower-case hexadecimal digits behind it.
     Malformed,

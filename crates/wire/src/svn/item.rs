@@ -17,6 +17,7 @@ pub const MAX_WORD: usize = 24;
 
 /// Bytes that are no message of this protocol. Fatal for the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Malformed {
     /// A byte that cannot start or continue an item.
     Byte(u8),
