@@ -124,7 +124,6 @@ impl MemoryBudget {
 impl ResponseCache {
     /// Makes a cache with a budget in bytes; with 0 it caches nothing.
     pub(crate) fn new(budget: u64) -> ResponseCache {
-        // The longest response that fits is a part of a shard.
         let shards = (budget / MIN_SHARD).clamp(1, 16).next_power_of_two() as usize;
         let options = OptionsBuilder::new()
             .shards(shards)
@@ -189,7 +188,10 @@ impl ResponseCache {
         response: CachedResponse,
     ) {
         let request = request.into();
-        if let Some(responses) = &self.responses {
+        let bytes = response.bytes() as u64;
+        // One long response must not push out all others.
+        let fits = |responses: &&Responses| bytes <= responses.shard_capacity() / LONGEST_PART;
+        if let Some(responses) = self.responses.as_ref().filter(fits) {
             responses.insert(
                 ResponseKey {
                     instance,
@@ -241,7 +243,10 @@ impl CachedResponse {
 const RESPONSES_PART: u64 = 4;
 
 /// The least capacity of a shard of the cache, if there is more than one, bytes.
-const MIN_SHARD: u64 = 64 << 20;
+const MIN_SHARD: u64 = 128 << 20;
+
+/// The longest response is a part of a shard: the divisor.
+const LONGEST_PART: u64 = 4;
 
 /// Bytes of an entry beside its key and its response.
 const OVERHEAD: usize = 160;
@@ -414,7 +419,12 @@ mod tests {
             "{}",
             cache.used()
         );
-        cache.insert(instance, RequestKind::Head, b"long", response(&request, 2 << 20));
+        cache.insert(
+            instance,
+            RequestKind::Head,
+            b"long",
+            response(&request, 300 << 10),
+        );
         assert!(!request.is_hit(&cache, RequestKind::Head, b"long"));
         let none = ResponseCache::new(0);
         none.insert(instance, RequestKind::Head, b"GET /a", response(&request, 10));
