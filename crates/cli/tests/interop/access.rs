@@ -1,4 +1,4 @@
-//! Who may do what: passwords, anonymous access, authz files, realms.
+//! Access: passwords, anonymous access, authz files, realms.
 
 use std::fs;
 
@@ -27,7 +27,7 @@ bob = r
 alice = r
 ";
 
-/// A repository of our own with these files in `conf/`.
+/// Makes a repository with these files in `conf/`.
 fn with_conf(files: &[(&str, &str)]) -> Repo {
     let repo = testkit::build(&Spec::new("1.14").busy().named("f8")).copy();
     for (name, text) in files {
@@ -131,7 +131,7 @@ fn paths() {
             }
             c.note_tree("wc");
             for copy in ["wc", "out"] {
-                // The next user starts with an empty folder.
+                // The next user starts with an empty directory.
                 if c.dir().join(copy).exists() {
                     fs::remove_dir_all(c.dir().join(copy)).expect("because it is ours");
                 }

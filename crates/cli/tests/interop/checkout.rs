@@ -4,7 +4,7 @@ use testkit::{Spec, repo};
 
 use crate::pair::{Client, Pair};
 
-/// Everything that can be seen of a working copy.
+/// Records the state of a working copy in the transcript.
 fn note_copy(c: &mut Client, copy: &str) {
     c.note_tree(copy);
     c.svn_sorted(&["proplist", "-v", "-R", copy]);
@@ -36,7 +36,7 @@ fn update_through_all_revisions() {
     }
 }
 
-/// What [`update_through_all_revisions`] asks.
+/// The requests of [`update_through_all_revisions`].
 pub fn updates(c: &mut Client) {
     c.svn(&["checkout", "-q", "-r", "1", "URL", "wc"]);
     for rev in (2..60).chain([30, 5, 44, 12, 0, 90]) {
@@ -53,7 +53,7 @@ fn switch() {
     Pair::of(&Spec::new("1.14").busy().named("f8")).same(switches);
 }
 
-/// What [`switch`] asks.
+/// The requests of [`switch`].
 pub fn switches(c: &mut Client) {
     for line in [
         "checkout -q -r 30 URL/trunk wc",
@@ -83,7 +83,7 @@ fn depths() {
     Pair::of(&Spec::new("1.14").busy().named("f8")).same(every_depth);
 }
 
-/// What [`depths`] asks.
+/// The requests of [`depths`].
 pub fn every_depth(c: &mut Client) {
     for line in [
         "checkout --depth empty URL/trunk wc",
@@ -123,7 +123,7 @@ fn status_with_local_changes() {
     Pair::of(&Spec::new("1.14").busy().named("f8")).same(local_changes);
 }
 
-/// What [`status_with_local_changes`] asks.
+/// The requests of [`status_with_local_changes`].
 pub fn local_changes(c: &mut Client) {
     c.svn(&["checkout", "-q", "-r", "40", "URL/trunk", "wc"]);
     let wc = c.dir().join("wc");
@@ -155,7 +155,7 @@ fn checkouts_that_cannot_be() {
     Pair::of(&Spec::new("1.14").busy().named("f8")).same(impossible);
 }
 
-/// What [`checkouts_that_cannot_be`] asks.
+/// The requests of [`checkouts_that_fail`].
 pub fn impossible(c: &mut Client) {
     c.all(&[
         "checkout URL/nosuch wc",

@@ -1,4 +1,4 @@
-//! `sven serve --config`: what the file says is served, read again on SIGHUP, and told to whoever started the server.
+//! `sven serve --config`: the server follows its configuration file, reloads it on SIGHUP, and notifies systemd.
 
 use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use testkit::{Tool, scratch};
 
-/// A running server; a test that fails leaves none behind.
+/// A server process, killed when it is dropped.
 struct Serving(Child);
 
 impl Drop for Serving {
@@ -26,7 +26,7 @@ impl Serving {
         Serving(child.expect("because it was built"))
     }
 
-    /// The first URL that it prints.
+    /// Returns the first URL that the server prints.
     fn url(&mut self) -> String {
         let out = self.0.stdout.take().expect("because it is a pipe");
         let line = BufReader::new(out)
@@ -50,7 +50,7 @@ impl Serving {
     }
 }
 
-/// A folder with a repository `repos` in which everybody may write.
+/// Makes a directory with a repository `repos` with write access for everyone.
 fn place(folder: &Path) -> PathBuf {
     let repository = folder.join("repos");
     Tool::new("svnadmin").arg("create").arg(&repository).ok();
@@ -63,7 +63,7 @@ fn sven() -> Command {
     Command::new(testkit::tool::sven_binary())
 }
 
-/// Waits until the log at `path` holds `text` `times` times.
+/// Waits until the log at `path` contains `text` `times` times.
 fn await_line(path: &Path, text: &str, times: usize) -> String {
     let begun = Instant::now();
     loop {
@@ -115,7 +115,7 @@ fn a_file_is_served_and_read_again_and_a_broken_one_is_not() {
     );
     mkdir("b").expect_ok();
 
-    // Whoever rotates logs moves the file away.
+    // Log rotation renames the file.
     std::fs::rename(&log, folder.path().join("error.log.1")).expect("because it is there");
     write(&format!("{listen}[serve]\nroot = '.'\n"));
     server.signal("-HUP");
@@ -162,7 +162,7 @@ fn a_file_with_mistakes_is_not_served() {
     );
 }
 
-/// Starts `sven serve` with `socket` as the one descriptor that is passed, called `name`.
+/// Starts `sven serve` with `socket` as the only passed descriptor, with the name `name`.
 fn activated(socket: TcpListener, name: &str, args: &[&str]) -> Serving {
     let program = testkit::tool::sven_binary();
     let script = format!(
@@ -182,7 +182,7 @@ fn activated(socket: TcpListener, name: &str, args: &[&str]) -> Serving {
 fn sockets_that_are_passed_take_the_place_of_addresses() {
     let folder = scratch();
     let repository = place(folder.path());
-    // Programs that are started must not keep the socket.
+    // Hooks must not inherit the socket.
     let hook = repository.join("hooks/start-commit");
     let seen = folder.path().join("seen");
     let script = format!("#!/bin/sh\n/bin/ls -l /proc/self/fd > '{}'\n", seen.display());
@@ -191,7 +191,7 @@ fn sockets_that_are_passed_take_the_place_of_addresses() {
     let socket = TcpListener::bind("127.0.0.1:0").expect("because there is a free port");
     let port = socket.local_addr().expect("because it is bound").port();
     let root = folder.path().display().to_string();
-    // The address is somebody else's.
+    // The address is in use by another process.
     let mut server = activated(socket, "svn", &["--svn", "192.0.2.1:1", &root]);
     let url = server.url();
     assert_eq!(url, format!("svn://127.0.0.1:{port}/"));
@@ -215,7 +215,7 @@ fn whoever_wants_to_know_is_told() {
         let mut bytes = [0; 4096];
         let length = loop {
             match told.recv(&mut bytes) {
-                // A process that was stopped and goes on.
+                // The process was stopped and continues.
                 Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
                 length => break length.expect("because it says something"),
             }
@@ -239,13 +239,13 @@ fn whoever_wants_to_know_is_told() {
     assert_eq!(next(), "STOPPING=1");
 }
 
-/// The status line that answers a request without a body, with `more` header lines.
+/// Sends a request without a body and with `more` header lines; returns the status line.
 fn status(port: u16, method: &str, path: &str, more: &str) -> String {
     let head = head(port, method, path, more);
     head.lines().next().unwrap_or_default().to_owned()
 }
 
-/// The whole answer to a request without a body.
+/// Sends a request without a body; returns the whole response.
 fn head(port: u16, method: &str, path: &str, more: &str) -> String {
     let mut socket = TcpStream::connect(("127.0.0.1", port)).expect("because it listens");
     let request = format!("{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{more}\r\n");
@@ -299,7 +299,7 @@ fn locations_have_users_of_their_own_and_change_while_connections_stay() {
         status(port, "OPTIONS", "/open/repos", ""),
         "HTTP/1.1 404 Not Found"
     );
-    // What goes wrong with us is explained in the error log, under the id that the client is told.
+    // The error log explains an internal error under the ID in the response.
     std::fs::remove_file(folder.path().join("users")).expect("because it is there");
     let answer = head(port, "OPTIONS", "/closed", alice);
     assert!(answer.starts_with("HTTP/1.1 500 "), "{answer}");

@@ -1,5 +1,8 @@
-//! Dates as revisions: random sequences of revision dates, ascending or not, beside the real tools, over both protocols and for
-//! `svnadmin`.
+//! Dates as revisions: random sequences of revision dates, ascending or not, compared with Subversion over both
+//! protocols and with `svnadmin`.
+//!
+//! The default run is a small part; `DATED_SEEDS=0..2000 cargo test -p cli --test interop
+//! dates_find_the_same_revisions` runs more.
 //!
 //! What every run asks is a small part; `DATED_SEEDS=0..2000 cargo test -p cli --test interop dates_find_the_same_revisions` asks more.
 
@@ -16,10 +19,10 @@ use testkit::{Side, Tool, scratch};
 
 use crate::http::ask::Connection;
 
-/// Youngest revisions of the repositories that are served.
+/// The youngest revisions of the served repositories.
 const YOUNGEST: [u64; 9] = [0, 1, 2, 3, 5, 6, 9, 14, 31];
 
-/// Servers of one side, and a connection over HTTP.
+/// The servers of one side, and a connection over HTTP.
 struct Asked {
     side: Side,
     svn: Arc<TestServer>,
@@ -38,11 +41,11 @@ impl Asked {
         }
     }
 
-    /// What each way says about these dates.
+    /// Returns the results for these dates over each protocol.
     fn all(&mut self, root: &Path, name: &str, dates: &[String], with_admin: bool) -> Vec<String> {
         assert!(self.http.is_alive(), "{:?} died", self.side);
         let url = format!("svn://localhost/{name}");
-        // Another process of theirs, which has read no properties yet.
+        // A new process of Subversion's server, without cached properties.
         let mut probe = Probe::connect_as(Arc::clone(&self.svn), url, None);
         let mut told = Vec::new();
         for date in dates {
@@ -71,12 +74,12 @@ impl Asked {
     }
 }
 
-/// A date, with microseconds.
+/// Returns a date with microseconds.
 fn day(year: usize, month: usize) -> String {
     format!("{:04}-{month:02}-15T00:00:00.000000Z", 2000 + year)
 }
 
-/// The date of a revision; `None` is none.
+/// Returns a random date of a revision; `None` for no date.
 fn date(random: &mut Random, span: usize, odd: bool) -> Option<String> {
     if odd {
         match random.below(20) {
@@ -91,7 +94,7 @@ fn date(random: &mut Random, span: usize, odd: bool) -> Option<String> {
     Some(day(random.below(span), 6))
 }
 
-/// Gives a revision this date and nothing else.
+/// Sets the date as the only property of a revision.
 fn set(repository: &Path, rev: usize, date: Option<&str>) {
     let mut properties = String::new();
     if let Some(date) = date {

@@ -1,8 +1,8 @@
-//! Trees so deep that what follows them step by step overflows a stack or a machine's memory, and histories that merged each
-//! other as deeply.
+//! Trees so deep that recursion would overflow a stack or the machine's memory, and histories of merges that are as
+//! deep.
 //!
-//! The tree is a chain of directories with names of one character. Copies put it together, so it costs little to make: one
-//! commit, whoever may write, and every reader can ask for all of it. `$SVEN_DEEP_LEVELS` sets the number of levels.
+//! The tree is a chain of directories with names of one character. It is made by copies, which costs little: any
+//! committer can make it, and any reader can request all of it. `$SVEN_DEEP_LEVELS` sets the number of levels.
 
 mod combs;
 mod writing;
@@ -17,10 +17,10 @@ use testkit::server::TestServer;
 use testkit::stream::{Content, DumpStream, RecordKind};
 use testkit::{Side, Tool};
 
-/// Levels of one piece, which is copied.
+/// The number of levels of the directory that is copied.
 const UNIT: usize = 500;
 
-/// More than what a recursion survives on a stack of 1 MiB.
+/// The number of levels: too many for a recursion on a stack of 1 MiB.
 const LEVELS: usize = 6_000;
 
 fn levels() -> usize {
@@ -28,8 +28,8 @@ fn levels() -> usize {
     set.and_then(|text| text.parse().ok()).unwrap_or(LEVELS)
 }
 
-/// A repository `r` in a folder of its own, with the directory `/d` and `levels` directories in each other below it. The deepest
-/// one has mergeinfo and a file.
+/// A repository `r` with the directory `/d` and `levels` nested directories below it. The deepest one has mergeinfo
+/// and a file.
 struct Deep {
     folder: TempDir,
     /// The deepest directory, without a leading slash.
@@ -42,7 +42,7 @@ impl Deep {
         Deep::with(levels, false)
     }
 
-    /// With a file, which has a property and mergeinfo, at each level if `is_comb`.
+    /// Makes the repository. With `is_comb` each level has a file with a property and mergeinfo.
     fn with(levels: usize, is_comb: bool) -> Deep {
         let mut stream = DumpStream::new("9ad5d24c-3c33-4ad1-a9b2-5ea6b1ba7a01");
         let add = |stream: &mut DumpStream, dirs: &[String]| {
@@ -99,7 +99,7 @@ impl Deep {
     }
 }
 
-/// Makes a repository with our own tools, in which anybody may write.
+/// Makes a repository with Sven's tools, with write access for everyone.
 fn create(repository: &Path, stream: Vec<u8>) {
     Side::Ours.tool("svnadmin").arg("create").arg(repository).ok();
     let load = Side::Ours.tool("svnadmin").args(["load", "-q"]).arg(repository);
@@ -108,7 +108,7 @@ fn create(repository: &Path, stream: Vec<u8>) {
     std::fs::write(conf, "[general]\nanon-access = write\n").expect("because it is ours");
 }
 
-/// Runs one of our tools. It may refuse what it is asked for, but not be ended by a signal.
+/// Runs a tool of Sven. It may fail, but a signal must not end it.
 fn runs(tool: Tool) -> Vec<u8> {
     let output = tool.run();
     assert!(
@@ -120,18 +120,18 @@ fn runs(tool: Tool) -> Vec<u8> {
     output.stdout
 }
 
-/// The end of an edit, which the client answers.
+/// The end of an edit, to which the client responds.
 const EDIT_END: &str = "( close-edit ( ) ) ";
 
-/// Connections on which a client says what it likes.
+/// The raw connections of a client.
 struct Client {
     port: u16,
     youngest: u64,
 }
 
 impl Client {
-    /// Sends a command; reads up to `end`, then answers the edit. Returns how many bytes came, at least until the server
-    /// answers the next command.
+    /// Sends a command, reads up to `end` and responds to the edit. Returns the number of received bytes, at least up
+    /// to the response to the next command.
     fn ask(&self, command: &str, end: Option<&str>) -> usize {
         let mut stream = self.connect();
         stream
@@ -157,7 +157,7 @@ impl Client {
             )
     }
 
-    /// A connection on which the client has introduced itself.
+    /// Opens a connection and sends the greeting.
     fn connect(&self) -> TcpStream {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("because it listens");
         let patience = Duration::from_secs(300);
@@ -239,7 +239,7 @@ fn a_deep_tree_is_answered_over_svn() {
             format!("( get-file-revs ( {file} ( 0 ) ( {rev} ) true ) ) "),
             levels(),
         ),
-        // The tree had less than three units more then.
+        // In that revision the tree had less than three units more.
         (format!("( get-locations ( {dir} {rev} ( 1 2 3 ) ) ) "), UNIT),
         (
             format!("( get-location-segments ( {dir} ( {rev} ) ( {rev} ) ( 0 ) ) ) "),
@@ -284,11 +284,11 @@ fn a_deep_tree_is_answered_over_svn() {
     let end = Some("( finish-replay ( ) ) ( success ( ) ) ");
     let (whole, last) = (0, rev - 1);
     assert!(client.ask(&format!("( replay ( {last} {whole} true ) ) "), end) > levels());
-    // Copies from before the low water mark are told as whole trees.
+    // Copies from before the low water mark are sent as whole trees.
     assert!(client.ask(&format!("( replay ( {last} {last} true ) ) "), end) > all);
 }
 
-/// Sends a request over HTTP. Returns the status and the number of bytes of the answer.
+/// Sends a request over HTTP. Returns the status and the number of bytes of the response.
 fn request(port: u16, method: &str, path: &str, accept: &str, body: &str) -> (u16, usize) {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("because it listens");
     let head = format!(
@@ -374,7 +374,7 @@ fn a_deep_tree_is_answered_over_http() {
         assert_eq!(status, 200, "{body:.60}");
         assert!(length > least, "{body:.60}");
     }
-    // A path of 100,000 bytes may be too much for a request line; Apache stops at 8,190.
+    // A path of 100,000 bytes may be too long for a request line; Apache's limit is 8,190.
     for (method, accept) in [
         ("PROPFIND", "*/*"),
         ("GET", "*/*"),
@@ -480,7 +480,7 @@ fn rules_about_deep_paths_are_rules_like_others() {
     assert!(client.ask(&update, Some(EDIT_END)) > levels() * levels());
 }
 
-/// Two branches that merged each other in turn: each merge has the one before in it.
+/// Two branches that are merged into each other in turns, so that each merge includes the one before.
 #[test]
 fn merges_of_merges_go_as_deep_as_histories_do() {
     let depth = levels() / 2;

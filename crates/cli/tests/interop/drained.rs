@@ -1,4 +1,4 @@
-//! Commits in the protocol's own words: what is wrong in the middle of a pipelined edit, and many at once.
+//! Raw svn:// commits: errors within a pipelined edit, and many commits at the same time.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -16,7 +16,7 @@ use crate::twins::Twins;
 
 const OPEN_TO_ALL: &str = "[general]\nanon-access = write\n";
 
-/// Introduces itself, says each part of `says` (parts end with `|`), and answers all that came back after each.
+/// Sends the greeting and each part of `says` (parts end with `|`). Returns all received bytes.
 fn talk(port: u16, says: &str) -> String {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("because it listens");
     let patience = Some(Duration::from_millis(300));
@@ -30,7 +30,7 @@ fn talk(port: u16, says: &str) -> String {
     let says = hello + says;
     let mut parts = says.split('|').peekable();
     while let Some(part) = parts.next() {
-        // The server may have hung up.
+        // The server may have closed the connection.
         _ = stream.write_all(part.as_bytes());
         if parts.peek().is_none() {
             _ = stream.shutdown(std::net::Shutdown::Write);
@@ -45,7 +45,7 @@ fn talk(port: u16, says: &str) -> String {
     mask_dates(&mask_uuids(&heard.replace(&format!(":{port}"), ":PORT")))
 }
 
-/// What both answer, theirs first.
+/// Returns the responses of both servers, Subversion's first.
 fn answers(twins: &Twins, says: &str) -> [String; 2] {
     let [theirs, ours] = twins.both().each_ref().map(|twin| twin.server.port());
     thread::scope(|scope| {
@@ -55,7 +55,7 @@ fn answers(twins: &Twins, says: &str) -> [String; 2] {
     })
 }
 
-/// As [`answers`], asked a second time if they differ: what only a pause of a busy machine made different is not twice so.
+/// As [`responses`], repeated once if they differ, because a pause of a busy machine can cause a difference.
 fn settled(twins: &Twins, says: &str) -> [String; 2] {
     let first = answers(twins, says);
     match first[0] == first[1] {
@@ -70,7 +70,7 @@ fn errors_in_the_middle_of_an_edit() {
     let twins = Twins::with(&[("svnserve.conf", OPEN_TO_ALL)], &[]);
     let mut differ = Vec::new();
     for rest in [
-        // The rest comes at once, the end of the edit in any shape.
+        // The rest is sent at once, with different ends of the edit.
         "( add-dir ( 1:A 1:r 1:a ( ) ) ) ( add-dir ( 3:A/n 1:a 1:n ( ) ) ) ( close-edit ( ) ) ( abort-edit ( ) ) ( get-latest-rev ( ) ) ",
         "( add-dir ( 1:A 1:r 1:a ( ) ) ) |( close-dir ( 1:a ) ) |( abort-edit ( ) ) |( get-latest-rev ( ) ) ",
         "( delete-entry ( 4:nope ( 1 ) 1:r ) ) ( nonsense ( ) ) ( abort-edit ( ) ) ( get-latest-rev ( ) ) ",
@@ -110,7 +110,7 @@ fn errors_in_the_middle_of_an_edit() {
         "( target-rev ( 7 ) ) ( abort-edit ( ) ) ( get-latest-rev ( ) ) ",
         "( get-latest-rev ( ) ) ( abort-edit ( ) ) ( get-latest-rev ( ) ) ",
         "( abort-edit ( ) ) ( get-latest-rev ( ) ) ",
-        // No words of the protocol: the conversation ends.
+        // Invalid protocol: the connection ends.
         "( add-dir ( x",
         ") ",
         "( add-dir ( 1:n ) ) ",
@@ -139,7 +139,7 @@ fn errors_in_the_middle_of_an_edit() {
         "( unlock-many ( true ( ) ) ) ",
     ] {
         let answers = answers(&twins, says);
-        // Pairs of a property list come in no particular order.
+        // Pairs of a property list have no defined order.
         let words = answers.each_ref().map(|answer| {
             let mut words: Vec<&str> = answer.split(' ').collect();
             words.sort_unstable();
@@ -150,7 +150,7 @@ fn errors_in_the_middle_of_an_edit() {
         }
     }
     assert!(differ.is_empty(), "{}", differ.concat());
-    // The incumbent leaves transactions behind when a connection is lost.
+    // The incumbent leaves transactions when a connection is lost.
     let left = twins.both().each_ref().map(|twin| {
         let left = twin.left();
         let (repository, transactions) = left.split_once("\ntransactions:\n").unwrap_or((&left, ""));
@@ -188,7 +188,7 @@ fn racing_for_one_path_and_for_many() {
         .collect();
     revs.sort_unstable();
     assert_eq!(revs, (2..COMMITTERS as u64 + 2).collect::<Vec<_>>());
-    // One path: only one makes it, the others are told as by the real server.
+    // One path: one commit succeeds, the others get the same error as from Subversion.
     let all: Vec<String> = thread::scope(|scope| {
         let running: Vec<_> = (0..8)
             .map(|_| scope.spawn(move || commit(port, "same")))
@@ -205,7 +205,7 @@ fn racing_for_one_path_and_for_many() {
     assert_eq!(left.count(), 0);
 }
 
-/// Makes a folder and answers all that was heard.
+/// Commits a new directory and returns all received bytes.
 fn commit(port: u16, name: &str) -> String {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("because it listens");
     let patience = Some(Duration::from_secs(60));
@@ -225,7 +225,7 @@ fn commit(port: u16, name: &str) -> String {
     String::from_utf8_lossy(&heard).into_owned()
 }
 
-/// As many as the stock client starts at once, each a process of its own.
+/// Commits by two hundred processes of the stock client.
 #[test]
 fn two_hundred_clients_commit_at_once() {
     let twins = Twins::with(&[("svnserve.conf", OPEN_TO_ALL)], &[]);

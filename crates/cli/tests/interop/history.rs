@@ -1,4 +1,4 @@
-//! How things came to be: log, blame, diff, mergeinfo.
+//! History: log, blame, diff, mergeinfo.
 
 use testkit::{Repo, Spec, Tool};
 
@@ -21,7 +21,7 @@ fn log() {
     rich().same(logs);
 }
 
-/// What [`log`] asks.
+/// The requests of [`log`].
 pub fn logs(c: &mut Client) {
     c.all(&[
         "log URL",
@@ -59,12 +59,12 @@ pub fn logs(c: &mut Client) {
     ]);
 }
 
-/// Mergeinfo that a folder has had, one after the other: of `gone`, which was taken away in r2, `kept` and `other`.
+/// The successive mergeinfo of a directory: of `gone`, which was deleted in r2, `kept` and `other`.
 const MERGES: [&[&str]; 6] = [
-    // What was found nowhere is looked for again, oldest first.
+    // The same requests again, oldest first.
     &["/gone:1-3", "/gone:1-3\n/other:2-3", ""],
     &["/gone:1-3", "/gone:2-3"],
-    // The same revisions merged and taken back at once.
+    // The same revisions are merged and reverted in one revision.
     &["/other:1-3", "/kept:1-3"],
     &["/kept:1-3", "/other:1-2"],
     &["/kept:1-2", "/other:1-3"],
@@ -103,7 +103,7 @@ fn blame() {
     rich().same(blames);
 }
 
-/// What [`blame`] asks.
+/// The requests of [`blame`].
 pub fn blames(c: &mut Client) {
     c.all(&[
         "blame URL/trunk/hello.txt",
@@ -132,7 +132,7 @@ fn diff() {
     rich().same(diffs);
 }
 
-/// What [`diff`] asks.
+/// The requests of [`diff`].
 pub fn diffs(c: &mut Client) {
     for rev in 1..95 {
         c.svn_by_file(&["diff", "-c", &rev.to_string(), "URL"]);
@@ -171,7 +171,7 @@ fn mergeinfo() {
     rich().same(merges);
 }
 
-/// What [`mergeinfo`] asks.
+/// The requests of [`mergeinfo`].
 pub fn merges(c: &mut Client) {
     c.all(&[
         "mergeinfo --show-revs merged URL/branches/b1-moved URL/trunk",
@@ -197,7 +197,8 @@ pub fn merges(c: &mut Client) {
     c.note_tree("wc");
 }
 
-/// What a file's revision has merged is told by the mergeinfo at the same path before: of a file that was not there, nothing.
+/// The merged revisions of a file's revision follow from the mergeinfo at the same path before. For a file that did
+/// not exist there are none.
 #[test]
 fn merges_of_files_that_appear() {
     let twins = Twins::greek();

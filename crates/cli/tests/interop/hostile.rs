@@ -1,7 +1,7 @@
-//! Peers that mean no good, or no longer are: what they cost while they are there, and that nothing of it lasts.
+//! Hostile and disconnected peers: the resources that they take, and that the server releases them.
 //!
-//! What a server holds is read from `/proc`: threads, open files, memory. Nothing here depends on how fast the machine
-//! is: times are generous, and whatever takes time is waited for.
+//! The resources of a server are read from `/proc`: threads, open files, memory. The tests do not depend on the
+//! machine's speed: time limits are generous, and results are polled.
 
 mod attacks;
 mod load;
@@ -18,7 +18,7 @@ use testkit::probe::read_some;
 use testkit::server::TestServer;
 use testkit::{Side, Tool};
 
-/// What a process holds.
+/// The resources of a process.
 #[derive(Clone, Copy, Debug)]
 pub struct Held {
     threads: usize,
@@ -39,7 +39,7 @@ impl Held {
         }
     }
 
-    /// Waits until the server holds no more than this and what an allocator keeps for the next client.
+    /// Waits until the server has no more resources than these, except for memory that the allocator keeps.
     fn comes_back(self, server: &TestServer) {
         let memory = 96 << 20;
         let end = Instant::now() + Duration::from_secs(60);
@@ -54,7 +54,8 @@ impl Held {
     }
 }
 
-/// A folder with one repository, `r`, with a file that does not fit into the system's buffers and does not compress.
+/// Returns a directory with the repository `r`, which has an incompressible file that is larger than the socket
+/// buffers.
 pub fn big() -> PathBuf {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
     let made = MADE.get_or_init(|| {
@@ -73,7 +74,7 @@ pub fn big() -> PathBuf {
                 .arg(&text)
                 .arg(url)
                 .ok();
-            // Another process may have done the same meanwhile.
+            // Another process may have made it meanwhile.
             _ = std::fs::rename(&new, &path);
         }
         folder
@@ -85,14 +86,14 @@ fn serve(args: &[&str]) -> TestServer {
     TestServer::svnserve(Side::Ours, &big(), args)
 }
 
-/// What every client must find, whatever else is going on.
+/// Checks that another client is served.
 fn works(server: &TestServer) {
     let url = server.url("r");
     let said = Tool::new("svn").args(["info", "--non-interactive", &url]).ok();
     assert!(said.out().contains("Revision: 1"));
 }
 
-/// The server as it is when nobody is there: after it has done everything once.
+/// Returns the resources of the idle server after it has served one client.
 fn at_rest(server: &TestServer) -> Held {
     for _ in 0..3 {
         let mut client = Client::of(server);
@@ -100,7 +101,7 @@ fn at_rest(server: &TestServer) -> Held {
         client.read_until("( close-edit ( ) ) ");
     }
     works(server);
-    // The threads that did it leave; then only those stay that always do.
+    // Waits until the additional threads have ended.
     let mut least = Held::by(server);
     for _ in 0..60 {
         std::thread::sleep(Duration::from_millis(50));
@@ -114,7 +115,7 @@ fn at_rest(server: &TestServer) -> Held {
     least
 }
 
-/// A client that we are.
+/// A raw client.
 struct Client {
     stream: TcpStream,
     port: u16,
@@ -132,7 +133,7 @@ impl Client {
         }
     }
 
-    /// One whose system takes little at a time.
+    /// Returns a client with a small receive window.
     fn with_small_window(server: &TestServer) -> Client {
         let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None);
         let socket = socket.expect("because there are descriptors left");
@@ -145,7 +146,7 @@ impl Client {
     }
 
     fn say(&mut self, text: impl AsRef<[u8]>) {
-        // The server may have hung up already.
+        // The server may have closed the connection.
         _ = self.stream.write_all(text.as_ref());
     }
 
@@ -174,7 +175,7 @@ impl Client {
         assert!(self.reads(text), "the server hung up before '{text}'");
     }
 
-    /// True if `text` comes, false if the connection ends before.
+    /// True if `text` arrives, false if the connection ends before.
     fn reads(&mut self, text: &str) -> bool {
         let mut heard = Vec::new();
         let mut piece = [0; 65536];
@@ -195,7 +196,7 @@ impl Client {
         }
     }
 
-    /// Goes without a word.
+    /// Disconnects with a reset.
     fn vanish(self) {
         let socket = socket2::SockRef::from(&self.stream);
         socket
@@ -248,7 +249,7 @@ fn half_open_connections_take_no_threads_and_little_memory() {
     for (number, client) in clients.iter_mut().enumerate() {
         let hello = client.hello();
         match number % 4 {
-            // Nothing at all.
+            // No bytes.
             0 => {}
             1 => client.say(&hello[..hello.len() / 2]),
             2 => client.say("( 2 ( edit-pipeline ) 60000:svn://"),
@@ -267,7 +268,7 @@ fn half_open_connections_take_no_threads_and_little_memory() {
         now.memory < rest.memory + (48 << 20),
         "{rest:?} has become {now:?}"
     );
-    // Those who go on with what they began are served.
+    // Clients that continue are served.
     for client in clients.iter_mut().skip(1).step_by(4).take(50) {
         let hello = client.hello();
         client.say(hello[hello.len() / 2..].to_owned() + "( ANONYMOUS ( 0: ) ) ( get-latest-rev ( ) ) ");
@@ -308,7 +309,7 @@ fn what_is_begun_must_be_finished_in_time() {
     for client in &mut owing {
         assert!(!client.reads("what the server never says"));
     }
-    // Who owes nothing may be silent for as long as it likes.
+    // An idle client may be silent for any time.
     for client in &mut quiet {
         client.say("( get-latest-rev ( ) ) ");
         client.read_until("( success ( 1 ) ) ");
@@ -328,7 +329,7 @@ fn clients_that_go_in_the_middle_of_a_text_leave_nothing_behind() {
             client.read_until("( apply-textdelta ");
         }
         for (number, client) in clients.into_iter().enumerate() {
-            // With and without what the system says for them.
+            // With and without a TCP reset.
             if number % 2 == 0 {
                 client.vanish();
             }
@@ -342,7 +343,7 @@ fn clients_that_go_in_the_middle_of_a_text_leave_nothing_behind() {
 #[test]
 fn a_reader_of_single_bytes_is_served_to_the_end_and_one_of_none_is_not() {
     const PATIENCE: &str = "4";
-    /// Longer than a peer that takes nothing may stay.
+    /// Longer than the time limit for a peer that does not read.
     const SLOWLY: Duration = Duration::from_secs(9);
     const BYTES_A_SECOND: f64 = 10_000.0;
     let server = serve(&["--stall-timeout", PATIENCE, "--max-threads", "2"]);
@@ -351,7 +352,7 @@ fn a_reader_of_single_bytes_is_served_to_the_end_and_one_of_none_is_not() {
     slow.ask_for_everything();
     let mut stalled = Vec::new();
     for _ in 0..6 {
-        // One after the other: a client must say who it is in time as well.
+        // One after the other, because the login has a time limit as well.
         let mut client = Client::with_small_window(&server);
         client.ask_for_everything();
         stalled.push(client);
@@ -369,7 +370,7 @@ fn a_reader_of_single_bytes_is_served_to_the_end_and_one_of_none_is_not() {
                 std::thread::sleep(Duration::from_millis(5));
             }
         });
-        // More than there are threads wait for their peers: nobody else waits for them.
+        // More sessions than threads wait for their peers. Other clients do not wait for them.
         let mut others = 0;
         while !reader.is_finished() {
             let asked = Instant::now();
@@ -396,7 +397,7 @@ fn a_reader_of_single_bytes_is_served_to_the_end_and_one_of_none_is_not() {
     works(&server);
 }
 
-/// A client that sends many commands at once gives its thread back between two of them.
+/// A client that sends many commands at once releases its thread between two of them.
 #[test]
 fn many_commands_of_one_client_do_not_delay_another() {
     let server = serve(&["--max-threads", "1"]);
@@ -428,7 +429,7 @@ fn many_commands_of_one_client_do_not_delay_another() {
     });
 }
 
-/// The incumbent lets a client try for ever.
+/// The incumbent has no limit of login attempts.
 #[test]
 fn passwords_are_not_guessed_for_ever_on_one_connection() {
     let folder =

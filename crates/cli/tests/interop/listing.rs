@@ -1,4 +1,4 @@
-//! What is there: list, cat, info, properties, locks.
+//! Reads without history: list, cat, info, properties, locks.
 
 use testkit::Spec;
 
@@ -13,7 +13,7 @@ fn list() {
     rich().same(lists);
 }
 
-/// What [`list`] asks.
+/// The requests of [`list`].
 pub fn lists(c: &mut Client) {
     c.all(&[
         "list URL",
@@ -44,7 +44,7 @@ fn cat() {
     rich().same(texts);
 }
 
-/// What [`cat`] asks.
+/// The requests of [`cat`].
 pub fn texts(c: &mut Client) {
     c.all(&[
         "cat URL/trunk/hello.txt",
@@ -75,7 +75,7 @@ fn info() {
     rich().same(infos);
 }
 
-/// What [`info`] asks.
+/// The requests of [`info`].
 pub fn infos(c: &mut Client) {
     c.all(&[
         "info URL",
@@ -97,7 +97,7 @@ fn properties() {
     rich().same(all_properties);
 }
 
-/// What [`properties`] asks.
+/// The requests of [`properties`].
 pub fn all_properties(c: &mut Client) {
     for line in [
         "proplist -v URL/trunk",

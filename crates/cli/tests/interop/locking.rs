@@ -1,4 +1,4 @@
-//! Locks: taken, stolen, broken, used and kept by commits.
+//! Locks: set, stolen, broken, used and kept by commits.
 
 use crate::twins::Twins;
 
@@ -42,7 +42,7 @@ fn taken_stolen_broken() {
     });
 }
 
-/// Two reasons to refuse a commit: the first one that the incumbent finds is told.
+/// A commit with two errors: the first one that the incumbent finds is reported.
 #[test]
 fn out_of_date_and_locked() {
     Twins::greek().same(|c| {
@@ -116,7 +116,7 @@ fn adding_over_what_is_locked_is_refused_for_being_there() {
 #[test]
 fn locks_that_stay_after_a_commit_are_logged() {
     let twins = Twins::greek();
-    // The hooks look at paths, so that each commit meets another one of their refusals.
+    // The hooks refuse by path, so that each commit gets another refusal.
     twins.hook(
         "pre-unlock",
         "case $2 in */lambda) echo refused >&2; exit 1;; esac",

@@ -21,7 +21,7 @@ fn svnsync_makes_the_same_mirror() {
     }
 }
 
-/// What [`svnsync_makes_the_same_mirror`] does.
+/// The commands of [`svnsync_makes_the_same_mirror`].
 pub fn synchronized(c: &mut Client) {
     let mirror = Repo::create("1.14");
     let hook = mirror.path().join("hooks/pre-revprop-change");
@@ -33,7 +33,7 @@ pub fn synchronized(c: &mut Client) {
         sync(&["sync", &mirror.url()]).code,
     ];
     let dump = Tool::new("svnadmin").args(["dump", "-q"]).arg(mirror.path()).ok();
-    // The mirror has an identity of its own, and remembers whose copy it is on revision 0.
+    // The mirror has its own UUID, and properties of its source on revision 0.
     let text = String::from_utf8_lossy(&dump.stdout);
     let start = text.find("Revision-number: 1\n").unwrap_or(0);
     c.note(&format!(
@@ -47,7 +47,7 @@ fn svnsync_of_a_folder() {
     Pair::of(&Spec::new("1.14").busy().named("f8")).same(folders);
 }
 
-/// What [`svnsync_of_a_folder`] does.
+/// The commands of [`svnsync_of_a_directory`].
 pub fn folders(c: &mut Client) {
     for folder in ["trunk", "branches/b2", "trunk/many"] {
         let mirror = Repo::create("1.14");
@@ -78,7 +78,7 @@ fn svnrdump_dumps_the_same_history() {
     }
 }
 
-/// What [`svnrdump_dumps_the_same_history`] does.
+/// The commands of [`svnrdump_dumps_the_same_history`].
 pub fn dumped(c: &mut Client) {
     let whole = c.url.clone();
     let trunk = format!("{whole}/trunk");
@@ -98,7 +98,7 @@ pub fn dumped(c: &mut Client) {
             c.note(&line);
         }
     }
-    // Deltas may be made in many ways; what they make is one.
+    // Different deltas can make the same text.
     let output = c.tool(Tool::new("svnrdump").args(["dump", "-q", "--non-interactive", &whole]));
     let copy = Repo::create("1.14");
     copy.load(output.stdout);
@@ -106,8 +106,8 @@ pub fn dumped(c: &mut Client) {
     c.note(&format!("{:?}", base::checksum::Md5::of(&dump.stdout)));
 }
 
-/// What a dump says was done to which node, without the lengths of deltas. Nodes of a revision that comes whole are in no
-/// particular order.
+/// Returns the headers of a dump without the lengths of deltas, sorted within a revision that is dumped as a whole
+/// tree.
 fn headers(dump: &[u8]) -> Vec<String> {
     let wanted = ["Node-", "Text-content-md5: ", "Text-delta-base-md5: "];
     let mut nodes: Vec<(u64, Vec<String>)> = Vec::new();
@@ -143,7 +143,7 @@ fn git_svn_clones_the_same_history() {
     }
 }
 
-/// What [`git_svn_clones_the_same_history`] does.
+/// The commands of [`git_svn_clones_the_same_history`].
 pub fn cloned(c: &mut Client) {
     let cloned = c.tool(
         Tool::new("git")

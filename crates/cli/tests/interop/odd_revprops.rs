@@ -1,5 +1,5 @@
-//! Revisions whose date, author or message is missing or is no such thing, as the stock client meets them over both protocols: it
-//! must end as with the incumbent's server, and say the same.
+//! Revisions with a missing or invalid date, author or log message: over both protocols the stock client must have
+//! the same exit code and output as with the incumbent's server.
 
 use std::path::Path;
 
@@ -42,7 +42,7 @@ fn cases() -> Vec<(&'static str, RevProps)> {
     ]
 }
 
-/// Gives all revisions of a repository these properties, past everything that would refuse them.
+/// Sets these properties on all revisions of a repository, without any check.
 fn give(repo: &Repo, props: &RevProps) {
     let mut text = Vec::new();
     for (name, value) in props {
@@ -59,7 +59,7 @@ fn give(repo: &Repo, props: &RevProps) {
     }
 }
 
-/// What the stock client says to each of its commands, and how it ends.
+/// Returns output and exit code of the stock client for each command.
 fn session(url: &str, folder: &Path) -> Vec<(String, i32, String, Vec<i32>)> {
     let wc = folder.join("wc");
     let wc = wc.to_str().expect("because it is ASCII");

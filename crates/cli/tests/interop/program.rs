@@ -1,8 +1,8 @@
-//! `svnserve` as a program: complaints, modes, signals, files.
+//! The program `svnserve`: argument errors, modes, signals, files.
 
 use testkit::{Side, Spec, Tool, scratch};
 
-/// Both sides' answer to the same arguments.
+/// Returns the output of both sides for the same arguments.
 fn both(args: &[&str]) -> [(i32, String, String); 2] {
     Side::BOTH.map(|side| {
         let output = side.tool("svnserve").args(args).run();
@@ -99,7 +99,7 @@ fn a_daemon_detaches_writes_its_files_and_stops() {
             .expect("it logs")
             .contains(" get-latest-rev")
     );
-    // A rotated log is opened anew.
+    // A rotated log is reopened.
     std::fs::rename(&log, dir.path().join("old")).expect("because it is ours");
     Tool::new("kill").args(["-HUP", number.trim()]).ok();
     wait_for(|| log.exists());

@@ -1,4 +1,4 @@
-//! Conversations by hand: bytes that the stock client never sends, and many connections.
+//! Raw svn:// sessions: bytes that the stock client never sends, and many connections.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -25,12 +25,12 @@ fn hello(url: &str) -> String {
     )
 }
 
-/// Says hello and then everything in `says`, closes the sending half, and answers all that came back. A `|` stands for
-/// waiting until the server is silent.
+/// Sends the greeting and `says`, closes the sending half, and returns all received bytes. At a `|` waits until the
+/// server sends no more.
 fn talk(port: u16, says: &[u8]) -> String {
     let mut stream = connect(port);
     let url = format!("svn://127.0.0.1:{port}/repo");
-    // The server may have hung up before everything was said.
+    // The server may have closed the connection before everything was sent.
     _ = stream.write_all(hello(&url).as_bytes());
     let mut heard = Vec::new();
     for (at, part) in says.split(|b| *b == b'|').enumerate() {
@@ -44,7 +44,7 @@ fn talk(port: u16, says: &[u8]) -> String {
     String::from_utf8_lossy(&heard).replace(&format!(":{port}"), ":PORT")
 }
 
-/// Reads until the end, or until nothing comes for `patience`.
+/// Reads until the end, or until nothing arrives for `timeout`.
 fn listen(stream: &mut TcpStream, patience: Duration, heard: &mut Vec<u8>) {
     stream
         .set_read_timeout(Some(patience))
@@ -109,7 +109,7 @@ fn odd_requests_are_answered_alike() {
         "( replay-range ( 98 99 0 true ) ) ( get-latest-rev ( ) ) |",
         "( replay-range ( 5 4 0 true ) ) ( replay ( 3 0 false ) ) |",
         "( replay ( 0 0 true ) ) |",
-        // Not what the protocol knows: the connection ends without a word.
+        // Invalid protocol: the connection ends without a response.
         "( get-latest-rev ( x",
         "((get-latest-rev ( ) ) ) ",
         "( get-latest-rev()) ",
@@ -127,7 +127,7 @@ fn odd_requests_are_answered_alike() {
     }
 }
 
-/// What is said, word by word; where the order is open (properties, entries of a folder), sorted.
+/// Splits a response into words; properties and directory entries, whose order is undefined, are sorted.
 fn comparable(answer: &str) -> Vec<&str> {
     let mut words: Vec<&str> = answer.split(' ').collect();
     words.sort_unstable();
@@ -173,12 +173,12 @@ fn without_compression_only_svndiff_0_is_sent() {
     }
 }
 
-/// Bytes of the answer to a checkout of a repository with one text of so many megabytes, read with a pause of `pause`
-/// after each 64 KiB.
+/// Returns the bytes of the response to a checkout of a repository with one text of so many megabytes, read with a
+/// pause after each 64 KiB.
 fn checked_out(megabytes: usize, pause: Duration, options: &[&str]) -> usize {
     let repo = Repo::create("1.14");
     let folder = tempfile::tempdir().expect("because there is room");
-    // Against the version before, so that it must be rebuilt and nothing that is stored goes out as it is.
+    // The text is a delta against its predecessor, so that no stored window can be sent without change.
     for word in ["old", "new"] {
         for number in 0..megabytes {
             let text = format!("the {word} line of file {number} among many lines\n").repeat((1 << 20) / 42);
@@ -252,7 +252,7 @@ fn many_connections_cost_little() {
         .into_owned();
     let url = format!("svn://127.0.0.1/{name}");
     let before = resident(server.pid());
-    // More than there are threads: quiet ones, half-open ones, ones that talk nonsense.
+    // More connections than threads: idle ones, ones with a partial greeting, ones with invalid bytes.
     let mut idle: Vec<TcpStream> = (0..400).map(|_| connect(server.port())).collect();
     for stream in &mut idle[..200] {
         stream
@@ -309,7 +309,7 @@ fn slow_readers_disturb_no_one() {
     }
 }
 
-/// Reads until `text` has come.
+/// Reads until `text` has arrived.
 fn expect(stream: &mut TcpStream, text: &str) {
     let mut heard = Vec::new();
     let mut piece = [0; 65536];
@@ -324,7 +324,7 @@ fn expect(stream: &mut TcpStream, text: &str) {
     }
 }
 
-/// Bytes of memory that a process has in use.
+/// Returns the resident memory of a process in bytes.
 fn resident(pid: u32) -> usize {
     let text = std::fs::read_to_string(format!("/proc/{pid}/statm")).expect("because it lives");
     let pages: usize = text

@@ -1,4 +1,4 @@
-//! Locks in the protocol's own words by somebody with a name, and the lines of the log in their order.
+//! Raw svn:// locks of logged-in users, and the order of log lines.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use testkit::{Side, Tool, greek, scratch};
 use crate::serve::without_place;
 use crate::twins::sort_paths;
 
-/// What was heard and logged on one side.
+/// Returns the responses and the log of one side.
 fn conversation(side: Side) -> (String, Vec<String>) {
     let root = scratch();
     let repo = root.path().join("repo");
@@ -38,7 +38,7 @@ fn conversation(side: Side) -> (String, Vec<String>) {
     };
     let mut heard = String::new();
     talk(login("alice", "secret"), login("bob", "pw"), &mut heard);
-    // A line may be written behind the answer.
+    // A line may be written after the response.
     let read = || std::fs::read_to_string(&log).expect("because it logs");
     let mut logged = read();
     for _ in 0..20 {
@@ -54,7 +54,7 @@ fn conversation(side: Side) -> (String, Vec<String>) {
         mask_dates(&mask_uuids(&line)).replace(&repo.display().to_string(), "REPO")
     };
     let lines = logged.lines().map(tidied);
-    // Closed connections come when they come, also those that only looked whether the server is there.
+    // Lines about closed connections have no defined order. Some connections only tested whether the server is up.
     let lines = lines.filter(|line| {
         [" 210002 ", " ERR 104 ", " - - ERR "]
             .iter()
@@ -67,7 +67,7 @@ fn conversation(side: Side) -> (String, Vec<String>) {
     )
 }
 
-/// The token that a lock has: it stands for itself in what follows.
+/// Returns the token of a lock.
 fn token(answer: &ProbeItem) -> ProbeItem {
     fn find(item: &ProbeItem) -> Option<ProbeItem> {
         match item {
@@ -145,7 +145,7 @@ fn talk(mut alice: Probe, mut bob: Probe, heard: &mut String) {
     );
     hear("get-locks", &bob.request("get-locks", vec![text("")]));
 
-    // Of one connection all is in order, also commits, those that are refused too.
+    // The lines of one connection are in order, including commits and refused commits.
     for (name, is_new) in [("new", true), ("new", false), ("newer", true)] {
         let props = list([list([text("svn:log"), text(name)])]);
         hear(
@@ -178,7 +178,7 @@ fn by_name_and_in_order() {
     assert!(ours.1.len() > 20, "{:?}", ours.1);
     let [theirs, ours] = [theirs.1, ours.1].map(|mut lines| {
         lines.iter_mut().for_each(sort_paths);
-        // Each conversation in its order: of two that wait for each other, either may be written down first.
+        // The lines of each session are compared separately, because the order between two sessions is undefined.
         lines.sort_by_key(|line| line.split(' ').nth(1).map(str::to_owned));
         lines.join("\n")
     });

@@ -1,5 +1,6 @@
-//! Repositories that an administrator changes under a running server: a backup put in place, another repository with the same
-//! UUID, an upgrade, a pack. What is served afterwards is what is on disk, over new connections and over open ones.
+//! Repositories that an administrator changes while the server is running: a restored backup, another repository with
+//! the same UUID, an upgrade, a pack. Afterwards the server serves the files on disk, over new and over open
+//! connections.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,26 +12,26 @@ use testkit::server::http::{HttpSite, READ_FREELY};
 use testkit::server::transport::Transport;
 use testkit::{Side, Tool, scratch};
 
-/// What the administrator does.
+/// The change of the administrator.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Change {
-    /// Revisions 4 and 5 and `current` as a backup of revision 3 has them: everything else stays.
+    /// `current` and the revision files are those of a backup of revision 3; all other files stay.
     FilesBack,
-    /// The same, and commits by another process before the server looks again.
+    /// The same, and another process commits before the server reads the repository again.
     FilesBackAndOn,
     /// The directory is replaced by the backup.
     DirectoryBack,
-    /// The directory is replaced by another repository with the same UUID and as many revisions.
+    /// The directory is replaced by another repository with the same UUID and the same number of revisions.
     Another,
     /// The same, and it is packed.
     AnotherPacked,
-    /// The same with one revision more, packed.
+    /// The same with one more revision, packed.
     AnotherLonger,
-    /// A new instance ID.
+    /// The instance ID changes.
     SetUuid,
-    /// Upgraded to the newest format.
+    /// The repository is upgraded to the newest format.
     Upgrade,
-    /// Packed.
+    /// The repository is packed.
     Pack,
 }
 
@@ -52,7 +53,7 @@ struct Place {
 }
 
 impl Place {
-    /// Five revisions, of which the first three are in `backup` too.
+    /// Makes a repository with five revisions; `backup` has the first three.
     fn new(version: &str) -> Place {
         let root = scratch();
         let place = Place {
@@ -125,7 +126,7 @@ impl Place {
         }
     }
 
-    /// Puts another repository with the same UUID in the place of this one.
+    /// Replaces this repository by another one with the same UUID.
     fn replace(&self, version: &str, revisions: u64) {
         let uuid = Tool::new("svnlook").arg("uuid").arg(&self.path).ok().out();
         let conf = std::fs::read(self.path.join("conf/svnserve.conf")).expect("because it is there");
@@ -180,7 +181,7 @@ fn svn(args: &[&str]) -> testkit::Output {
         .run()
 }
 
-/// The file in the youngest revision.
+/// Returns the file in the youngest revision.
 fn head(connection: &mut Probe) -> String {
     let said = connection.request("get-file", vec![text("file"), list([]), flag(false), flag(true)]);
     assert_eq!(
@@ -215,7 +216,7 @@ fn check(transport: Transport, version: &str, change: Change) {
     });
     let url = crate::pair::url(transport, server.port(), "repo");
     let at = |rev: u64| format!("{url}/file@{rev}");
-    // Everything is in memory, and one connection is open.
+    // Everything is in the cache, and one connection is open.
     let wc = place.root.path().join("wc").display().to_string();
     assert_eq!(svn(&["checkout", "-q", &url, &wc]).code, 0, "{what}");
     for rev in 1..=5 {
@@ -250,7 +251,7 @@ fn check(transport: Transport, version: &str, change: Change) {
         }
     };
     read_all("after it");
-    // A commit goes on top of what is there.
+    // A commit is based on the new youngest revision.
     let log = Tool::new("svnmucc").args(["--non-interactive", "-U", &url, "-m", "on top"]);
     let said = log
         .args(["-u", "alice", "-p", "secret", "--", "put", "-", "file"])
@@ -265,8 +266,7 @@ fn check(transport: Transport, version: &str, change: Change) {
     Tool::new("svnadmin").args(["verify", "-q"]).arg(&place.path).ok();
 }
 
-/// Commits that have begun before another repository is put in the place of theirs, over one connection each: `edit` ends with
-/// what the first revision is based on.
+/// Commits that began before their repository was replaced by another one, each over its own connection.
 fn check_commit(version: &str, change: impl Fn(&Place)) {
     let place = Place::new(version);
     let server = Arc::new(TestServer::svnserve(Side::Ours, place.root.path(), &[]));
@@ -279,9 +279,9 @@ fn check_commit(version: &str, change: impl Fn(&Place)) {
                   ( change-dir-prop ( 2:d0 1:p ( 1:v ) ) ) ";
     let end = b"( close-dir ( 2:d0 ) ) ( close-edit ( ) ) ";
     before.send(begin);
-    // Nobody is asked for a name, and the edit may begin.
+    // No login is needed, and the edit can begin.
     (0..2).for_each(|_| drop(before.read()));
-    // Nothing says that the server has taken the edit so far.
+    // There is no response that shows how much of the edit the server has read.
     std::thread::sleep(std::time::Duration::from_millis(200));
     change(&place);
     let (youngest, text) = (place.youngest(), place.text(place.youngest()));
@@ -289,7 +289,7 @@ fn check_commit(version: &str, change: impl Fn(&Place)) {
     let said = before.read();
     assert!(format!("{said:?}").contains("failure"), "{said:?}");
     assert_eq!(place.youngest(), youngest, "{said:?}");
-    // One that begins now goes on top of what is there, or is refused because the layout is another one.
+    // A commit that begins now is based on the new repository, or is refused because the layout differs.
     idle.send(begin);
     idle.send(end);
     let said: Vec<ProbeItem> = (0..3).map(|_| idle.read()).collect();
@@ -307,7 +307,7 @@ fn no_commit_goes_on_top_of_what_was_replaced() {
     check_commit("1.14", |place| place.change(Change::DirectoryBack));
 }
 
-/// The format in which the change has something to do.
+/// Returns a format in which the change has an effect.
 fn version(change: Change) -> &'static str {
     match change {
         Change::Upgrade | Change::Pack => "1.6",

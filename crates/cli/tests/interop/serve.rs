@@ -1,4 +1,4 @@
-//! `sven serve` as a newcomer starts it, and servers whose repositories change under them.
+//! `sven serve` without a configuration file, and repositories that change while a server is running.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use testkit::server::TestServer;
 use testkit::{Side, Tool, scratch};
 
-/// A running `sven serve`; a test that fails leaves none behind.
+/// A `sven serve` process, killed when it is dropped.
 struct Serving(Child);
 
 impl Drop for Serving {
@@ -17,7 +17,7 @@ impl Drop for Serving {
     }
 }
 
-/// `sven serve` with these arguments and its temporary folders in `tmp`.
+/// Starts `sven serve` with these arguments and its temporary directories in `tmp`.
 fn start(args: &[&str], tmp: &Path) -> Serving {
     let child = Command::new(testkit::tool::sven_binary())
         .arg("serve")
@@ -29,7 +29,7 @@ fn start(args: &[&str], tmp: &Path) -> Serving {
     Serving(child.expect("because it was built"))
 }
 
-/// What it prints up to `last`, a word of the last line.
+/// Reads the output up to the line that contains `last`.
 fn printed(child: &mut Serving, last: &str) -> Vec<String> {
     let out = child.0.stdout.take().expect("because it is a pipe");
     let mut lines = Vec::new();
@@ -44,7 +44,7 @@ fn printed(child: &mut Serving, last: &str) -> Vec<String> {
     panic!("it ended after {lines:?}");
 }
 
-/// Sends a signal and answers the exit code.
+/// Sends a signal and returns the exit code.
 fn end(mut child: Serving, signal: &str) -> Option<i32> {
     Tool::new("kill").args([signal, &child.0.id().to_string()]).ok();
     child.0.wait().expect("because it is our child").code()
@@ -109,7 +109,7 @@ fn a_folder_of_repositories_is_served_as_it_is() {
 fn every_shape_of_address_and_root_is_served_or_explained() {
     let root = scratch();
     let folder = root.path().display().to_string();
-    // Nothing there yet: it says so, and serves what comes.
+    // An empty root: a warning, and repositories that are made later are served.
     let mut child = Command::new(testkit::tool::sven_binary())
         .args(["serve", "--svn", "[::1]:0", &folder])
         .stdout(Stdio::piped())
@@ -130,7 +130,7 @@ fn every_shape_of_address_and_root_is_served_or_explained() {
     Tool::new("svnadmin").arg("create").arg(&new).ok();
     let info = |url: &str| Tool::new("svn").args(["info", "--non-interactive", url]).ok();
     info(&format!("{url}new"));
-    // The address is taken now.
+    // The address is in use now.
     let port = url.trim_end_matches('/').rsplit(':').next().unwrap_or_default();
     let said = Tool::new(testkit::tool::sven_binary())
         .args(["serve", "--svn", &format!("[::1]:{port}"), &folder])
@@ -150,7 +150,7 @@ fn every_shape_of_address_and_root_is_served_or_explained() {
         info(&format!("svn://{host}:{port}"));
     }
     assert_eq!(end(child, "-TERM"), Some(0));
-    // The default port, unless somebody on this machine has it.
+    // The default port, unless it is in use.
     let mut child = start(&[&folder], root.path());
     let mut line = String::new();
     BufReader::new(child.0.stdout.take().expect("because it is a pipe"))
@@ -170,7 +170,7 @@ fn every_shape_of_address_and_root_is_served_or_explained() {
     }
 }
 
-/// A new repository at `path` with a folder `name` in it.
+/// Makes a repository at `path` with a directory `name`.
 fn create(path: &Path, name: &str) {
     _ = std::fs::remove_dir_all(path);
     Tool::new("svnadmin").arg("create").arg(path).ok();
@@ -196,7 +196,7 @@ fn a_repository_that_was_replaced_shows_nothing_of_the_old_one() {
         create(&path, name);
         assert_eq!(list(), format!("{name}/\n"));
     }
-    // Even one that claims to be the old one.
+    // Even a repository with the same UUID.
     create(&path, "fourth");
     Tool::new("svnadmin")
         .arg("setuuid")
@@ -239,7 +239,7 @@ fn readers_notice_nothing_of_a_pack() {
     assert!(path.join("db/revs/0.pack").exists());
 }
 
-/// A line of the log without process, time, and the line of the source that found an error.
+/// Returns a log line without process, time, and source line of an error.
 pub fn without_place(line: &str) -> String {
     let mut words: Vec<&str> = line.split(' ').skip(2).collect();
     if words.get(3).is_some_and(|word| word.starts_with("ERR")) && words.len() > 5 {

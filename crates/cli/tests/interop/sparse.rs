@@ -1,13 +1,13 @@
-//! Sparse working copies: every shape with every command that takes a depth or a target, with the stock client.
+//! Sparse working copies: every kind with every command that takes a depth or a target, with the stock client.
 //!
-//! An ordinary run takes every thirteenth pair of a shape and a command; `SPARSE_ALL=1 cargo test -p cli --test interop sparse` takes all.
+//! The default run has every thirteenth combination; `SPARSE_ALL=1 cargo test -p cli --test interop sparse` has all.
 
 use testkit::stream::{Content, DumpStream, RecordKind};
 use testkit::{Spec, Tool};
 
 use crate::pair::{Client, Pair};
 
-/// How working copies are made. `wc` is the working copy.
+/// The kinds of working copies, with the commands that make `wc`.
 const SHAPES: &[(&str, &[&str])] = &[
     ("empty", &["checkout -q --depth empty URL wc"]),
     ("files", &["checkout -q --depth files -r 2 URL wc"]),
@@ -71,7 +71,7 @@ const SHAPES: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// What is done with each.
+/// The commands.
 const COMMANDS: &[&str] = &[
     "update --depth empty wc/A",
     "update --depth files wc/A",
@@ -124,7 +124,7 @@ const COMMANDS: &[&str] = &[
     "proplist -v --depth immediates -r HEAD wc",
 ];
 
-/// What is asked of the repository alone.
+/// Commands without a working copy.
 const QUESTIONS: &[&str] = &[
     "ls --depth empty URL/A",
     "ls --depth files URL",
@@ -193,7 +193,7 @@ fn history() -> DumpStream {
     stream
 }
 
-/// Every `step`th pair from the `first` one.
+/// Runs every `step`th combination from the `first` one on.
 fn all(c: &mut Client, first: usize, step: usize) {
     let mut at = 0;
     for (name, making) in SHAPES {

@@ -1,4 +1,4 @@
-//! Servers that are told to stop, to start again, or that their log was put away.
+//! Servers that are stopped, restarted, or whose log is rotated.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -17,7 +17,7 @@ use crate::hostile::big;
 
 const SIGTERM: i32 = 15;
 
-/// Between a client and a server: hands on `before` bytes of what the server says, then nothing until it may go on.
+/// A TCP proxy that forwards `before` bytes of the server, then pauses until it is released.
 struct Between {
     port: u16,
     reached: mpsc::Receiver<()>,
@@ -53,7 +53,7 @@ impl Between {
                     }
                 }
             }
-            // Both directions: the client must learn it.
+            // Closes both directions, so that the client notices.
             _ = client.shutdown(std::net::Shutdown::Both);
         });
         Between { port, reached, go_on }
@@ -89,7 +89,7 @@ fn told_to_stop_in_the_middle_of_a_checkout() {
             Path::new(&pid).exists(),
             "{side:?} leaves the file that names it behind"
         );
-        // Another one can start at once.
+        // Another server can start at once.
         let next = side
             .tool("svnserve")
             .args(["-d", "--listen-host", "127.0.0.1", "--listen-port", &port])
@@ -113,7 +113,7 @@ fn told_to_stop_in_the_middle_of_a_checkout() {
     }
 }
 
-/// Waits until a server answers: theirs goes into the background before it listens.
+/// Waits until a server accepts connections: Subversion's detaches before it listens.
 fn works_soon(url: &str) {
     wait_for(|| {
         Tool::new("svn")
@@ -172,7 +172,7 @@ fn a_daemon_is_named_before_its_parent_ends_or_there_is_none() {
     assert_eq!(start(&pid).code, 0);
     let number = std::fs::read_to_string(&pid).expect("because it was written");
     assert!(is_there(&number), "{number}");
-    // Nobody has to wait for it.
+    // The child needs no waiting.
     TcpStream::connect(address).expect("because it listens");
     stop(&number);
     assert_eq!(std::fs::read_to_string(&pid).ok(), Some(number));
@@ -228,7 +228,7 @@ fn a_log_that_is_put_away_loses_nothing_and_disturbs_no_one() {
         rotated.store(true, Ordering::SeqCst);
         asking.join().expect("because nobody was disturbed")
     });
-    // Where no new one can be made the old one goes on, and knows why.
+    // If no new log can be made, the old one is used, with the error.
     let old = dir.path().join("log.last");
     std::fs::rename(&log, &old).expect("because it logs");
     std::fs::create_dir(&log).expect("because it is ours");

@@ -1,4 +1,4 @@
-//! Committing with the stock client: what it says, and what becomes of the repository.
+//! Commits with the stock client: its output, and the resulting repository.
 
 use testkit::Spec;
 use testkit::server::transport::Transport;
@@ -190,7 +190,7 @@ fn who_may_write_where() {
     let is_http = Transport::chosen(Transport::Svn) != Transport::Svn;
     let mut authz = "[/]\n* = r\nalice = rw\n[/A]\nalice = r\nbob = rw\n[/A/B]\nbob =\n[/A/D]\n* =\nbob = w\n[/A/D/G]\nalice = rw\n[/secret]\n* =\nalice = rw\n".to_owned();
     if is_http {
-        // An access file with a mistake closes the repository, which Apache says in other words.
+        // An authz file with a mistake closes the repository, which Apache reports with another text.
         authz = authz.replace("bob = w\n", "bob = rw\n");
     }
     let script = r"
@@ -230,7 +230,7 @@ fn who_may_write_where() {
     ";
     let several = match is_http {
         false => "bob lock $U/iota $U/A/D/gamma $U/A/B/lambda",
-        // There each is a request of its own, and clients send them in any order.
+        // Over HTTP each is a separate request, and clients send them in any order.
         true => "bob lock $U/iota\nbob lock $U/A/D/gamma\nbob lock $U/A/B/lambda",
     };
     let script = &script.replace("SEVERAL", several);
@@ -241,7 +241,7 @@ fn who_may_write_where() {
         "[general]\nanon-access = none\nauth-access = read\npassword-db = passwd\n".to_owned(),
     ] {
         if is_http && conf.contains("auth-access = read") {
-            // Where nobody may write Apache asks for no name either.
+            // If no user may write, Apache does not ask for a login either.
             continue;
         }
         let twins = Twins::with(&[("svnserve.conf", &conf), ("authz", &authz)], &[]);

@@ -1,4 +1,4 @@
-//! Other programs that write through the server: svnmucc, svnsync, svnrdump, git-svn.
+//! Other programs that write through a server: svnmucc, svnsync, svnrdump, git-svn.
 
 use std::fs;
 

@@ -1,4 +1,5 @@
-//! Deep trees with a file at each level: what leaves a directory goes on in the one above it, not at the root.
+//! Deep trees with a file at each level: a traversal that leaves a directory continues in its parent, not at the
+//! root.
 
 use testkit::Side;
 use testkit::server::TestServer;
@@ -6,7 +7,7 @@ use testkit::stream::{Content, DumpStream, RecordKind};
 
 use super::{Client, Deep, EDIT_END, levels, request, runs};
 
-/// Levels of a comb. Its files' paths are twice as many as those of a chain, and programs look at each of them.
+/// Returns the number of levels of a comb, which has twice as many paths as a chain.
 fn comb() -> Deep {
     let mut comb = Deep::with(levels() / 3, true);
     let mut stream = DumpStream::new("9ad5d24c-3c33-4ad1-a9b2-5ea6b1ba7a01");

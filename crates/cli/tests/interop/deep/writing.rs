@@ -1,4 +1,4 @@
-//! Deep trees as commits, loads and locks make and change them.
+//! Commits, loads and locks in deep trees.
 
 use std::io::{BufWriter, Write};
 use std::net::TcpStream;
@@ -12,10 +12,10 @@ use testkit::stream::{Content, DumpStream, RecordKind};
 use super::{Client, Deep, create, levels, read_to, runs};
 use crate::http::ask::{Answer, Connection};
 
-/// A path of a request line, which has at most 64 KiB.
+/// The length of a path in a request line, which has at most 64 KiB.
 const LINE: usize = 29_000;
 
-/// The directory `top` and `levels - 1` others in each other below it.
+/// The directory `top` and `levels - 1` nested directories below it.
 struct Chain(String);
 
 impl Chain {
@@ -23,14 +23,14 @@ impl Chain {
         Chain(format!("{top}{}", "/a".repeat(levels - 1)))
     }
 
-    /// The paths, the shortest first.
+    /// Returns the paths, the shortest first.
     fn paths(&self) -> impl Iterator<Item = &str> {
         let ends = self.0.match_indices('/').map(|(at, _)| at);
         ends.chain([self.0.len()]).map(|end| &self.0[..end])
     }
 }
 
-/// A commit over svn://. Tokens of directories are `d` and the level, which the root's is 0 of.
+/// A commit over svn://. The token of a directory is `d` and its level; the root has level 0.
 struct Edit(BufWriter<TcpStream>);
 
 impl Edit {
@@ -70,14 +70,14 @@ impl std::fmt::Display for Token {
     }
 }
 
-/// A commit that is complete but for its end.
+/// A commit that is complete except for its end.
 struct Open {
     stream: TcpStream,
     edit: Edit,
 }
 
 impl Client {
-    /// Begins a commit on the youngest revision. The edit is sent while it is made.
+    /// Begins a commit on the youngest revision. `edit` writes to the connection.
     fn begin(&self, edit: impl FnOnce(&mut Edit)) -> Open {
         let stream = self.connect();
         let writer = stream.try_clone().expect("because it is a socket");
@@ -94,7 +94,7 @@ impl Client {
         }
     }
 
-    /// Ends a commit, which makes the next revision.
+    /// Ends a commit, which becomes the next revision.
     fn finish(&mut self, mut open: Open) {
         open.edit
             .say(format_args!("( close-edit ( ) ) ( get-latest-rev ( ) ) "));
@@ -136,7 +136,7 @@ fn a_deep_tree_is_written_over_svn() {
         ));
         (0..=levels).rev().for_each(|level| edit.close(level));
     });
-    // The deepest file, and every directory on the way back.
+    // Closes the deepest file, and every directory above it.
     client.commit(|edit| {
         chain.paths().enumerate().for_each(|(at, path)| edit.open(at, path, 1));
         edit.say(format_args!(
@@ -170,7 +170,7 @@ fn a_deep_tree_is_written_over_svn() {
         ));
         (0..=levels).rev().for_each(|level| edit.close(level));
     });
-    // Who has no name may not lock; the path is looked at all the same.
+    // An anonymous user may not lock; the path is still looked up.
     for command in [
         format!("( lock ( {file} ( ) false ( 2 ) ) ) "),
         format!("( lock-many ( ( ) true ( ( {file} ( 2 ) ) ) ) ) "),
@@ -195,7 +195,7 @@ fn a_deep_tree_is_written_over_svn() {
     }
 }
 
-/// Two clients change the deepest directory at once: the second commit is merged with the first one.
+/// Two clients change the deepest directory at the same time: the second commit is merged with the first one.
 #[test]
 fn deep_changes_are_merged() {
     let deep = Deep::new(levels() / 2);
@@ -219,7 +219,7 @@ fn deep_changes_are_merged() {
         ));
         (0..=levels).rev().for_each(|level| edit.close(level));
     };
-    // What is changed in a copy for the first time gets an ID of its own, and two commits do not agree on that.
+    // The first change of a node in a copy gives it a new node ID, which differs between two commits.
     let rev = client.youngest;
     client.commit(|edit| add(edit, rev, "first"));
     let rev = client.youngest;
@@ -236,7 +236,7 @@ fn deep_changes_are_merged() {
 
 #[test]
 fn a_deep_tree_is_loaded() {
-    // The stream is held in memory: it grows with the square.
+    // The stream is in memory, and its size is quadratic.
     let levels = (levels() / 2).min(20_000);
     let folder = testkit::tool::scratch();
     let repository = folder.path().join("r");
@@ -261,7 +261,7 @@ fn verify(repository: &Path) {
 /// One commit over HTTP, and locks.
 struct Dav {
     connection: Connection,
-    /// Where the nodes of the transaction are.
+    /// The URL of the transaction's nodes.
     at: String,
     txn: String,
 }
@@ -340,7 +340,7 @@ fn a_deep_tree_is_written_over_http() {
     let gone = dav.ask("DELETE", &format!("{bottom}/f"), &[], "");
     assert_eq!(gone.status, 204, "DELETE");
     dav.merge();
-    // Directories in each other, one by one.
+    // Nested directories, one by one.
     let mut dav = Dav::begin(port);
     for path in Chain::new("n", (levels() / 2).min(1000)).paths() {
         assert_eq!(dav.ask("MKCOL", path, &[], "").status, 201, "MKCOL");

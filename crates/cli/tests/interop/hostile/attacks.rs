@@ -1,8 +1,8 @@
-//! What hostile peers do: one entry for each way to hold a server's memory, threads, connections or processors.
+//! The attacks: one entry for each way to take a server's memory, threads, connections or processor time.
 
 use super::load::Target;
 
-/// Where an attack comes in.
+/// The listener of an attack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entry {
     Svn,
@@ -11,14 +11,14 @@ pub enum Entry {
     Metrics,
 }
 
-/// What a peer does once it is connected.
+/// The behaviour of a connected peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// It sends its bytes and stays.
+    /// It sends its bytes and stays connected.
     Hold,
-    /// As `Hold`, and its system takes little of the answer.
+    /// As `Hold`, with a small receive window.
     Unread,
-    /// It sends its bytes, hears something, goes, and comes again.
+    /// It sends its bytes, reads something, disconnects, and connects again.
     Repeat,
 }
 
@@ -27,13 +27,13 @@ pub struct Attack {
     pub name: &'static str,
     pub entry: Entry,
     pub way: Way,
-    /// How many different messages there are.
+    /// The number of different messages.
     pub kinds: usize,
-    /// What the peers of a kind send.
+    /// Returns the bytes that a peer sends.
     pub says: fn(&Target, usize) -> Vec<u8>,
-    /// Each request needs much of a processor: there are few.
+    /// True if each request needs much processor time; then there are few peers.
     pub is_costly: bool,
-    /// What it may cost besides what each connection may, bytes.
+    /// The allowed memory in bytes, in addition to that of the connections.
     pub more_memory: usize,
 }
 
@@ -423,7 +423,7 @@ fn greeting_of(repository: &str, target: &Target) -> Vec<u8> {
     format!("( 2 ( {words} ) {}:{url} 4:test ( ) ) ", url.len()).into_bytes()
 }
 
-/// What a client sends that has come in without a name.
+/// Returns the bytes of an anonymous client: greeting, login and `commands`.
 fn said(target: &Target, commands: &str) -> Vec<u8> {
     said_to("r", target, commands)
 }

@@ -1,9 +1,9 @@
-//! Any number of slow, half, huge and repeated requests against every entry point of a server, while a client from another
-//! address measures how long it waits and `/proc` tells what the server holds.
+//! Many slow, incomplete, huge and repeated requests to every listener of a server, while a client at another address
+//! measures its waiting time and `/proc` shows the server's resources.
 //!
-//! The short run has a few peers for each attack. `SVEN_HOSTILE=9000` has as many as that, prints the table of `docs/LIMITS.md`,
-//! and `SVEN_HOSTILE_ONLY=NAME` chooses the attacks whose names contain NAME. A process may have 20,000 descriptors here, of
-//! which an attack has one for each peer.
+//! The default run has a few peers for each attack. `SVEN_HOSTILE=9000` sets the number and prints the table of
+//! `docs/LIMITS.md`, `SVEN_HOSTILE_ONLY=NAME` selects attacks by a part of their name. An attack needs a descriptor
+//! for each peer; 20,000 are permitted here.
 
 use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};
@@ -19,17 +19,18 @@ use testkit::{Tool, scratch};
 
 use super::attacks::{ATTACKS, Attack, Entry, Way};
 
-/// Attackers come from here, the measuring client from there.
+/// The address of the attackers; [`CLIENT`] is that of the measuring client.
 const ATTACKER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 1);
 const CLIENT: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 9);
 
-/// How long the client may wait in any attack. An idle machine answers in milliseconds; this one runs other tests.
+/// The time limit of the client in any attack. An idle machine responds within milliseconds, but other tests run as
+/// well.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// How long a client with the attackers' address waits before it counts as one that is not served.
+/// The time after which a client at the attackers' address counts as not served.
 const PATIENCE_AMONG_THEM: Duration = Duration::from_secs(5);
 
-/// Peers of an attack whose requests are long: what the server takes of them is bounded, what they send is not.
+/// The number of peers of an attack with long requests.
 const LONG_PEERS: usize = 60;
 
 /// A server of all protocols.
@@ -108,7 +109,7 @@ impl Target {
         }
     }
 
-    /// Bytes of memory that it holds.
+    /// Returns the memory of the server in bytes.
     fn memory(&self) -> usize {
         let text = std::fs::read_to_string(format!("/proc/{}/statm", self.child.id())).unwrap_or_default();
         let pages = text
@@ -130,7 +131,7 @@ impl Drop for Target {
     }
 }
 
-/// A connection from `source`.
+/// Connects from `source`.
 fn connect(source: Ipv4Addr, to: SocketAddr, window: Option<usize>) -> std::io::Result<TcpStream> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
     socket.bind(&SocketAddr::new(IpAddr::V4(source), 0).into())?;
@@ -143,7 +144,7 @@ fn connect(source: Ipv4Addr, to: SocketAddr, window: Option<usize>) -> std::io::
     Ok(socket.into())
 }
 
-/// Asks for one thing on a connection of its own; how long it took until `wanted` came.
+/// Sends a request on a new connection. Returns the time until `wanted` arrives.
 fn ask(from: Ipv4Addr, to: SocketAddr, says: &[u8], wanted: &str) -> std::io::Result<Duration> {
     let begun = Instant::now();
     let mut socket = connect(from, to, None)?;
@@ -161,8 +162,8 @@ fn ask(from: Ipv4Addr, to: SocketAddr, says: &[u8], wanted: &str) -> std::io::Re
     Ok(begun.elapsed())
 }
 
-/// What a client that does no harm waits: the middle and the longest of some requests over svn:// and http://. One that is not
-/// served waits for ever.
+/// Returns the waiting times of a regular client: the median and the maximum of some requests over svn:// and
+/// http://. A request that is not served counts as infinite.
 fn latency(target: &Target, from: Ipv4Addr) -> [[Duration; 2]; 2] {
     let body = "<S:log-report xmlns:S=\"svn:\"><S:start-revision>1</S:start-revision>\
                 <S:end-revision>1</S:end-revision><S:path></S:path></S:log-report>";
@@ -196,16 +197,16 @@ fn samples() -> usize {
     if is_long_run() { 20 } else { 4 }
 }
 
-/// What an attack has cost.
+/// The cost of an attack.
 struct Cost {
     held: usize,
     refused: usize,
     before: usize,
     peak: usize,
     threads: usize,
-    /// Over svn:// and http://: the middle and the longest.
+    /// The median and the maximum waiting time, over svn:// and http://.
     latency: [[Duration; 2]; 2],
-    /// The same for a client with the attackers' address.
+    /// The same for a client at the attackers' address.
     among_them: Option<[[Duration; 2]; 2]>,
 }
 
@@ -290,7 +291,7 @@ fn run(attack: &Attack, count: usize, repositories: &Path) -> Cost {
         peers
             .into_iter()
             .for_each(|peer| held.extend(peer.join().expect("no panic")));
-        // What waits for longer than a second is another thread's.
+        // Waits of more than a second are left to another thread.
         std::thread::sleep(Duration::from_millis(if is_long_run() { 1500 } else { 100 }));
         let threads = target.threads();
         let among_them = is_long_run().then(|| latency(&target, ATTACKER));
@@ -360,7 +361,7 @@ fn hostile_peers_disturb_no_others() {
     }
 }
 
-/// What a server that was killed has left would make the next one slower.
+/// Removes the transactions of a killed server, which would make the next one slower.
 fn forget_transactions(repository: &Path) {
     for name in ["transactions", "txn-protorevs"] {
         let folder = repository.join("db").join(name);
@@ -369,8 +370,8 @@ fn forget_transactions(repository: &Path) {
     }
 }
 
-/// A folder with the repository `r`: `big` does not compress, two revisions of `lines` have little in common, `ends` has nothing
-/// but line ends. Writing needs a password. Into the repository `w` everybody may write.
+/// Returns a directory with the repository `r`: `big` is incompressible, two revisions of `lines` have little in
+/// common, `ends` consists of line ends. Writes need a password. The repository `w` has write access for everyone.
 fn repositories() -> std::path::PathBuf {
     let folder = testkit::tool::folder("interop-hostile");
     let path = folder.join("r");
@@ -422,7 +423,7 @@ fn repositories() -> std::path::PathBuf {
     folder
 }
 
-/// Seconds of processors that the server has used.
+/// Returns the processor time of the server in seconds.
 fn processor_time(target: &Target) -> f64 {
     let stat =
         std::fs::read_to_string(format!("/proc/{}/stat", target.child.id())).expect("because it lives");
@@ -439,7 +440,7 @@ fn processor_time(target: &Target) -> f64 {
     ticks / 100.0
 }
 
-/// A page that nobody waits for any more is not made.
+/// The server stops making a page when the browser has disconnected.
 #[test]
 fn browsers_that_leave_end_the_work_for_them() {
     let target = Target::start(&repositories());
@@ -458,10 +459,10 @@ fn browsers_that_leave_end_the_work_for_them() {
             socket
                 .write_all(get(page).as_bytes())
                 .expect("because it is read");
-            // Some have begun to send by then.
+            // Some responses have begun by then.
             std::thread::sleep(Duration::from_millis(50));
         }
-        // One after the other they would keep a processor busy for twenty seconds or more.
+        // Without cancellation they would need twenty seconds of processor time or more.
         let end = Instant::now() + Duration::from_secs(10);
         let mut used = f64::MAX;
         while used >= 0.3 {

@@ -1,4 +1,4 @@
-//! Requests by hand, and answers in a form in which both servers' can be compared.
+//! Raw HTTP requests, and responses in a form in which those of both servers can be compared.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -7,18 +7,18 @@ use std::net::TcpStream;
 
 use wire::dav::xml::{Element, Limits};
 
-/// What a server answered.
+/// A response.
 #[derive(Debug)]
 pub struct Answer {
-    /// The number.
+    /// The status code.
     pub status: u16,
-    /// Header lines by name, in small letters.
+    /// The header lines by name in lower case.
     pub headers: BTreeMap<String, Vec<String>>,
-    /// The body, without chunks around it.
+    /// The body, without chunk sizes.
     pub body: Vec<u8>,
 }
 
-/// Sends one request over a connection of its own.
+/// Sends a request over a new connection.
 pub fn ask(port: u16, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("because the server is there");
     let mut request = format!("{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n");
@@ -71,7 +71,7 @@ fn without_port(body: Vec<u8>, port: u16) -> Vec<u8> {
     }
 }
 
-/// Sends many requests over one connection; over another one where the server has ended it.
+/// A connection for many requests, which is reopened if the server has closed it.
 #[derive(Debug)]
 pub struct Connection {
     port: u16,
@@ -79,17 +79,17 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// A connection to a server on this machine, which is opened by the first request.
+    /// Returns a connection to a server on this machine, opened by the first request.
     pub fn new(port: u16) -> Connection {
         Connection { port, stream: None }
     }
 
-    /// True if the server has left the connection open for the next request.
+    /// True if the server keeps the connection open for the next request.
     pub fn is_open(&self) -> bool {
         self.stream.is_some()
     }
 
-    /// Sends a request. Of a body that is cut off the answer has what came.
+    /// Sends a request. If the body of the response is truncated, returns the received part.
     pub fn ask(&mut self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
         let port = self.port;
         let mut request = format!("{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n");
@@ -112,7 +112,7 @@ impl Connection {
             .unwrap_or_else(|| panic!("no answer to {method} {path}"))
     }
 
-    /// Sends a request and reads the answer; `None` if none comes.
+    /// Sends a request and reads the response; `None` if there is none.
     fn answer(&mut self, mut stream: BufReader<TcpStream>, request: &str) -> Option<Answer> {
         stream.get_mut().write_all(request.as_bytes()).ok()?;
         let mut lines = Vec::new();
@@ -142,7 +142,7 @@ impl Connection {
     }
 }
 
-/// Reads a chunked body; `None` if it is cut off.
+/// Reads a chunked body; `None` if it is truncated.
 fn chunks(stream: &mut BufReader<TcpStream>, body: &mut Vec<u8>) -> Option<()> {
     loop {
         let mut line = String::new();
@@ -176,8 +176,8 @@ fn unchunked(mut rest: &[u8]) -> Vec<u8> {
 }
 
 impl Answer {
-    /// Everything that clients look at: status, these header lines, and the body; XML without regard to the order of
-    /// properties and to prefixes. Pages that only say what the status says are left out.
+    /// Returns the parts that clients use: status, these header lines, and the body. XML is normalized: order of
+    /// properties, prefixes. Pages that only repeat the status are omitted.
     pub fn shown(&self, headers: &[&str]) -> String {
         let mut out = format!("{}\n", self.status);
         for name in headers {
@@ -201,7 +201,7 @@ impl Answer {
     }
 }
 
-/// An element, with properties and responses in one order.
+/// Formats an element, with sorted properties and responses.
 fn tree(element: &Element) -> String {
     let mut children: Vec<String> = element.children.iter().map(tree).collect();
     if ["prop", "multistatus"].contains(&element.name.local.as_str()) {

@@ -1,4 +1,4 @@
-//! The `If` header of plain WebDAV programs: what they believe of a resource before they change it.
+//! The `If` header of plain WebDAV clients: preconditions of writes.
 
 use testkit::Side;
 
@@ -8,7 +8,7 @@ use super::plain::{ALICE, LOCK, PROPPATCH, Place};
 /// bob, pw.
 const BOB: (&str, &str) = ("Authorization", "Basic Ym9iOnB3");
 
-/// `URL` and `TAG` are the resource's own, `TOKEN` is that of its lock.
+/// Values of `If`. `URL` and `TAG` are those of the resource, `TOKEN` is that of its lock.
 const BELIEFS: [&str; 17] = [
     "",
     "nonsense",
@@ -29,7 +29,7 @@ const BELIEFS: [&str; 17] = [
     "<URL> ([\"none\"]) <URL> ([TAG])",
 ];
 
-/// Of what is locked.
+/// More values for locked resources.
 const OF_LOCKED: [&str; 9] = [
     "(<TOKEN>)",
     "(Not <TOKEN>)",
@@ -42,7 +42,7 @@ const OF_LOCKED: [&str; 9] = [
     "<URL> (Not <TOKEN>)",
 ];
 
-/// `REFRESH` is a `LOCK` without a body.
+/// The methods; `REFRESH` is a `LOCK` without a body.
 const WRITES: [&str; 8] = [
     "PUT",
     "DELETE",
@@ -54,7 +54,8 @@ const WRITES: [&str; 8] = [
     "UNLOCK",
 ];
 
-/// What becomes of requests about a file, files that alice and bob have locked, a folder, nothing: all are alice's.
+/// Returns the results of alice's requests for a file, files locked by alice and by bob, a directory, and a missing
+/// path.
 fn believing(side: Side) -> Vec<String> {
     let place = Place::new(side);
     let port = place.server.port();
@@ -117,8 +118,8 @@ fn believing(side: Side) -> Vec<String> {
     said
 }
 
-/// Where Apache asks also the folder above what a file should be, or lets a lock be taken over with a token that is said to be of
-/// something else.
+/// True for known differences: Apache also checks the parent directory, and lets a client take over a lock with a
+/// token for another URL.
 fn is_known(theirs: &str, ours: &str) -> bool {
     let asks_above = theirs.ends_with(": 424") && (ours.ends_with(": 204") || ours.ends_with(": 412"));
     asks_above || theirs == "REFRESH bobs <URLelse> (<TOKEN>): 200" && ours.ends_with(": 403")
@@ -142,7 +143,7 @@ fn writes_depend_on_what_is_believed() {
 
 const ASKING: &str = "<propfind xmlns='DAV:'><prop><resourcetype/></prop></propfind>";
 
-/// What is not a collection has no depth: only of collections everything below is refused.
+/// `Depth: infinity` is refused for collections only.
 #[test]
 fn what_holds_nothing_may_be_asked_for_everything_below() {
     let [theirs, ours] = Side::BOTH.map(|side| {

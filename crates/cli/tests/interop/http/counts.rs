@@ -1,4 +1,4 @@
-//! A client needs no more requests with ours than with Apache, whatever it does.
+//! No command of a client needs more requests with Sven than with Apache.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use testkit::{Repo, Side, Tool, scratch};
 
 use crate::twins::greek_repo;
 
-/// What is counted: a command in a folder with the working copy `wc`.
+/// The commands, run in a directory with the working copy `wc`.
 const COMMANDS: &[&str] = &[
     "checkout -q URL wc",
     "list -v URL/A",
@@ -34,7 +34,7 @@ const COMMANDS: &[&str] = &[
     "delete -m m URL/new",
 ];
 
-/// The requests that a server has answered, once it has written them all down.
+/// Returns the requests in the access log, after the server has logged all of them.
 fn settled(server: &TestServer) -> Vec<String> {
     let mut seen = server.requests();
     loop {
@@ -47,7 +47,7 @@ fn settled(server: &TestServer) -> Vec<String> {
     }
 }
 
-/// The requests of each command.
+/// Returns the requests of each command.
 fn counted(side: Side, repo: &Repo) -> Vec<Vec<String>> {
     let (root, dir) = (scratch(), scratch());
     let copy = root.path().join("repo");
@@ -80,7 +80,7 @@ fn counted(side: Side, repo: &Repo) -> Vec<Vec<String>> {
             .args(["--non-interactive", "--no-auth-cache"])
             .dir(dir.path())
             .run();
-        // Nobody may lock without a name.
+        // Anonymous users may not lock.
         assert_eq!(said.code, i32::from(command.contains("lock -q")), "{said:?}");
         counts.push(settled(&server).split_off(before));
     }

@@ -1,4 +1,4 @@
-//! Update reports: a random report as XML, and the edit that answers it in one order.
+//! Update reports: a random report as XML, and the edit of the response in a canonical order.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,7 +10,8 @@ use wire::dav::xml::Element;
 use crate::random::drive::{Child, Known, in_order, made};
 use crate::random::report::{Operation, Report};
 
-/// A report as the body of a request; `PORT` stands for the server's port. What svn:// has no words for is chosen at random.
+/// Returns a report as the body of a request; `PORT` stands for the server's port. Options that svn:// does not have
+/// are random.
 pub fn xml(report: &Report, random: &mut Random) -> String {
     let source = |path: &str| format!("http://127.0.0.1:PORT{}", url(path));
     let send_all = random.below(3) > 0;
@@ -68,7 +69,7 @@ pub fn xml(report: &Report, random: &mut Random) -> String {
     out + "</S:update-report>"
 }
 
-/// An answer to an update report, in one order.
+/// Formats the response to an update report in a canonical order.
 pub fn shown(element: &Element, known: &Known<'_>) -> String {
     node(element, "", known)
 }
@@ -134,19 +135,19 @@ fn unbase64(text: &str) -> Vec<u8> {
     out
 }
 
-/// The URL of a path, without scheme and host.
+/// Returns the URL of a path, without scheme and host.
 pub fn url(path: &str) -> String {
     let mut out = String::from("/repo");
     encode(path, &mut out);
     out
 }
 
-/// An element with a text.
+/// Returns an element with a text.
 pub fn element(name: &str, value: &str) -> String {
     format!("<S:{name}>{}</S:{name}>", text(value))
 }
 
-/// A text as it stands in XML.
+/// Escapes a text for XML.
 pub fn text(value: &str) -> String {
     value
         .replace('&', "&amp;")

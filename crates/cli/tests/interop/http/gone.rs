@@ -1,4 +1,4 @@
-//! Clients that go away in the middle of an answer: nobody's fault, and nothing that an operator should read_some of.
+//! Clients that disconnect within a response: this is no server error and is not logged as one.
 
 use std::fs;
 use std::io::Write as _;
@@ -17,7 +17,7 @@ use crate::hostile::big;
 const EVERYTHING: &str = "<S:update-report xmlns:S='svn:' send-all='true'><S:src-path>http://x/r</S:src-path><S:target-revision>1</S:target-revision>\
                           <S:entry rev='1' start-empty='true'></S:entry></S:update-report>";
 
-/// Says `method`, reads some of the answer and goes; with `hard` the system sends no farewell but a reset.
+/// Sends a request, reads a part of the response and disconnects; with `hard` by a reset.
 fn leave(server: &TestServer, method: &str, path: &str, body: &str, some: usize, hard: bool) {
     let mut stream = TcpStream::connect(server.addr()).expect("because it listens");
     let socket = socket2::SockRef::from(&stream);
@@ -39,7 +39,7 @@ fn leave(server: &TestServer, method: &str, path: &str, body: &str, some: usize,
     }
 }
 
-/// The lines of the access log but for what differs each time: request and status.
+/// Returns request and status of the lines of the access log.
 fn asked(server: &TestServer, count: usize) -> Vec<String> {
     for _ in 0..1500 {
         let log = fs::read_to_string(server.access_log()).unwrap_or_default();
@@ -72,7 +72,7 @@ fn clients_that_go_in_the_middle_are_no_failures() {
                 ("REPORT", "/r/!svn/me", EVERYTHING),
                 ("REPORT", "/r/!svn/vcc/default", EVERYTHING),
             ] {
-                // Who goes before the first byte may never have been heard.
+                // A request of a client that disconnects before the first byte may not be received.
                 for some in [1, 20_000] {
                     leave(&server, method, path, body, some, hard);
                     count += 1;
@@ -89,7 +89,7 @@ fn clients_that_go_in_the_middle_are_no_failures() {
             assert!(metrics.contains("sven_operation_seconds_count"), "{metrics}");
             assert!(!metrics.contains("operations_failed_total{"), "{metrics}");
         }
-        // Apache takes it for its own fault where it was sending a file, and not where it made a report.
+        // Apache logs a server error if it was sending a file, and not for a report.
         asked.retain(|line| side == Side::Ours || line.starts_with("REPORT"));
         asked
     });

@@ -1,4 +1,4 @@
-//! Files of passwords with whatever may stand in them: who is let in is who Apache lets in.
+//! Password files with all kinds of lines: the same users can log in as with Apache.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use testkit::{Side, Tool, scratch};
 
 use super::ask::ask;
 
-/// Lines, each of a name of its own. The password is `pw`, where there is one.
+/// Lines with different user names. The password is `pw`, if there is one.
 const LINES: &str = r#"
 sha:{SHA}GpHWL3ymc5liWkNopqtdSjuqYHM=
 sha-none:{SHA}
@@ -78,7 +78,7 @@ Upper:{SHA}GpHWL3ymc5liWkNopqtdSjuqYHM=
 ünï:{SHA}GpHWL3ymc5liWkNopqtdSjuqYHM=
 "#;
 
-/// Names that are not at the beginning of a line.
+/// User names that are not at the beginning of a line.
 const MORE: [&str; 6] = ["within", "before", "upper", "nobody", "  before", "#number"];
 
 const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -99,7 +99,7 @@ fn base64(bytes: &[u8]) -> String {
     out
 }
 
-/// Who is let in with which password.
+/// Returns the users that can log in, with their passwords.
 fn let_in(side: Side) -> Vec<String> {
     let root = scratch();
     Tool::new("svnadmin")

@@ -1,5 +1,9 @@
-//! Requests on one transaction in every order, beside Apache: complete, half-sent, aborted and interleaved ones, as the stock client
-//! and as a hostile one would send them. Statuses and trees are equal, and no request waits for the body of another one.
+//! Requests for one transaction in any order, compared with Apache: complete, partial, aborted and interleaved ones,
+//! as the stock client and as a hostile one send them. Statuses and trees are equal, and no request waits for the
+//! body of another one.
+//!
+//! The default run is a small part; `TXN_SEEDS=100..10000 cargo test -p cli --test interop
+//! transactions_in_every_order` runs more.
 //!
 //! What every run does is a small part; `TXN_SEEDS=100..10000 cargo test -p cli --test interop transactions_in_every_order` does more.
 
@@ -23,14 +27,15 @@ const BOB: (&str, &str) = ("Authorization", "Basic Ym9iOnB3");
 const PROPPATCH: &str = "<D:propertyupdate xmlns:D='DAV:' xmlns:C='http://subversion.tigris.org/xmlns/custom/'><D:set><D:prop>\
                          <C:color>red</C:color></D:prop></D:set></D:propertyupdate>";
 
-/// A `PUT` whose body has come in part.
+/// A `PUT` of which a part of the body has been sent.
 struct Half {
     stream: TcpStream,
     rest: usize,
 }
 
 impl Half {
-    /// Begins to put a text; returns when the server writes it, or the status if the server refuses it before it has read any of it.
+    /// Begins a `PUT`. Returns when the server writes the text, or with the status if the server refuses the request
+    /// before it has read any of it.
     fn begin(served: &Served, path: &str, text: &str, rest: usize) -> Result<Half, u16> {
         let mut stream = TcpStream::connect(served.server.addr()).expect("because it listens");
         stream
@@ -46,7 +51,7 @@ impl Half {
         stream
             .write_all(request.as_bytes())
             .expect("because the server reads");
-        // A server that wants the body says so when it begins to read it.
+        // `Expect: 100-continue` makes the server report that it begins to read the body.
         let mut head = Vec::new();
         let mut byte = [0];
         while !head.ends_with(b"\r\n\r\n") {
@@ -66,9 +71,9 @@ impl Half {
         }
     }
 
-    /// Sends the rest; returns the status.
+    /// Sends the rest of the body; returns the status.
     fn end(mut self) -> u16 {
-        // A server that has refused it may have gone.
+        // A server that has refused the request may have closed the connection.
         _ = self.stream.write_all("z".repeat(self.rest).as_bytes());
         let mut answer = Vec::new();
         _ = self.stream.read_to_end(&mut answer);
@@ -77,20 +82,20 @@ impl Half {
     }
 }
 
-/// The status of an answer.
+/// Returns the status of a response.
 fn status(answer: &[u8]) -> u16 {
     let answer = String::from_utf8_lossy(answer);
     let word = answer.split(' ').nth(1);
     word.and_then(|status| status.parse().ok()).unwrap_or(0)
 }
 
-/// Waits until the server has noticed that a text was broken off.
+/// Waits until the server has noticed that a text was aborted.
 fn wait_until_free(served: &Served, txn: &str) {
     let begun = Instant::now();
     loop {
         let probe = served.ask("PUT", &format!("/r/!svn/txr/{txn}/probe"), &[ALICE], "probe");
         if code(&probe) != "160044" {
-            // Theirs goes on to write the node when it has given the file back, and breaks what comes meanwhile (E160004).
+            // Subversion writes the node after it has released the file, which breaks concurrent requests (E160004).
             return sleep(Duration::from_millis(30));
         }
         assert!(
@@ -101,10 +106,10 @@ fn wait_until_free(served: &Served, txn: &str) {
     }
 }
 
-/// A method, a path, a body and a further header line.
+/// A method, a path, a body and an additional header line.
 type Asked = (&'static str, String, &'static str, Option<(&'static str, String)>);
 
-/// The requests that come while a text is on its way into `/f`.
+/// Returns the requests that are sent while a text is being sent to `/f`.
 fn others(txn: &str) -> Vec<Asked> {
     let to = |path: &str| Some(("Destination", format!("http://127.0.0.1/r/!svn/txr/{txn}/{path}")));
     let at = |path: &str| format!("/r/!svn/txr/{txn}/{path}");
@@ -205,7 +210,7 @@ fn a_client_that_cannot_read_its_own_file_gives_its_commit_up() {
         svn(&["commit", "-q", "-m", "native", "wc"]).expect_ok();
         let lines = "a line\n".repeat(100_000);
         fs::write(dir.path().join("wc/f"), format!("{lines}mixed\r\n{lines}")).expect("because it is ours");
-        // Both servers end the idle connection, for which the client waits, after five seconds.
+        // The client waits until the server closes the idle connection, which both do after five seconds.
         let refused = svn(&["commit", "-m", "mixed", "wc"]);
         let transactions = Tool::new("svnadmin").arg("lstxns").arg(&served.repository).ok();
         let text = refused.err().replace(&dir.path().display().to_string(), "DIR");
@@ -221,7 +226,7 @@ fn a_client_that_cannot_read_its_own_file_gives_its_commit_up() {
     crate::pair::compare(&theirs, &ours);
 }
 
-/// One sequence of requests on one transaction.
+/// Runs a random sequence of requests for one transaction.
 fn sequence(served: &Served, seed: u64) -> String {
     let mut random = Random::new(seed);
     random.next();
@@ -237,8 +242,8 @@ fn sequence(served: &Served, seed: u64) -> String {
         let (kind, number) = (random.below(12), random.below(4));
         let url = format!("/r/!svn/txr/{txn}/{path}");
         let is_half = half.is_some();
-        // What becomes of a file whose text is on its way is decided by the end of the text, with theirs: properties that it was given
-        // meanwhile go, and where it was deleted or replaced a part of the text may stay (docs/KNOWN-DIFFERENCES.md).
+        // In Subversion the end of a text determines the file's state: properties that were set meanwhile are lost,
+        // and if the file was deleted or replaced a part of the text may stay (docs/KNOWN-DIFFERENCES.md).
         let touched = if kind == 8 { other } else { path };
         let kind = match &half {
             Some((_, to)) if [6, 7, 8].contains(&kind) && holds(touched, to) => 10,
@@ -263,7 +268,7 @@ fn sequence(served: &Served, seed: u64) -> String {
                             drop(begun);
                             say("PUT breaks off", String::new());
                             wait_until_free(served, &txn);
-                            // Theirs has stored what came of it now and then: the client sends it again.
+                            // Subversion sometimes stores the received part, so the client sends the text again.
                             let url = format!("/r/!svn/txr/{txn}/{to}");
                             say("PUT again", told(&served.ask("PUT", &url, &[ALICE], "again\n")));
                         }
@@ -332,7 +337,7 @@ fn sequence(served: &Served, seed: u64) -> String {
         let merged = told(&served.merge(&txn));
         _ = writeln!(said, "  MERGE: {merged}");
         if merged.starts_with("200") {
-            // Of a revision that both have, the next sequences begin alike.
+            // The commit gives the next sequences the same start in both repositories.
             return said;
         }
     }
@@ -344,7 +349,7 @@ fn sequence(served: &Served, seed: u64) -> String {
     said
 }
 
-/// True if a path is at `below` or above it.
+/// True if a path equals `below` or is an ancestor of it.
 fn holds(path: &str, below: &str) -> bool {
     below
         .strip_prefix(path)
@@ -381,7 +386,7 @@ fn run(seeds: Range<u64>) {
     verify(&twins);
 }
 
-/// The lines of `text` up to the first that `other` has not, from the beginning of the sequence on.
+/// Returns the lines of `text` from the beginning of the sequence up to the first difference from `other`.
 fn around(text: &str, other: &str) -> String {
     let same = text
         .lines()

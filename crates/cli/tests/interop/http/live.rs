@@ -1,4 +1,4 @@
-//! Live properties of what has odd values stored, beside Apache.
+//! Live properties of revisions with unusual stored values, compared with Apache.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -8,7 +8,7 @@ use testkit::{Side, Tool, scratch};
 
 use super::ask::ask;
 
-/// Values of `svn:date`; `None` is none.
+/// Values of `svn:date`; `None` for no property.
 const DATES: [Option<&str>; 14] = [
     Some("2015-01-02T03:04:05.0Z"),
     Some("2015-01-02T03:04:05Z"),
@@ -43,7 +43,7 @@ fn odd_dates_are_shown_as_they_are_stored() {
             .arg(repository.join("format"))
             .arg(format!("d{nth}/f"))
             .ok();
-        // As tools that check nothing would have stored it.
+        // Stored without any check.
         let date = date.map_or(String::new(), |date| {
             format!("K 8\nsvn:date\nV {}\n{date}\n", date.len())
         });

@@ -1,5 +1,5 @@
-//! Requests that are about as long as Apache takes them (`LimitXMLRequestBody`, 1,000,000 bytes): ours answers the same. It
-//! refuses what is longer than its own limit, but for the report of a working copy.
+//! Requests near Apache's limit (`LimitXMLRequestBody`, 1,000,000 bytes) get the same responses. Longer requests than
+//! Sven's limit are refused, except for reports of working copies.
 
 use testkit::server::TestServer;
 use testkit::stream::{Content, DumpStream, RecordKind};
@@ -7,15 +7,15 @@ use testkit::{Side, Tool};
 
 use super::ask::{Answer, ask};
 
-/// The longest body that Apache takes.
+/// Apache's limit of a body.
 const THEIRS: usize = 1_000_000;
 
-/// The longest that ours takes.
+/// Sven's limit of a body.
 const OURS: usize = 1 << 20;
 
 const SPACES: &str = "xmlns:S=\"svn:\" xmlns:D=\"DAV:\"";
 
-/// A body of elements: the beginning, one of many, the end.
+/// A body with many elements: method or report, beginning, one element, end.
 struct Body(&'static str, &'static str, &'static str, &'static str);
 
 const BODIES: &[Body] = &[
@@ -59,7 +59,7 @@ const BODIES: &[Body] = &[
 ];
 
 impl Body {
-    /// About `length` bytes, no more.
+    /// Returns a body of about `length` bytes, at most.
     fn of(&self, length: usize) -> String {
         let Body(name, begin, one, end) = self;
         let frame = format!("<S:{name} {SPACES}>{begin}{end}</S:{name}>").len();
@@ -112,9 +112,10 @@ fn long_reports_are_answered_as_apache_answers_them() {
             String::from_utf8_lossy(&our.body),
             String::from_utf8_lossy(&their.body),
         );
-        // The answer to an update has texts.
+        // The response to an update contains texts.
         if name != "update-report" {
-            // With theirs the properties of a revision come in any order, and mergeinfo for each time that a path is named.
+            // Subversion sends the properties of a revision in any order, and mergeinfo once for each occurrence of a
+            // path.
             let lines = |text: &str| {
                 let text = text
                     .replace("<S:mergeinfo-item>", "\n<S:mergeinfo-item>")
@@ -171,7 +172,7 @@ fn very_many_lock_tokens_are_read() {
             .ok();
         (answer.status, youngest.out().trim().to_owned())
     };
-    // All of it is read: nobody has said a name.
+    // The whole body is read: the request has no login.
     let judged = (423, "3".to_owned());
     let refused = (413, "3".to_owned());
     assert_eq!(commit(Side::Theirs, THEIRS), judged);

@@ -1,4 +1,5 @@
-//! The real clients over HTTP: against Apache with mod_dav_svn and against ours, on repositories that begin alike.
+//! Tests over HTTP: Subversion's clients and raw requests with Apache's mod_dav_svn and with Sven, on equal
+//! repositories.
 
 pub mod ask;
 mod believe;

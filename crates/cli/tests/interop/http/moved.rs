@@ -1,4 +1,4 @@
-//! Repositories that have moved, and paths on which recursive actions are refused: what the stock client makes of it.
+//! Redirects, and paths on which recursive actions are refused, with the stock client.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ const LINES: &str = "Redirect permanent /perm http://127.0.0.1:@PORT/new\nRedire
     RedirectMatch permanent ^/match/(.*)$ http://127.0.0.1:@PORT/new/$1\n\
     <Location /new>\nDAV svn\nSVNParentPath REPOSITORIES\n</Location>\n";
 
-/// A folder with the repository `r`, in which these directories are.
+/// Makes a directory with the repository `r`, which has these directories.
 fn repositories(directories: &[&str]) -> TempDir {
     let folder = scratch();
     let at = folder.path().join("r");
@@ -27,7 +27,7 @@ fn repositories(directories: &[&str]) -> TempDir {
     folder
 }
 
-/// What the stock client says to a number of things, at one server.
+/// Returns the output of some commands of the stock client.
 fn story(server: &TestServer, folder: &Path) -> String {
     let root = format!("http://127.0.0.1:{}", server.port());
     let mut told = String::new();
@@ -45,7 +45,7 @@ fn story(server: &TestServer, folder: &Path) -> String {
         let old = format!("{root}/{kind}/r");
         run(&["checkout", &old, kind]);
         run(&["info", "--show-item", "url", kind]);
-        // A working copy of before.
+        // A working copy of the old URL.
         let copy = format!("{kind}-old");
         run(&["checkout", "-q", &format!("{root}/new/r"), &copy]);
         let table = format!("UPDATE repository SET root = '{old}'");
@@ -78,7 +78,7 @@ fn clients_find_what_has_moved() {
         "{}",
         told[0]
     );
-    // Of a URL at which nothing stands both say no, each in its words.
+    // Both report an error for a missing URL, with different texts.
     let plain = |text: &str| {
         let lines = text
             .lines()
@@ -144,7 +144,7 @@ fn recursive_actions_are_refused_where_a_location_says_so() {
     svn(&["update", "-q", "trunk"]).expect_ok();
     refused(&["switch", "-q", "--ignore-ancestry", &url("/p/tags"), "trunk"]);
     refused(&["diff", "--old", &url("/p/trunk"), "--new", &url("/p/tags")]);
-    // Sparse working copies: what goes no further down is served, what does is not.
+    // Sparse working copies: actions with a limited depth are allowed, recursive ones are not.
     svn(&["checkout", "-q", "--depth", "empty", &url(""), "sparse"]).expect_ok();
     svn(&["update", "-q", "--set-depth", "immediates", "sparse/p"]).expect_ok();
     svn(&["update", "-q", "sparse"]).expect_ok();

@@ -1,5 +1,5 @@
-//! What is done over HTTP is written down in the words in which Apache would write it: one line a request, with the user and
-//! the repository. [`Twins`] compares both logs after every scenario; this one does everything that has words of its own.
+//! The operational log over HTTP equals Apache's: one line for each request, with user and repository. [`Twins`]
+//! compares both logs after every scenario; this scenario has all operations with their own log lines.
 
 use crate::twins::Twins;
 

@@ -1,4 +1,4 @@
-//! Plain WebDAV programs, which know nothing of Subversion: litmus, which tries everything, and cadaver.
+//! Plain WebDAV clients without Subversion's extensions: the test suite litmus, and cadaver.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,11 +10,11 @@ use testkit::{Side, Tool, scratch};
 
 use super::ask::ask;
 
-/// Everybody must say a name: such programs lock, and locks have owners.
+/// All requests need a login, because these programs lock, and locks have owners.
 const APACHE: &str = "SVNAutoversioning on\nModMimeUsePathInfo on\nAuthType Basic\nAuthName r\nAuthUserFile USERS\nRequire valid-user\n";
 const OURS: &str = "autoversioning = true\nanonymous = false\n[location.auth]\nhtpasswd-file = 'USERS'\n";
 
-/// A server with an empty repository in which every write becomes a revision.
+/// A server with an empty repository and autoversioning.
 pub(super) struct Place {
     pub(super) server: TestServer,
     pub(super) repository: PathBuf,
@@ -43,7 +43,7 @@ impl Place {
     }
 }
 
-/// How many checks of each part of litmus passed and how many failed.
+/// Returns the numbers of passed and failed checks of each part of litmus.
 fn litmus(side: Side) -> Vec<(String, u32, u32)> {
     let place = Place::new(side);
     let said = Tool::new("litmus")
@@ -114,7 +114,7 @@ ls
 quit
 ";
 
-/// What cadaver says, without dates, and what is there afterwards.
+/// Returns cadaver's output without dates, and the resulting tree.
 fn cadaver(side: Side) -> String {
     let (place, home) = (Place::new(side), scratch());
     let login = home.path().join(".netrc");
@@ -166,7 +166,7 @@ pub(super) const LOCK: &str =
 pub(super) const PROPPATCH: &str = "<propertyupdate xmlns='DAV:'><set><prop><c xmlns='http://subversion.tigris.org/xmlns/custom/'>v</c>\
                          </prop></set></propertyupdate>";
 
-/// What becomes of writes that depend on what is there: a file, a folder, nothing.
+/// Returns the results of conditional writes to a file, a directory and a missing path.
 fn conditional(side: Side) -> String {
     let place = Place::new(side);
     let port = place.server.port();
@@ -187,7 +187,7 @@ fn conditional(side: Side) -> String {
                 ("If-Unmodified-Since", "Sun, 01 Nov 2020 10:00:00 GMT"),
                 ("If", "its own"),
             ] {
-                // Apache asks for the tag at the destination as well, and for tokens at what is above.
+                // Apache also checks the tag of the destination, and tokens of the parent.
                 let moves = ["MOVE", "COPY"].contains(method);
                 if moves && wanted == "*" || name == "If" && !["PUT", "PROPPATCH"].contains(method) {
                     continue;
@@ -234,12 +234,12 @@ fn writes_depend_on_what_is_there() {
     crate::pair::compare(&theirs, &ours);
 }
 
-/// The properties of every node and the paths of every revision, without dates.
+/// Returns the properties of every node and the paths of every revision, without dates.
 fn properties(place: &Place) -> String {
     let url = format!("file://{}", place.repository.display());
     let said = Tool::new("svn").args(["proplist", "-v", "-R", &url]).ok().out();
     let said = said.replace(&url, "URL");
-    // Nodes come in no particular order.
+    // Nodes have no defined order.
     let mut nodes: Vec<&str> = said.split("Properties on ").map(str::trim_end).collect();
     nodes.sort_unstable();
     let log = Tool::new("svn").args(["log", "-v", "-q", &url]).ok().out();
@@ -249,7 +249,7 @@ fn properties(place: &Place) -> String {
     nodes.join("\n") + "\n" + &log.collect::<Vec<_>>().join("\n")
 }
 
-/// What `PROPPATCH` is told, and what is stored then.
+/// Returns the responses to `PROPPATCH`, and the stored properties.
 fn foreign_properties(side: Side) -> String {
     let place = Place::new(side);
     let port = place.server.port();
@@ -302,7 +302,7 @@ fn properties_of_other_namespaces_are_stored() {
     assert!(ours.contains("displayname") && ours.contains("blue"), "{ours}");
 }
 
-/// What the names of new files say about their types.
+/// Returns the types of new files.
 fn types_by_name(side: Side) -> String {
     let place = Place::new(side);
     let port = place.server.port();
@@ -313,7 +313,7 @@ fn types_by_name(side: Side) -> String {
         assert_eq!(made.status, 201, "{name}");
     }
     assert_eq!(ask(port, "PUT", "/repo/a.png", &[ALICE], "more").status, 204);
-    // A file that a lock has made has no type until it has a text.
+    // A file that a LOCK created has no type until it has a text.
     ask(port, "LOCK", "/repo/locked.png", &[ALICE], LOCK);
     properties(&place)
 }

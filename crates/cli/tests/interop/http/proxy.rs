@@ -1,4 +1,4 @@
-//! Copies for reading whose writes go to a master: Apache and ours, in each of both roles.
+//! Write-through proxies: a mirror forwards writes to a master. Apache and Sven are tested in both roles.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use testkit::{Side, Tool, scratch};
 use crate::pair::{Client, compare};
 use crate::twins::{CONF, greek_repo, write_program};
 
-/// A master, its copy, and who serves them.
+/// A master and its mirror, with their servers.
 struct Both {
     slave: TestServer,
     master: TestServer,
@@ -69,7 +69,7 @@ impl Both {
         let mut c = Client::over(transport(), self.slave.port(), "svn/repo");
         c.mask(self.master.port().to_string(), "MASTER");
         c.lines(SCRIPT);
-        // What was committed through the copy is in the copy.
+        // A commit through the mirror is in the mirror.
         let dumps = [&self.repository, &self.copy].map(|of| {
             let dump = Tool::new("svnadmin")
                 .args(["dump", "-q", "-r", "2:HEAD"])
@@ -85,7 +85,8 @@ impl Both {
     }
 }
 
-/// Apache refuses copies whose `Destination` is another scheme than its own, and passes it on as it is.
+/// Returns the transport. Apache refuses copies whose `Destination` has another scheme, and forwards the header
+/// unchanged.
 fn transport() -> Transport {
     match Transport::chosen_http() {
         Transport::Https => Transport::Http,
@@ -93,7 +94,7 @@ fn transport() -> Transport {
     }
 }
 
-/// Makes every revision of `master` one of `copy` as well, before its committer hears of it.
+/// Installs a hook that copies every revision of `master` to `copy` before the committer gets the response.
 fn follow(master: &Path, copy: &Path) {
     let (from, to) = (
         format!("file://{}", master.display()),

@@ -1,10 +1,10 @@
-//! Random reports about random histories: what Apache answers and what we answer is the same, but for the order of what has none
-//! and for the bytes of deltas.
+//! Random reports about random histories: the responses of Apache and Sven are equal, except for undefined orders and
+//! the bytes of deltas.
 //!
-//! What every run asks is a small part; `ASK_SEEDS=100..200 cargo test -p cli --test interop random_reports_by_hand` asks more.
-//! `ASK_ONLY=update,list` chooses kinds of requests, `ASK_ROUNDS` and `ASK_REVS` their number and the length of the histories,
-//! `ASK_GO_ON` counts differences instead of stopping at the first; with `ASK_AUTHZ` random access files say what may be read, by
-//! those without a name or, every other time, by alice. `ASK_BRANCHES` asks about histories of branches.
+//! The default run is a small part; `ASK_SEEDS=100..200 cargo test -p cli --test interop random_reports_by_hand` runs
+//! more. `ASK_ONLY=update,list` selects kinds of requests, `ASK_ROUNDS` and `ASK_REVS` set their number and the
+//! length of the histories, `ASK_GO_ON` counts differences instead of stopping at the first. With `ASK_AUTHZ` random
+//! authz files restrict reading, for anonymous users and alice in turns. `ASK_BRANCHES` uses histories of branches.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -26,7 +26,7 @@ use crate::random::lock;
 use crate::random::report::{self, Operation};
 use crate::random::rules;
 
-/// A request, and whether the order of its answer's elements means something.
+/// A request, and whether the order of the response's elements is significant.
 struct Question {
     kind: &'static str,
     method: &'static str,
@@ -34,9 +34,9 @@ struct Question {
     body: String,
     depth: &'static str,
     ordered: bool,
-    /// Of an update report: the paths whose order the answer follows.
+    /// For an update report: the paths whose order the response follows.
     reported: BTreeSet<String>,
-    /// Theirs may fail or die of it.
+    /// True if Subversion may fail or crash.
     deadly: bool,
 }
 
@@ -66,7 +66,7 @@ impl Maker<'_> {
         words[self.random.below(words.len())]
     }
 
-    /// A path below `base`, relative to it.
+    /// Returns a path below `base`, relative to it.
     fn below(&mut self, base: &str) -> String {
         for _ in 0..10 {
             let path = self.path();
@@ -77,7 +77,7 @@ impl Maker<'_> {
         String::new()
     }
 
-    /// The URL of a path in a revision that may not have it.
+    /// Returns the URL of a path in a revision, which may not have it.
     fn at(&mut self) -> (String, String) {
         let (rev, path) = (self.rev(), self.path());
         (url(&format!("/!svn/rvr/{rev}{path}")), path)
@@ -110,7 +110,7 @@ impl Maker<'_> {
                 if self.bit() {
                     inner += &within("limit", &self.random.below(5));
                 }
-                // Without it theirs cuts values off, or sends what is no XML.
+                // Without it Subversion truncates values, or sends invalid XML.
                 inner += "<S:encode-binary-props/>";
                 for flag in ["discover-changed-paths", "strict-node-history"] {
                     if self.bit() {
@@ -263,7 +263,7 @@ impl Maker<'_> {
         }
     }
 
-    /// What a working copy has, and what it wants to become.
+    /// Returns an update report.
     fn update(&mut self) -> report::Report {
         let operation = match self.random.below(8) {
             0..=3 => Operation::Update,
@@ -298,7 +298,7 @@ const KINDS: [&str; 15] = [
     "update",
 ];
 
-/// The answer without what may differ.
+/// Returns the response without the parts that may differ.
 fn told(answer: &Answer, ordered: bool, edit: Option<&Known<'_>>) -> String {
     let kind = answer
         .headers
@@ -311,7 +311,7 @@ fn told(answer: &Answer, ordered: bool, edit: Option<&Known<'_>>) -> String {
             if answer.status < 300 { kind } else { "" }
         );
     }
-    // What is cut off in the middle is so at another place.
+    // A truncated response ends at another position.
     match Element::parse(
         &answer.body,
         Limits {
@@ -350,7 +350,7 @@ fn tree(element: &Element, ordered: bool) -> String {
         children.sort();
     }
     if name == "mergeinfo-report" {
-        // What is asked for twice, or below another path, theirs tells twice.
+        // For a path that is requested twice, or below another one, Subversion sends the result twice.
         children.dedup();
     }
     let mut attributes: BTreeMap<&str, &str> = BTreeMap::new();
@@ -361,7 +361,7 @@ fn tree(element: &Element, ordered: bool) -> String {
             .map(|(name, value)| (name.as_str(), value.as_str())),
     );
     let value = match (name, element.children.is_empty()) {
-        // Deltas may be made in many ways.
+        // Different deltas can make the same text.
         ("txdelta" | "apply-textdelta", _) => "…",
         (_, true) => element.text.trim(),
         (_, false) => "",
@@ -373,15 +373,15 @@ fn tree(element: &Element, ordered: bool) -> String {
     )
 }
 
-/// With a cache theirs takes mergeinfo of one kind for that of another.
+/// With a cache Subversion confuses mergeinfo of different kinds.
 const NO_CACHE: &str = "SVNInMemoryCacheSize 0";
 
-/// True if the answers differ as docs/KNOWN-DIFFERENCES.md says: ranges that end after HEAD, sources that are below a file, later
-/// ranges of several sources that end together, and what is locked now but was not there then.
+/// True for known differences (docs/KNOWN-DIFFERENCES.md): ranges that end after HEAD, sources below a file, later
+/// ranges of several sources that end together, and paths that are locked now and did not exist then.
 fn is_known(kind: &str, theirs: &str, ours: &str) -> bool {
     let revisions = |answer: &str| -> BTreeSet<String> {
         let lines = answer.lines();
-        // Before it may stand the end of what theirs leaves out.
+        // The end of the part that Subversion omits may precede it.
         let numbers = lines.filter_map(|line| Some(line.split_once(" version-name ")?.1.to_owned()));
         numbers.collect()
     };
@@ -392,9 +392,9 @@ fn is_known(kind: &str, theirs: &str, ours: &str) -> bool {
             .iter()
             .any(|what| theirs.contains(what)),
         "mergeinfo" => is_told_twice(theirs, ours),
-        // Properties of a node come in hash order.
+        // Properties of a node are in hash order.
         "replay" => with_sorted_props(theirs) == with_sorted_props(ours),
-        // Of two faults in one request theirs tells that of the target revision.
+        // With two errors in a request Subversion reports that of the target revision.
         "update" => {
             without_revisions(theirs) == without_revisions(ours)
                 || (theirs.contains("No such target revision") && ours.starts_with("500"))
@@ -404,7 +404,7 @@ fn is_known(kind: &str, theirs: &str, ours: &str) -> bool {
     }
 }
 
-/// True if ours tells nothing that theirs does not, and theirs tells more.
+/// True if Sven's response is a proper part of Subversion's.
 fn is_part(theirs: &str, ours: &str) -> bool {
     let items = |answer: &str| -> BTreeSet<String> {
         let items = answer.split("(svn: mergeinfo-item").skip(1);
@@ -415,8 +415,8 @@ fn is_part(theirs: &str, ours: &str) -> bool {
     theirs.starts_with("200\n") && ours.starts_with("200\n") && items(ours).is_subset(&items(theirs))
 }
 
-/// True if theirs tells the mergeinfo of some paths, which were asked for and are below others, in both roles, and ours in the later
-/// one alone.
+/// True if Subversion sends the mergeinfo of requested paths below other requested paths in both roles, and Sven only
+/// in the later one.
 fn is_told_twice(theirs: &str, ours: &str) -> bool {
     let items = |answer: &str| -> BTreeSet<String> {
         let items = answer.split("(svn: mergeinfo-item").skip(1);
@@ -432,7 +432,7 @@ fn is_told_twice(theirs: &str, ours: &str) -> bool {
     theirs.is_superset(&ours) && paths(&theirs) == paths(&ours) && ours.len() == paths(&ours).len()
 }
 
-/// An answer with runs of properties in one order.
+/// Returns a response with sorted properties.
 fn with_sorted_props(answer: &str) -> Vec<&str> {
     let mut lines: Vec<&str> = answer.lines().collect();
     let is_prop =
@@ -443,8 +443,8 @@ fn with_sorted_props(answer: &str) -> Vec<&str> {
     lines
 }
 
-/// An answer whose URLs of nodes name no revision: where a node was deleted and copied back from before, ours is the one in which
-/// it was there first.
+/// Removes the revisions in URLs of nodes: for a node that was deleted and restored by a copy, Sven has the revision
+/// in which it first existed.
 fn without_revisions(answer: &str) -> String {
     ["/!svn/rvr/", "/!svn/bc/"]
         .iter()
@@ -459,23 +459,23 @@ fn without_revisions(answer: &str) -> String {
         })
 }
 
-/// What came of it, by kind.
+/// The counts of a run, by kind.
 #[derive(Debug, Default)]
 struct Count {
     asked: BTreeMap<&'static str, usize>,
-    /// Update reports that were answered with a whole edit.
+    /// Update reports with a complete edit.
     edits: usize,
     differ: BTreeMap<&'static str, usize>,
 }
 
-/// How to ask.
+/// The parameters of a run.
 struct Plan {
     rounds: usize,
     revisions: u64,
     only: Vec<String>,
     go_on: bool,
     authz: bool,
-    /// Histories of branches instead of those in which everything is copied anywhere.
+    /// True for histories of branches instead of random histories.
     branches: bool,
 }
 
@@ -553,8 +553,8 @@ fn one_history(plan: &Plan, seed: u64, count: &mut Count) {
             let ours_told = told_by(&ours, our_connection);
             assert!(ours.is_alive(), "seed {seed}: ours died of {}", question.body);
             let Ok(theirs_told) = heard else {
-                // It keeps using memory that it gave back, and may fall over it after the answer.
-                // Of a file that may not be read, oldest revision first, it dies at once.
+                // Subversion uses freed memory, and may crash after the response.
+                // For a file without read access, oldest revision first, Subversion aborts.
                 let may = question.kind.ends_with("-g")
                     || before.ends_with("-g")
                     || plan.authz && question.kind == "file-revs";
@@ -568,14 +568,14 @@ fn one_history(plan: &Plan, seed: u64, count: &mut Count) {
                 continue;
             };
             count.edits += usize::from(kind == "update" && ours_told.starts_with("200\n("));
-            // What fails early is told by ours with its status.
+            // Sven sends early errors with their status.
             if theirs_told == "200\ncut off" && (ours_told.starts_with('4') || question.deadly) {
                 continue;
             }
             if theirs_told == ours_told || is_known(question.kind, &theirs_told, &ours_told) {
                 continue;
             }
-            // Theirs tells the mergeinfo of descendants that may not be read.
+            // Subversion sends the mergeinfo of descendants without read access.
             if plan.authz && kind == "mergeinfo" && is_part(&theirs_told, &ours_told) {
                 continue;
             }
@@ -593,7 +593,7 @@ fn one_history(plan: &Plan, seed: u64, count: &mut Count) {
     }
 }
 
-/// The first lines in which the answers differ.
+/// Returns the first lines in which the responses differ.
 fn difference(theirs: &str, ours: &str) -> String {
     let same = theirs
         .lines()

@@ -1,4 +1,4 @@
-//! Reading over HTTP: PROPFIND, GET, and what clients make of them.
+//! Reads over HTTP: PROPFIND, GET, and clients.
 
 use std::fs;
 use std::path::Path;
@@ -12,14 +12,14 @@ use testkit::{Repo, Side, Tool, scratch};
 use super::ask::{Answer, ask};
 use crate::pair::{Client, compare};
 
-/// Both servers on one repository with copies, deletions, odd names, properties of all kinds and locks.
+/// Both servers on one repository with copies, deletions, unusual names, properties of all kinds and locks.
 struct Both {
     theirs: TestServer,
     ours: TestServer,
     _root: TempDir,
 }
 
-/// What fills the repository; `$U` is its URL.
+/// The script that fills the repository; `$U` is its URL.
 const SCRIPT: &str = r##"
 svn() { command svn --non-interactive --no-auth-cache "$@"; }
 svn mkdir -q -m start --username jrandom $U/trunk $U/branches
@@ -66,7 +66,7 @@ fn both() -> Both {
     }
 }
 
-/// Header lines that clients look at.
+/// The header lines that clients use.
 const HEADERS: &[&str] = &[
     "content-type",
     "etag",
@@ -87,7 +87,7 @@ impl Both {
 
     fn same(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) {
         let [theirs, ours] = self.ask(method, path, headers, body).map(|answer| {
-            // What a page of an error is typed does not matter.
+            // The content type of an error page does not matter.
             let page = answer.status >= 300
                 && answer
                     .headers
@@ -160,12 +160,12 @@ fn answers_are_apaches() {
 fn propfind_says_what_apache_says(both: &Both) {
     for tree in ["", "/!svn/rvr/2", "/!svn/rvr/5", "/!svn/bc/7", "/!svn/rvr/99"] {
         for node in NODES {
-            // A lock on a path makes Apache see a node there in revisions that have none.
+            // For a locked path Apache reports a node in revisions that do not have it.
             let path = format!("/repo{tree}{node}");
             for body in ["", SOME, NAMES] {
                 both.same("PROPFIND", &path, &[("Depth", "0")], body);
             }
-            // Apache adds header lines about the lock of some entry, whichever comes last.
+            // Apache adds header lines about the lock of the last entry.
             if !node.starts_with("/trunk") || node.len() > 7 {
                 both.same("PROPFIND", &path, &[("Depth", "1")], SOME);
             }
@@ -351,7 +351,7 @@ fn clients_read_the_same() {
     both().same_clients(|client| {
         client.all(&[
             "ls URL",
-            // Apache escapes odd names of authors twice here.
+            // Apache escapes unusual names of authors twice here.
             "ls -v URL/branches",
             "ls -R URL",
             "ls -R -r 3 URL/branches",

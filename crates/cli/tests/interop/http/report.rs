@@ -1,4 +1,4 @@
-//! Reports: what the stock clients ask over HTTP about history and working copies, in each of their ways to ask it.
+//! Reports of the stock client over HTTP, about history and working copies, in each of its modes.
 
 use testkit::Spec;
 
@@ -9,7 +9,7 @@ fn pair() -> Pair {
     Pair::over_http(&Spec::new("1.14").busy().named("f8"), "")
 }
 
-/// Everything in one answer, as clients get it that ask for it.
+/// Makes the client request all texts in one response.
 fn in_one_answer(c: &mut Client) {
     c.set_options(&["--config-option", "servers:global:http-bulk-updates=yes"]);
 }

@@ -1,4 +1,4 @@
-//! Two servers of equal repositories, Apache and ours, and what tests ask of them request by request.
+//! Two servers of equal repositories, Apache and Sven, for raw requests.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,10 +17,10 @@ pub(super) const APACHE: &str = "AuthType Basic\nAuthName r\nAuthUserFile USERS\
 pub(super) const OURS: &str = "anonymous = false\n[location.auth]\nhtpasswd-file = 'USERS'\n";
 pub(super) const AGENT: (&str, &str) = ("User-Agent", "SVN/1.14.2 (x) serf/1.3.9");
 pub(super) const SKEL: (&str, &str) = ("Content-Type", "application/vnd.svn-skel");
-/// No request may take longer, even where the machine is busy.
+/// The time limit of a request, also on a busy machine.
 pub(super) const LONGEST: Duration = Duration::from_secs(30);
 
-/// A server with a repository of its own.
+/// A server with its repository.
 pub(super) struct Served {
     pub(super) server: TestServer,
     pub(super) repository: PathBuf,
@@ -71,7 +71,7 @@ impl Served {
         self.ask("MERGE", "/r", &[ALICE], &body)
     }
 
-    /// The revisions from `from` on, as a dump.
+    /// Returns a dump of the revisions from `from` on.
     pub(super) fn dump(&self, from: usize) -> String {
         let dump = Tool::new("svnadmin")
             .args(["dump", "-q", "--incremental", "-r"])
@@ -87,12 +87,12 @@ impl Served {
     }
 }
 
-/// Two servers of two equal repositories.
+/// Starts two servers of two equal repositories.
 pub(super) fn twins() -> [Served; 2] {
     twins_with("", "")
 }
 
-/// As [`twins`], with more lines for Apache's `Location` and for the keys of ours.
+/// As [`twins`], with more lines for Apache's `<Location>` and for Sven's configuration.
 pub(super) fn twins_with(apache: &str, ours: &str) -> [Served; 2] {
     let (apache, ours) = (format!("{APACHE}{apache}"), format!("{ours}{OURS}"));
     let root = scratch();
@@ -111,7 +111,7 @@ pub(super) fn twins_with(apache: &str, ours: &str) -> [Served; 2] {
     Side::BOTH.map(|side| Served::new(side, &template, &apache, &ours))
 }
 
-/// The number of Subversion's error in an answer.
+/// Returns the Subversion error number in a response.
 pub(super) fn code(answer: &Answer) -> String {
     let body = String::from_utf8_lossy(&answer.body);
     let number = body
@@ -120,13 +120,13 @@ pub(super) fn code(answer: &Answer) -> String {
     number.map_or(String::new(), |(number, _)| number.to_owned())
 }
 
-/// Status and number.
+/// Returns status and error number.
 pub(super) fn told(answer: &Answer) -> String {
     format!("{} {}", answer.status, code(answer))
 }
 
-/// Compares what both servers have committed after revision `seen`; `seeds` are those of the sequences in between. Returns the youngest
-/// revision.
+/// Compares the revisions of both servers after `seen`; `seeds` are those of the sequences since then. Returns the
+/// youngest revision.
 pub(super) fn compare_trees(twins: &[Served; 2], seen: usize, seeds: &str) -> usize {
     let [theirs, ours] = twins.each_ref().map(|served| served.dump(seen + 1));
     if theirs != ours {
@@ -136,7 +136,7 @@ pub(super) fn compare_trees(twins: &[Served; 2], seen: usize, seeds: &str) -> us
     twins[0].youngest()
 }
 
-/// Verifies our repository with the incumbent's tool.
+/// Verifies Sven's repository with the incumbent's tool.
 pub(super) fn verify([_, ours]: &[Served; 2]) {
     let verify = Tool::new("svnadmin").args(["verify", "-q"]);
     verify.arg(&ours.repository).ok();

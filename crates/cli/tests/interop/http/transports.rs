@@ -1,4 +1,4 @@
-//! What every run tries over https and with clients that know the old protocol alone; `cargo xtask interop` runs all scenarios
+//! A short scenario over https and with the older protocol, in every run. `cargo xtask interop` runs all scenarios
 //! over each transport.
 
 use testkit::server::http::READ_FREELY;
@@ -29,7 +29,7 @@ fn a_day(c: &mut Client) {
         anon mkdir -m 'Nobody' $U/nobody
         ",
     );
-    // Two that fail in the same way are no success.
+    // Both must succeed: equal failures are no success.
     assert!(c.dir().join("other/iota").exists(), "nothing was checked out");
 }
 

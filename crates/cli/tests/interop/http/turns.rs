@@ -1,4 +1,4 @@
-//! One commit whose requests go to Apache and to ours in turns, on one repository.
+//! One commit whose requests go to Apache and to Sven in turns, on one repository.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -13,7 +13,7 @@ struct Turns {
     root: tempfile::TempDir,
 }
 
-/// A status, and the head and body of an answer.
+/// The status, and the head and body of a response.
 struct Answer(u16, String);
 
 impl Turns {
@@ -45,8 +45,8 @@ impl Turns {
         Answer(status.expect("because every answer has a status"), answer)
     }
 
-    /// Commits `files` files into a new folder; request `n` goes to `server(n)`. Answers what `MERGE` said, and how many files
-    /// the folder has.
+    /// Commits `files` files into a new directory; request `n` goes to `server(n)`. Returns the response to `MERGE`,
+    /// and the number of files in the directory.
     fn commit(
         &self,
         folder: &str,
@@ -83,7 +83,7 @@ impl Turns {
             let Answer(status, said) = self.ask(server(nth + 2), "PUT", &path, "text/plain", "text");
             match status {
                 201 => taken += 1,
-                // A client that is refused gives up; we go on, to see what becomes of the rest.
+                // The test continues after a refused request, unlike a client.
                 _ => assert!(status >= 400, "{said}"),
             }
         }

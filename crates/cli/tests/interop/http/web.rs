@@ -1,4 +1,4 @@
-//! Pages for browsers: what is on them, what is not, and that nothing in a repository becomes markup.
+//! Pages for browsers: their content, access rights, and that no data of a repository becomes markup.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use testkit::{Repo, Side, Tool, scratch};
 
 use super::ask::{Answer, ask};
 
-/// Names, texts, messages and properties that would like to be scripts.
+/// Names, texts, messages and properties with scripts.
 const SCRIPT: &str = r##"
 svn() { command svn --non-interactive --no-auth-cache "$@"; }
 svn mkdir -q -m 'Begin <script>alert(1)</script>' --username 'ev<b>il' $U/trunk $U/secret
@@ -146,7 +146,7 @@ fn files_stay_files_and_old_places_are_found() {
     let found = site.browse("/trunk/moved.txt?view=file&p=4&r=2");
     assert_eq!(found.status, 302);
     assert_eq!(found.headers["location"], ["/repo/trunk/lines.txt?view=file&p=2"]);
-    // Subversion's clients and scripts get what they always got.
+    // Subversion's clients and scripts get the plain responses.
     let plain = ask(port, "GET", "/repo/trunk/", &[], "");
     assert!(String::from_utf8_lossy(&plain.body).contains("<li><a href=\"main.rs\">main.rs</a></li>"));
     for (path, status) in [("/nope/", 404), ("/?p=99", 404), ("/trunk/?view=log&p=99", 404)] {

@@ -1,9 +1,9 @@
-//! Several writers of one transaction at the same time, each at nodes of its own, some with common parents: what is acknowledged is
-//! in the revision. Apache gets the same requests one after the other, because its own storage may refuse or lose some of those that
-//! come together; statuses and trees are equal.
+//! Several writers of one transaction at the same time, each with its own nodes, some with common parents: all
+//! acknowledged changes are in the revision. Apache gets the same requests one after the other, because its storage
+//! may refuse or lose concurrent ones. Statuses and trees are equal.
 //!
-//! `WRITERS_SEEDS=100..2000 cargo test -p cli --test interop writers_of_one_transaction` tries these seeds and prints the longest
-//! time that a request took.
+//! `WRITERS_SEEDS=100..2000 cargo test -p cli --test interop writers_of_one_transaction` runs these seeds and prints
+//! the longest time of a request.
 
 use std::sync::Barrier;
 use std::thread;
@@ -20,7 +20,7 @@ struct Write {
     method: &'static str,
     path: String,
     body: String,
-    /// What a COPY makes of `path` in revision 1.
+    /// The destination of a COPY of `path` in revision 1.
     to: Option<String>,
 }
 
@@ -46,7 +46,7 @@ fn writers_of_one_transaction_lose_nothing() {
     verify(&twins);
 }
 
-/// What each writer sends.
+/// Returns the requests of each writer.
 fn lists(seed: u64) -> Vec<Vec<Write>> {
     let mut random = Random::new(seed);
     random.next();
@@ -91,7 +91,7 @@ fn write(
     match random.below(10) {
         0..=2 => {
             made.push(new.clone());
-            // Some are longer than what one packet or one window of a delta holds.
+            // Some texts are longer than a packet or a window of a delta.
             let long = lines(seed, [1, 3, 40, 4_000][random.below(4)]);
             write("PUT", new, long, None)
         }
@@ -144,7 +144,7 @@ fn send(served: &Served, connection: &mut Connection, txn: &str, write: &Write) 
         None => format!("/r/!svn/txr/{txn}/{}", write.path),
     };
     let answer = connection.ask(write.method, &path, &headers, &write.body);
-    // A PUT that was refused while another text was written has made its file, with both servers.
+    // With both servers a PUT that is refused while another text is written has created its file.
     if write.method == "PUT" && answer.status == 204 {
         return format!("PUT {}: 201 ", write.path);
     }
@@ -171,7 +171,7 @@ fn in_turn(served: &Served, lists: &[Vec<Write>]) -> Vec<Vec<String>> {
     said
 }
 
-/// Sends each list over a connection of its own, all at the same time; returns also how long the slowest request took.
+/// Sends each list over its own connection, all at the same time. Also returns the time of the slowest request.
 fn together(served: &Served, lists: &[Vec<Write>]) -> (Vec<Vec<String>>, Duration) {
     let txn = served.begin();
     let start = Barrier::new(lists.len());
@@ -186,7 +186,7 @@ fn together(served: &Served, lists: &[Vec<Write>]) -> (Vec<Vec<String>>, Duratio
                 let begun = Instant::now();
                 let heard = send(served, &mut connection, &txn, write);
                 slowest = slowest.max(begun.elapsed());
-                // One text is written at a time, with Apache as with ours: the others are refused, and sent again.
+                // Both servers write one text at a time. The other requests are refused, and sent again.
                 if heard.ends_with(" 500 160044") && first.elapsed() < LONGEST {
                     thread::sleep(Duration::from_millis(1));
                     continue;

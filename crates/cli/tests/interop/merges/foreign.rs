@@ -1,8 +1,8 @@
-//! Programs that copy whole histories, on random histories of branches: `svnrdump` and `svnsync` in both directions, and `git svn`,
-//! with the incumbent's server and with ours, over svn:// and http://.
+//! Programs that copy whole histories, with random histories of branches: `svnrdump` and `svnsync` in both
+//! directions, and `git svn`, with the incumbent's server and with Sven, over svn:// and http://.
 //!
-//! `FOREIGN_SEEDS=100..200 cargo test -p cli --test interop copied_histories` tries these; `FOREIGN_GIT` adds `git svn`, which takes
-//! long.
+//! `FOREIGN_SEEDS=100..200 cargo test -p cli --test interop copied_histories` runs these seeds; `FOREIGN_GIT` adds
+//! `git svn`, which is slow.
 
 use std::fs;
 use std::path::Path;
@@ -47,14 +47,14 @@ fn copied_histories_are_the_same() {
     }
 }
 
-/// Lets properties of revisions be changed.
+/// Permits changes of revision properties.
 fn permit(repository: &Path) {
     let hook = repository.join("hooks/pre-revprop-change");
     fs::write(&hook, "#!/bin/sh\n").expect("because the repository is ours");
     Tool::new("chmod").arg("+x").arg(&hook).ok();
 }
 
-/// What the programs make of a peer's repository, and of others on its server.
+/// Returns the results of the programs for a peer's repository, and for others on its server.
 fn told(peer: &Peer, repo: &Repo, seed: u64) -> String {
     let mut told = String::new();
     let mut note = |what: &str, output: &Output, result: String| {
@@ -69,7 +69,7 @@ fn told(peer: &Peer, repo: &Repo, seed: u64) -> String {
     let path = |name: &str| peer.repository.with_file_name(name);
     let quiet = |tool: Tool| {
         let output = tool.run();
-        // Deltas may be made in many ways.
+        // Different deltas can make the same text.
         Output {
             stdout: Vec::new(),
             ..output
@@ -77,7 +77,7 @@ fn told(peer: &Peer, repo: &Repo, seed: u64) -> String {
     };
     let run = |program: &str, args: &[&str]| Tool::new(program).args(args).arg("--non-interactive").run();
 
-    // From the server into files.
+    // From the server to files.
     let last = repo.youngest();
     let part = format!("-r{}:{}", 1 + seed % 9, last - seed % 7);
     for (at, args) in [
@@ -159,7 +159,7 @@ fn quiet_of(output: Output) -> Output {
     }
 }
 
-/// A dump without what a mirror adds to revision 0.
+/// Returns a dump without the properties that a mirror adds to revision 0.
 fn dump_of(repository: &Path) -> String {
     let dump = Tool::new("svnadmin").args(["dump", "-q"]).arg(repository).ok();
     let text = String::from_utf8_lossy(&dump.stdout);
@@ -167,7 +167,7 @@ fn dump_of(repository: &Path) -> String {
     text[start..].to_owned()
 }
 
-/// A clone with `git svn`, another fetch, and a commit back.
+/// Runs `git svn`: a clone, another fetch, and a commit back.
 fn with_git(peer: &Peer) -> String {
     let root = scratch();
     let git = |args: &[&str]| {
@@ -205,10 +205,10 @@ fn with_git(peer: &Peer) -> String {
     ] {
         let output = git(args);
         let (out, err) = (output.out(), output.err());
-        // Branches that one revision changes come in the order of a hash.
+        // Branches that change in one revision are in hash order.
         let lines = [sorted_lines(&out), sorted_lines(&err)].concat().join("\n");
         for line in lines.lines() {
-            // One of those that are missing, in the order of a hash.
+            // The first missing one, in hash order.
             told += line.split(" (eg ").next().unwrap_or_default();
             told.push('\n');
         }
@@ -222,7 +222,7 @@ fn with_git(peer: &Peer) -> String {
         &["svn", "log", "--oneline", "--limit=3"],
     ] {
         let output = git(args);
-        // What was committed just now has a name with its date in it.
+        // The name of a new commit contains its date.
         told += &format!("git {}: {} {}\n", args[0], output.code, output.err());
     }
     told = told

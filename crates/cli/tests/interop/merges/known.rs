@@ -1,15 +1,15 @@
 //! Differences that `docs/KNOWN-DIFFERENCES.md` lists.
 
-/// What follows from a difference.
+/// The effect of a known difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Known {
-    /// The answers differ, what is left behind does not.
+    /// Only the outputs differ.
     Words,
-    /// Their server ended.
+    /// Subversion's server ended.
     Died,
 }
 
-/// The reason why the client shows one thing with theirs and another with ours.
+/// Returns the reason for different outputs of the client, if it is known.
 pub fn known(args: &[String], theirs: &str, ours: &str) -> Option<Known> {
     let verb = args.first().map_or("", String::as_str);
     if theirs.ends_with("=> 137") && !ours.ends_with("=> 137") {
@@ -17,10 +17,10 @@ pub fn known(args: &[String], theirs: &str, ours: &str) -> Option<Known> {
     }
     let merged = args.iter().any(|arg| arg == "-g");
     match verb {
-        // Ranges that end after HEAD; later ranges of several sources that end together; it dies now and then.
+        // Ranges that end after HEAD; later ranges of several sources that end together; it sometimes crashes.
         "log" if merged => {
             let is_refused = theirs.contains("E160006");
-            // With memory that it gave back it reads revision properties that are none.
+            // It reads freed memory as revision properties.
             let is_cut = ["E210002", "E170013", "E120", "E130003", "E200002"]
                 .iter()
                 .any(|code| theirs.contains(code));
@@ -37,10 +37,10 @@ pub fn known(args: &[String], theirs: &str, ours: &str) -> Option<Known> {
     }
 }
 
-/// What the client says when their server ends, or has ended.
+/// The client's errors when Subversion's server ends or has ended.
 const ENDED: [&str; 3] = ["E210002", "Unable to connect", "E120"];
 
-/// The revisions that a log shows, in order.
+/// Returns the revisions in a log, in order.
 fn revisions(log: &str) -> Vec<&str> {
     let plain = |line: &str| line.starts_with('r') && line.contains(" | ");
     let lines = log.lines();
@@ -50,7 +50,7 @@ fn revisions(log: &str) -> Vec<&str> {
         .collect()
 }
 
-/// True if `part` comes of `whole` by leaving lines out.
+/// True if `part` is `whole` with some lines left out.
 fn is_part(part: &[&str], whole: &[&str]) -> bool {
     let mut rest = whole.iter();
     part.iter().all(|line| rest.any(|other| other == line))

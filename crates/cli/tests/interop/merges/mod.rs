@@ -1,9 +1,10 @@
-//! Merges over random histories of branches: what the stock client shows of them, does in working copies and commits, with the
-//! incumbent's server and with ours, over svn:// and http://.
+//! Merges over random histories of branches: the stock client's queries, merges in working copies and commits, with
+//! the incumbent's server and with Sven, over svn:// and http://.
 //!
-//! Each history has a seed, which says everything. `MERGE_SEEDS=100..200 cargo test -p cli --test interop merges_of_branches` tries
-//! these; `MERGE_QUESTIONS` and `MERGE_MERGES` are the numbers of questions and of merges of each transport, `MERGE_REVS` the length
-//! of the histories; `MERGE_KEEP` names a folder that the repositories are copied to; `MERGE_GO_ON` reports all differences at the end instead of stopping at the first.
+//! The seed determines a history. `MERGE_SEEDS=100..200 cargo test -p cli --test interop merges_of_branches` runs
+//! these; `MERGE_QUESTIONS` and `MERGE_MERGES` are the numbers of queries and of merges for each transport,
+//! `MERGE_REVS` the length of the histories; `MERGE_KEEP` names a directory that the repositories are copied to;
+//! `MERGE_GO_ON` reports all differences at the end instead of stopping at the first.
 
 mod foreign;
 mod known;
@@ -24,7 +25,7 @@ use known::{Known, known};
 use peer::Peer;
 use questions::Maker;
 
-/// How much to ask.
+/// The parameters of a run.
 struct Plan {
     revisions: u64,
     questions: usize,
@@ -32,7 +33,7 @@ struct Plan {
     go_on: bool,
 }
 
-/// What it came to.
+/// The counts of a run.
 #[derive(Debug, Default)]
 struct Count {
     histories: usize,
@@ -95,7 +96,7 @@ fn one_history(plan: &Plan, seed: u64, count: &mut Count) {
     play(plan, seed, over_http, &mut maker(), count);
 }
 
-/// Both servers get the same values, as clients of today do not send them. Returns the youngest revision.
+/// Sends both servers the same values, which current clients do not send. Returns the youngest revision.
 fn raw_values(plan: &Plan, seed: u64, pair: &[Peer; 2], history: &RandomHistory, count: &mut Count) -> usize {
     let mut youngest = history.youngest as usize;
     for nth in 0..4 {
@@ -159,7 +160,7 @@ fn play(plan: &Plan, seed: u64, pair: [Peer; 2], maker: &mut Maker<'_>, count: &
     }
 }
 
-/// Runs the client on both sides; false if the working copies are not the same any more.
+/// Runs the client on both sides; false if the working copies differ afterwards.
 fn same(plan: &Plan, seed: u64, pair: &[Peer; 2], args: &[String], ordered: bool, count: &mut Count) -> bool {
     let run = || {
         let run = |peer: &Peer| {
@@ -189,7 +190,7 @@ fn same(plan: &Plan, seed: u64, pair: &[Peer; 2], args: &[String], ordered: bool
         }
         None => {}
     }
-    // The client finds ancestors in the order of a hash: of one server it shows now this, now that.
+    // The client finds ancestors in hash order, so its output varies with one server.
     if args[0] == "mergeinfo" {
         let (mut all_theirs, mut all_ours) = (vec![theirs.0.clone()], vec![ours.0.clone()]);
         for _ in 0..8 {
@@ -213,7 +214,7 @@ fn same(plan: &Plan, seed: u64, pair: &[Peer; 2], args: &[String], ordered: bool
     false
 }
 
-/// The first lines in which both differ.
+/// Returns the first lines in which both differ.
 fn difference(theirs: &str, ours: &str) -> String {
     let (theirs, ours): (Vec<&str>, Vec<&str>) = (theirs.lines().collect(), ours.lines().collect());
     let at = theirs.iter().zip(&ours).take_while(|(a, b)| a == b).count();

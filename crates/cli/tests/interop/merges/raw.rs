@@ -1,5 +1,5 @@
-//! Values of `svn:mergeinfo` as no client of today sends them: the client brings what it sends into one form, a server takes what
-//! can be parsed as it is.
+//! Values of `svn:mergeinfo` that current clients do not send: the client normalizes values, a server stores any
+//! value that it can parse.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use testkit::stream::RecordKind;
 
 use super::peer::Peer;
 
-/// Sets a value on a random node in a revision of its own, in the words of svn://; returns the answer.
+/// Commits a value on a random node over raw svn://; returns the response.
 pub fn commit(peer: &Peer, random: &mut Random, history: &RandomHistory, tree: usize) -> String {
     let nodes: Vec<(&String, &RecordKind)> = history.trees[tree].iter().collect();
     let (path, kind) = nodes[random.below(nodes.len())];
@@ -59,7 +59,7 @@ pub fn commit(peer: &Peer, random: &mut Random, history: &RandomHistory, tree: u
     probe.send(&out);
     let answer = probe.read();
     let said = match answer.items().get(1).and_then(|errors| errors.items().first()) {
-        // The place in the source is nobody's business.
+        // Masks the source file and line in the error.
         Some(error) => format!("{:?}", error.items().iter().take(2).collect::<Vec<_>>()),
         None => "taken".to_owned(),
     };

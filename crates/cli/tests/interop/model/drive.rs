@@ -1,4 +1,4 @@
-//! Commits an edit: in the protocol's own words, or with `svnmucc`.
+//! Commits an edit: over raw svn://, or with `svnmucc`.
 
 use std::sync::Arc;
 
@@ -9,34 +9,34 @@ use testkit::{Tool, scratch};
 
 use super::edit::{Change, Edit, Step, join};
 
-/// How a commit ended.
+/// The result of a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// As this revision.
+    /// It became this revision.
     Committed(u64),
-    /// With these errors.
+    /// It failed with these errors.
     Refused(Vec<(u64, String)>),
-    /// The server went away.
+    /// The server closed the connection.
     Gone,
 }
 
-/// Choices of a client that the repository should not notice.
+/// Options of a client that do not change the resulting revision.
 #[derive(Clone, Copy)]
 pub struct Manner {
-    /// All texts after the tree, as `svn commit` does it.
+    /// True if all texts are sent after the tree, as by `svn commit`.
     pub texts_late: bool,
-    /// Removals name the revision that they were seen in.
+    /// True if deletions have the base revision.
     pub named_revisions: bool,
 }
 
-/// A commit that is being made.
+/// A running commit.
 pub struct Commit {
     probe: Probe,
     refused: Option<Outcome>,
 }
 
 impl Commit {
-    /// Says everything but the end.
+    /// Sends everything except the end.
     pub fn begin(server: &Arc<TestServer>, name: &str, edit: &Edit, manner: Manner) -> Commit {
         let url = server.url(name);
         let mut probe = Probe::connect_as(Arc::clone(server), url.clone(), None);
@@ -60,7 +60,7 @@ impl Commit {
         Commit { probe, refused: None }
     }
 
-    /// Says the end and hears how it went.
+    /// Sends the end and reads the result.
     pub fn finish(mut self) -> Outcome {
         if let Some(refused) = self.refused {
             return refused;
@@ -70,7 +70,7 @@ impl Commit {
         if !is(&answer, "success") {
             return refusal(&answer);
         }
-        // An empty request for authentication, then the news.
+        // An empty authentication request, then the result of the commit.
         self.probe.read();
         match self.probe.read().items().first() {
             Some(ProbeItem::Number(rev)) => Outcome::Committed(*rev),
@@ -79,7 +79,7 @@ impl Commit {
     }
 }
 
-/// Commits in the protocol's own words.
+/// Commits over raw svn://.
 pub fn commit(server: &Arc<TestServer>, name: &str, edit: &Edit, manner: Manner) -> Outcome {
     Commit::begin(server, name, edit, manner).finish()
 }
@@ -123,9 +123,9 @@ pub fn svnmucc(url: &str, edit: &Edit) -> Outcome {
     Outcome::Refused(codes.into_iter().map(|c| (c as u64, String::new())).collect())
 }
 
-/// A path as part of a URL; the root is `.`, so that `svnmucc` gets something.
+/// Returns a path as an argument of `svnmucc`; the root is `.`.
 fn escape(path: &str) -> String {
-    // There are no peg revisions here: an @ is one of the name.
+    // There are no peg revisions here: an @ is a part of the name.
     match path {
         "" => ".".to_owned(),
         path => encoded(path),
@@ -148,7 +148,7 @@ fn is(item: &ProbeItem, name: &str) -> bool {
     item.items().first() == Some(&word(name))
 }
 
-/// Numbers and texts of a failure; file and line are left out.
+/// Returns numbers and texts of a failure, without source file and line.
 fn refusal(item: &ProbeItem) -> Outcome {
     if !is(item, "failure") {
         return Outcome::Gone;
@@ -163,7 +163,7 @@ fn refusal(item: &ProbeItem) -> Outcome {
     Outcome::Refused(errors.iter().map(error).collect())
 }
 
-/// Turns changes into commands.
+/// The writer of the commands of an edit.
 struct Drive {
     out: Vec<u8>,
     late: Vec<u8>,
@@ -257,7 +257,8 @@ impl Drive {
     }
 }
 
-/// A delta of version 0, made without our own encoder: what both windows begin and end with is copied.
+/// Returns a svndiff of version 0, without the encoder of `delta`: a common beginning and end of the texts are
+/// copied.
 fn svndiff(old: &[u8], new: &[u8]) -> Vec<Vec<u8>> {
     const WINDOW: usize = 100 * 1024;
     let mut chunks = vec![b"SVN\0".to_vec()];

@@ -1,6 +1,7 @@
-//! Random trees of edits: what the repository should hold, and commits that are made up from it.
+//! Random edits, and the model of the repository that they should result in.
 //!
-//! An [`Edit`] is a tree of changes, the way an editor is driven; [`Edit::steps`] makes of it what `svnmucc` takes.
+//! An [`Edit`] is a tree of changes, as an editor is driven; [`Edit::steps`] converts it to the arguments of
+//! `svnmucc`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,29 +12,29 @@ use testkit::history::Random;
 /// A file's contents.
 pub type Text = Arc<Vec<u8>>;
 
-/// What a path holds.
+/// A node.
 #[derive(Clone)]
 pub struct Node {
     /// Contents; `None` for a directory.
     pub text: Option<Text>,
-    /// Names of its properties.
+    /// The names of its properties.
     props: Vec<String>,
 }
 
 /// A revision: paths without a leading slash; "" is the root.
 pub type Tree = BTreeMap<String, Node>;
 
-/// A property to set, or to remove.
+/// A property to set, or with `None` to remove.
 pub type Prop = (String, Option<Vec<u8>>);
 
-/// What happens to one path and below it.
+/// The changes of a path and of the paths below it.
 #[derive(Clone, Default, Debug)]
 pub struct Change {
-    /// What was there goes (and may be replaced by `add`).
+    /// True if the old node is deleted; `add` can replace it.
     pub delete: bool,
-    /// It is new, perhaps a copy of a path of a revision.
+    /// True if the node is new; it may be a copy.
     pub add: Option<Option<(String, u64)>>,
-    /// Whether it is a directory.
+    /// True for a directory.
     pub is_dir: bool,
     /// Properties.
     pub props: Vec<Prop>,
@@ -56,22 +57,22 @@ pub enum Step {
 /// A commit.
 #[derive(Clone, Debug)]
 pub struct Edit {
-    /// The revision it was made up from.
+    /// The base revision.
     pub base: u64,
-    /// Its log message: no other commit has the same.
+    /// The log message, which is unique.
     pub log: String,
     /// The change of the root.
     pub root: Change,
 }
 
 impl Edit {
-    /// Takes out what `svnmucc` itself refuses; false if nothing is left.
+    /// Removes changes that `svnmucc` does not accept; false if none is left.
     pub fn fit_for_svnmucc(&mut self) -> bool {
         self.root.fit_for_svnmucc();
         !self.steps().is_empty()
     }
 
-    /// The edit as steps: every path is named once for each thing that happens to it.
+    /// Returns the edit as steps of `svnmucc`.
     pub fn steps(&self) -> Vec<Step> {
         let mut steps = Vec::new();
         self.root.steps("", &mut steps);
@@ -110,21 +111,21 @@ impl Change {
     }
 }
 
-/// Makes edits.
+/// A generator of edits.
 pub struct Maker {
     pub random: Random,
-    /// All revisions.
+    /// The trees of all revisions.
     trees: Vec<Tree>,
     serial: u32,
     prefix: String,
 }
 
 const NAMES: [&str; 7] = ["a", "b", "c", "d \u{e9}", "e%20+", "f.txt", "@g"];
-/// Larger trees only cost time.
+/// The largest number of nodes; larger trees only cost time.
 const LARGEST_TREE: usize = 150;
 
 impl Maker {
-    /// Starts with an empty repository.
+    /// Returns a generator for an empty repository.
     pub fn new(seed: u64, prefix: &str) -> Maker {
         let mut random = Random::new(seed);
         random.next();
@@ -140,17 +141,17 @@ impl Maker {
         }
     }
 
-    /// The youngest revision.
+    /// Returns the youngest revision.
     pub fn youngest(&self) -> u64 {
         self.trees.len() as u64 - 1
     }
 
-    /// One time in `n`.
+    /// Returns true once in `n` times.
     pub fn one_in(&mut self, n: usize) -> bool {
         self.random.below(n) == 0
     }
 
-    /// Makes up an edit of the tree of revision `base`.
+    /// Generates an edit of the tree of revision `base`.
     pub fn edit(&mut self, base: u64) -> Edit {
         self.serial += 1;
         let mut work = Work {
@@ -173,14 +174,14 @@ impl Maker {
         }
     }
 
-    /// Takes note that an edit became the next revision, merged with what had come before it.
+    /// Applies an edit that became the next revision to the youngest tree.
     pub fn committed(&mut self, edit: &Edit) {
         let mut tree = self.trees.last().expect("because there is revision 0").clone();
         self.apply(&edit.root, "", &mut tree);
         self.trees.push(tree);
     }
 
-    /// Panics unless these are just the paths of the youngest tree (`None` for a directory, the MD5 of a file).
+    /// Panics unless these are exactly the paths of the youngest tree (`None` for a directory, the MD5 of a file).
     pub fn check(&self, found: &BTreeMap<String, Option<String>>, what: &str) {
         let tree = self.trees.last().expect("because there is revision 0");
         let md5 = |node: &Node| node.text.as_ref().map(|text| Md5::of(text).to_string());
@@ -264,7 +265,7 @@ impl Maker {
                 }
             }
             15 | 16 => {
-                // A move: the copy is of the base, the removal of what is there now.
+                // A move: a copy from the base revision, and a deletion.
                 let base = self.trees[work.base as usize].clone();
                 let Some(source) = self.pick(&base, None).filter(|s| !s.is_empty()) else {
                     return;
@@ -284,7 +285,7 @@ impl Maker {
                 }
             }
             _ => {
-                // Replaced by something of either kind, or by a copy.
+                // A replacement by a file or directory, or by a copy.
                 let Some(path) = self.pick(&work.tree, None).filter(|p| !p.is_empty()) else {
                     return;
                 };
@@ -311,7 +312,7 @@ impl Maker {
         let is_dir = old[source].text.is_none();
         work.add(&path, Some((source.to_owned(), rev)), is_dir);
         copy(old, source, &mut work.tree, &path);
-        // Often the copy is changed at once, at itself or below.
+        // Often the copy is changed in the same edit, at its root or below.
         if self.one_in(2) {
             let inside: Vec<String> = work
                 .tree
@@ -369,7 +370,7 @@ impl Maker {
         change.props.push(prop);
     }
 
-    /// A text for a file: lines, noise, much of both, nothing; or a change of what was there.
+    /// Returns a text for a file: lines, random bytes, both, an empty one, or a changed old text.
     fn text(&mut self, before: &Text) -> Text {
         let fresh = before.is_empty() || self.one_in(4);
         let mut text = match (fresh, self.random.below(24)) {
@@ -387,7 +388,7 @@ impl Maker {
                 let size = self.random.below(5000);
                 self.bytes(size)
             }
-            // The same in many places: representations are shared.
+            // Equal texts at many paths, for rep sharing.
             (true, 8..=11) => format!("common {}\n", self.random.below(4)).into_bytes(),
             (true, _) => {
                 let count = 1 + self.random.below(60);
@@ -412,7 +413,7 @@ impl Maker {
         (0..size).map(|_| self.random.next() as u8).collect()
     }
 
-    /// A path in an existing directory that is not taken.
+    /// Returns an unused path in an existing directory.
     fn free(&mut self, work: &Work) -> Option<String> {
         for _ in 0..10 {
             let parent = self.pick(&work.tree, Some(true)).unwrap_or_default();
@@ -424,7 +425,7 @@ impl Maker {
         None
     }
 
-    /// Any path of a tree: of directories, of files, of all.
+    /// Returns a random path of a tree: a directory, a file, or any.
     fn pick(&mut self, tree: &Tree, dirs: Option<bool>) -> Option<String> {
         let found: Vec<&String> = tree
             .iter()
@@ -435,7 +436,7 @@ impl Maker {
     }
 }
 
-/// An edit in the making.
+/// An edit under construction.
 struct Work {
     base: u64,
     tree: Tree,
@@ -443,7 +444,7 @@ struct Work {
 }
 
 impl Work {
-    /// The change of a path that is there.
+    /// Returns the change of an existing path.
     fn slot(&mut self, path: &str) -> &mut Change {
         let mut change = &mut self.root;
         let mut walked = String::new();
@@ -466,7 +467,7 @@ impl Work {
 
     fn put(&mut self, path: &str, before: Text, after: Text) {
         let change = self.slot(path);
-        // Put twice: the delta is still against what was there first.
+        // For a second text of a file the delta base stays the original text.
         let before = change.text.take().map_or(before, |(first, _)| first);
         change.text = Some((before, after.clone()));
         let props = self.tree.get(path).map(|n| n.props.clone()).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! One repository that theirs and ours change in turns, and at the same time.
+//! One repository that Subversion and Sven change in turns, and at the same time.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,7 +19,7 @@ const MANNER: Manner = Manner {
     named_revisions: true,
 };
 
-/// Theirs or ours, by chance.
+/// Returns a random side.
 fn anyone(random: &mut Random) -> Side {
     Side::BOTH[random.below(2)]
 }
@@ -111,7 +111,8 @@ fn at_once(seed: u64) {
     nothing_lost(&repository, &acknowledged);
 }
 
-/// Commits with `svnmucc` below a folder of its own, and to one file that all change: who comes too late tries again.
+/// Commits with `svnmucc` below a separate directory, and to one file that all clients change. A commit that is out
+/// of date is repeated.
 fn commits(
     seed: u64,
     top: &str,
@@ -159,7 +160,7 @@ fn commits(
             done += 1;
             continue;
         }
-        // Conflicts, out of date, there already: those are rightly refused.
+        // These are correct refusals: conflict, out of date, exists already.
         let codes = output.error_codes();
         let known = [160_020, 160_024, 160_028, 170_004, 160_013, 155_011];
         assert!(codes.iter().any(|code| known.contains(code)), "{output:?}");
@@ -171,12 +172,12 @@ fn svnlook_youngest(repository: &Path) -> u64 {
     out.trim().parse().expect("because svnlook prints a number")
 }
 
-/// Packs, changes a revision property, or copies, by either.
+/// Packs, changes a revision property, or copies, with a random program.
 fn administer(random: &mut Random, root: &Path, repository: &Path, server: &Arc<TestServer>, youngest: u64) {
     let side = anyone(random);
     let rev = random.below(youngest as usize + 1).to_string();
     match random.below(4) {
-        // Old formats refuse.
+        // Old formats do not support packing.
         0 => _ = admin(side, &["pack", "-q"], repository),
         1 => {
             let svn = Tool::new("svn").args(["propset", "--revprop", "--non-interactive", "-r", &rev]);
@@ -193,7 +194,7 @@ fn administer(random: &mut Random, root: &Path, repository: &Path, server: &Arc<
             if hotcopy(side, &["--incremental"], repository, &copy).code == 0 {
                 examine(&copy);
             } else {
-                // Below format 4 a copy is made anew; what there is of it is not complete.
+                // Before format 4 there is no incremental copy; an incomplete one is removed.
                 _ = std::fs::remove_dir_all(&copy);
                 hotcopy(side, &[], repository, &copy).expect_ok();
                 examine(&copy);
@@ -203,7 +204,7 @@ fn administer(random: &mut Random, root: &Path, repository: &Path, server: &Arc<
     }
 }
 
-/// Verifies, and finds every acknowledged revision under its number.
+/// Verifies the repository, and checks that every acknowledged revision exists under its number.
 fn nothing_lost(repository: &Path, acknowledged: &BTreeMap<u64, String>) {
     examine(repository);
     for side in Side::BOTH {

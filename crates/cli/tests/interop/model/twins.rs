@@ -1,4 +1,4 @@
-//! The same edits to a repository of theirs behind their server and to one of ours behind ours.
+//! The same edits to a repository of Subversion with its server, and to one of Sven with its server.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::drive::{Commit, Manner, Outcome, commit, svnmucc};
 use super::edit::{Edit, Maker};
 use super::{admin, create, examine, hotcopy, paths, same, seeds, serve, steps, without_dates};
 
-/// One of the two.
+/// One of the two repositories, with its server.
 struct Twin {
     side: Side,
     root: TempDir,
@@ -61,7 +61,7 @@ fn admin_uuid(side: Side, repository: &std::path::Path) {
         .ok();
 }
 
-/// Does the same on both and insists on the same result.
+/// Runs a function for both; the results must be equal.
 fn both<T: PartialEq + std::fmt::Debug + Send>(twins: &[Twin; 2], act: impl Fn(&Twin) -> T + Sync) -> T {
     let [theirs, ours] = std::thread::scope(|scope| {
         let ours = scope.spawn(|| act(&twins[1]));
@@ -107,7 +107,7 @@ fn run(seed: u64, rounds: usize) {
                 note_at_head(&mut maker, &edit, &outcome);
             }
             12 | 13 => {
-                // Made up from an older revision: out of date, or merged while it is driven.
+                // Based on an older revision: out of date, or merged.
                 let back = maker.random.below(4) as u64;
                 let edit = maker.edit(youngest.saturating_sub(back));
                 let outcome = both(&twins, |twin| commit(&twin.server, "repo", &edit, manner));
@@ -128,7 +128,7 @@ fn run(seed: u64, rounds: usize) {
     load(&twins);
 }
 
-/// A commit of what was made up from the youngest revision cannot be refused.
+/// Records a commit based on the youngest revision, which cannot be refused.
 fn note_at_head(maker: &mut Maker, edit: &Edit, outcome: &Outcome) {
     assert!(
         matches!(outcome, Outcome::Committed(_)),
@@ -149,7 +149,7 @@ fn note(maker: &mut Maker, edit: &Edit, outcome: &Outcome) {
     }
 }
 
-/// Two or three commits begun on the same revision end one after the other.
+/// Begins two or three commits on the same revision and ends them one after the other.
 fn race(twins: &[Twin; 2], maker: &mut Maker, manner: Manner) {
     let count = 2 + maker.random.below(2);
     let base = maker.youngest();
@@ -163,7 +163,7 @@ fn race(twins: &[Twin; 2], maker: &mut Maker, manner: Manner) {
     }
 }
 
-/// What administrators do meanwhile, each with their own tools.
+/// Runs administration commands, on each side with its own tools.
 fn administer(twins: &[Twin; 2], maker: &mut Maker) {
     let rev = maker.random.below(maker.youngest() as usize + 1).to_string();
     match maker.random.below(4) {
@@ -192,7 +192,7 @@ fn administer(twins: &[Twin; 2], maker: &mut Maker) {
             let dumps = twins.each_ref().map(|twin| {
                 let copy = twin.root.path().join("copy");
                 let code = hotcopy(twin.side, &["--incremental"], &twin.repository, &copy).error_codes();
-                // Below format 4 there is no incremental way.
+                // Before format 4 there is no incremental copy.
                 code.is_empty().then(|| without_dates(examine(&copy)))
             });
             assert_eq!(dumps[0].is_some(), dumps[1].is_some(), "incremental hotcopy");
@@ -202,7 +202,7 @@ fn administer(twins: &[Twin; 2], maker: &mut Maker) {
     }
 }
 
-/// What they dump, with and without deltas, we load.
+/// Loads Subversion's dumps, with and without deltas, with Sven.
 fn load(twins: &[Twin; 2]) {
     for args in [&["dump", "-q"][..], &["dump", "-q", "--deltas"]] {
         let dump = admin(Side::Theirs, args, &twins[0].repository).expect_ok().stdout;

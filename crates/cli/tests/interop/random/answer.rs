@@ -1,4 +1,4 @@
-//! Hearing answers to their end, and putting in order what comes in no particular order.
+//! Reads responses completely, and sorts the parts without a defined order.
 
 use std::collections::HashMap;
 
@@ -7,12 +7,12 @@ use testkit::probe::{Probe, ProbeItem, list, text, word};
 
 use super::drive::{self, Known, Texts};
 
-/// How an answer is put together.
+/// The structure of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// One response.
+    /// One item.
     Single,
-    /// One response, perhaps with a text after it.
+    /// One item, sometimes followed by a text.
     File,
     /// Entries until `done`, in order.
     Stream,
@@ -20,30 +20,30 @@ pub enum Shape {
     Unordered,
     /// Revisions of a file until `done`, with deltas.
     FileRevs,
-    /// An edit after a report: siblings come in an order that is free in part.
+    /// An edit after a report; the order of siblings is partly undefined.
     Edit,
     /// Replayed revisions.
     Replay,
 }
 
-/// An answer: everything that was said.
+/// A response: all items.
 pub type Answer = Vec<ProbeItem>;
 
-/// True if the server hung up or fell silent.
+/// True if the server closed the connection or stopped responding.
 pub fn is_closed(answer: &Answer) -> bool {
     answer.last() == Some(&word("closed"))
 }
 
-/// True if an edit came to its end.
+/// True if an edit is complete.
 pub fn is_complete(answer: &Answer) -> bool {
     answer.iter().any(|item| is(item, "close-edit"))
 }
 
-/// Asks, and hears everything that belongs to the answer.
+/// Sends a request and reads the complete response.
 pub fn hear(probe: &mut Probe, words: &str, shape: Shape, known: &Known<'_>) -> Answer {
     probe.send_text(words);
     let mut heard = Vec::new();
-    // The authentication request; after a report there is another one.
+    // The authentication request; there is another one after a report.
     for _ in 0..if shape == Shape::Edit { 2 } else { 1 } {
         let auth = probe.read();
         let is_over = !is(&auth, "success");
@@ -93,7 +93,7 @@ fn file(probe: &mut Probe, heard: &mut Answer) {
     let response = tidy(probe.read());
     let has_text = is(&response, "success") && response.items()[1].items()[0].items().len() == 1;
     heard.push(response);
-    // Contents were asked for in every question of this shape.
+    // All requests of this structure ask for contents.
     let mut whole = Vec::new();
     if !has_text {
         return;
@@ -130,14 +130,14 @@ fn entries(probe: &mut Probe, heard: &mut Answer) {
     }
 }
 
-/// Hears one or more edits up to the response. Names open nodes by their paths.
+/// Reads one or more edits up to the final item, and replaces tokens by paths.
 fn edit(probe: &mut Probe, heard: &mut Answer, known: &Known<'_>) {
     let mut open: HashMap<ProbeItem, ProbeItem> = HashMap::new();
     let mut texts = Texts::default();
     loop {
         let item = probe.read();
         let (Some(ProbeItem::Word(name)), Some(params)) = (item.items().first(), item.items().get(1)) else {
-            // A revision's properties in a range, or the end.
+            // The properties of a revision of a range, or the end.
             heard.push(tidy(item));
             if is_closed(heard) {
                 return;
@@ -166,7 +166,7 @@ fn edit(probe: &mut Probe, heard: &mut Answer, known: &Known<'_>) {
                 texts.begin(&args[0], &args[1]);
                 None
             }
-            // How a text is cut and packed is the server's own affair; what it makes is not.
+            // The windows and encoding of a delta may differ, its result may not.
             "textdelta-chunk" => {
                 texts.push(&args[0], &args[1]);
                 continue;
@@ -217,7 +217,7 @@ fn tidy(item: ProbeItem) -> ProbeItem {
 fn is_pair(item: &ProbeItem) -> bool {
     match item.items() {
         [ProbeItem::Text(_), ProbeItem::Text(_)] => true,
-        // A property that changed, perhaps to nothing.
+        // A changed or deleted property.
         [ProbeItem::Text(_), ProbeItem::List(value)] => matches!(&value[..], [] | [ProbeItem::Text(_)]),
         _ => false,
     }
@@ -244,7 +244,7 @@ fn is_lock(item: &ProbeItem) -> bool {
     )
 }
 
-/// File revisions with texts instead of deltas.
+/// Replaces the deltas of file revisions by texts.
 fn texts_of(heard: Answer) -> Answer {
     let mut told = Vec::new();
     let mut before = Vec::new();
@@ -273,7 +273,7 @@ fn texts_of(heard: Answer) -> Answer {
     told
 }
 
-/// Shows both with the first line in which they differ.
+/// Formats both with the first line in which they differ.
 pub fn difference(theirs: &Answer, ours: &Answer) -> String {
     let at = theirs.iter().zip(ours).take_while(|(a, b)| a == b).count();
     let show = |answer: &Answer| -> String {

@@ -1,4 +1,4 @@
-//! Which differences are known: those that docs/KNOWN-DIFFERENCES.md lists, and no others.
+//! The known differences, which docs/KNOWN-DIFFERENCES.md lists.
 
 use std::collections::BTreeSet;
 
@@ -8,18 +8,18 @@ use super::answer::{self, Answer, Shape};
 use super::drive::Known;
 use super::questions::Question;
 
-/// True if theirs dies of this question now and then.
+/// True if Subversion sometimes crashes on this request.
 pub fn may_die(question: &Question, ours: &Answer) -> bool {
     match question.kind {
-        // Of a file that may not be read, oldest revision first.
+        // For a file without read access, oldest revision first.
         "file-revs" | "file-revs-g" => is_failure(ours, 220_001),
-        // Oldest first it keeps using memory that it gave back.
+        // Oldest first, it uses freed memory.
         "log-g" => true,
         _ => question.deadly,
     }
 }
 
-/// True if the answers differ as they are known to differ.
+/// True for a known difference of the responses.
 pub fn is_known(theirs_again: &mut Probe, question: &Question, theirs: &Answer, ours: &Answer) -> bool {
     match question.kind {
         "mergeinfo" => is_told_twice(theirs, ours) || is_leak(theirs_again, theirs, ours),
@@ -30,7 +30,7 @@ pub fn is_known(theirs_again: &mut Probe, question: &Question, theirs: &Answer, 
         }
         // Ranges that end after HEAD; sources that are below a file.
         "file-revs-g" => is_failure(theirs, 160_006) || is_failure(theirs, 160_016),
-        // What is said below a switched operand.
+        // Report entries below a switched operand.
         _ => question.deadly && (is_failure(theirs, 160_013) || is_failure(theirs, 160_016)),
     }
 }
@@ -48,14 +48,14 @@ fn revisions(log: &Answer) -> BTreeSet<ProbeItem> {
     entries.map(|entry| entry.items()[1].clone()).collect()
 }
 
-/// The mergeinfo in an answer.
+/// Returns the mergeinfo in a response.
 fn catalog(answer: &Answer) -> Option<Vec<ProbeItem>> {
     let params = answer.get(1)?.items().get(1)?;
     Some(params.items().first()?.items().to_vec())
 }
 
-/// Theirs tells the mergeinfo of some paths, which were asked for twice or are below others that were asked for, in each role, and
-/// ours in the later one alone.
+/// True if Subversion sends the mergeinfo of paths that are requested twice, or below other requested paths, in each
+/// role, and Sven only in the later one.
 fn is_told_twice(theirs: &Answer, ours: &Answer) -> bool {
     let (Some(theirs), Some(ours)) = (catalog(theirs), catalog(ours)) else {
         return false;
@@ -68,7 +68,7 @@ fn is_told_twice(theirs: &Answer, ours: &Answer) -> bool {
         && paths(&ours).len() == ours.len()
 }
 
-/// Theirs tells the mergeinfo of descendants that may not be read.
+/// True if Subversion sends the mergeinfo of descendants without read access.
 fn is_leak(theirs_again: &mut Probe, theirs: &Answer, ours: &Answer) -> bool {
     let (Some(theirs), Some(mut ours)) = (catalog(theirs), catalog(ours)) else {
         return false;

@@ -1,10 +1,11 @@
-//! Random questions about random histories under random authz files, put to both servers in the protocol's own words: the
-//! raw answers must be equal, error codes and messages included.
+//! Random raw svn:// requests about random histories with random authz files: the responses of both servers must be
+//! equal, including error numbers and messages.
 //!
-//! What every run asks is a small part; `ASK_SEEDS=100..200 cargo test -p cli --test interop by_hand` asks more.
-//! `ASK_ONLY=log,list` chooses kinds of questions, `ASK_ROUNDS`, `ASK_REVS` their number and the length of the histories,
-//! `ASK_BRANCHES` asks about histories of branches alone, `ASK_COMPATIBLE=1.5` the format, `ASK_FREE` takes the authz files away, `ASK_GO_ON` counts differences instead of stopping at
-//! the first, `ASK_EXACT` takes known differences for differences.
+//! The default run is a small part; `ASK_SEEDS=100..200 cargo test -p cli --test interop by_hand` runs more.
+//! `ASK_ONLY=log,list` selects kinds of requests, `ASK_ROUNDS` and `ASK_REVS` set their number and the length of the
+//! histories, `ASK_BRANCHES` uses histories of branches only, `ASK_COMPATIBLE=1.5` sets the format, `ASK_FREE`
+//! removes the authz files, `ASK_GO_ON` counts differences instead of stopping at the first, `ASK_EXACT` reports
+//! known differences too.
 
 mod answer;
 pub mod drive;
@@ -28,7 +29,7 @@ use answer::Answer;
 use drive::Known;
 use questions::{Ask, Question};
 
-/// How to ask.
+/// The parameters of a run.
 struct Plan {
     compatible: String,
     revisions: u64,
@@ -37,7 +38,7 @@ struct Plan {
     only: Vec<String>,
     go_on: bool,
     exact: bool,
-    /// Histories of branches instead of those in which everything is copied anywhere.
+    /// True for histories of branches instead of random histories.
     branches: bool,
 }
 
@@ -56,14 +57,14 @@ impl Plan {
     }
 }
 
-/// What came of it.
+/// The counts of a run.
 #[derive(Debug, Default)]
 struct Count {
     asked: BTreeMap<&'static str, usize>,
-    /// Reports that were answered with a whole edit.
+    /// Reports with a complete edit as response.
     edits: BTreeMap<&'static str, usize>,
     differ: BTreeMap<&'static str, usize>,
-    /// Questions at which theirs died.
+    /// Requests on which Subversion crashed.
     died: BTreeMap<&'static str, usize>,
 }
 
@@ -72,7 +73,7 @@ struct Asked {
     server: Arc<TestServer>,
     user: Option<(&'static str, &'static str)>,
     probe: Probe,
-    /// Where the session is; `None` if it can no longer be used.
+    /// The path of the session; `None` if it is unusable.
     parent: Option<String>,
 }
 
@@ -94,15 +95,15 @@ impl Asked {
         }
     }
 
-    /// Another session: theirs is another process then, with empty caches.
+    /// Opens another session; Subversion's is another process with empty caches.
     fn anew(&mut self, parent: &str) {
         self.probe = Probe::connect_as(Arc::clone(&self.server), url(parent), self.user);
         self.parent = Some(parent.to_owned());
     }
 
-    /// Brings the session to the question's place.
+    /// Reparents the session for a request.
     fn go(&mut self, question: &Question) {
-        // Most sessions go on, as a client's would.
+        // Most sessions are kept, as by a client.
         if question.fresh || self.parent.is_none() {
             self.anew(&question.parent);
         } else if self.parent.as_ref() != Some(&question.parent) {
@@ -116,7 +117,7 @@ impl Asked {
 
     fn ask(&mut self, question: &Question, known: &Known<'_>) -> Answer {
         let answer = answer::hear(&mut self.probe, &question.words, question.shape, known);
-        // Of a refused request the report was read as commands.
+        // If a request was refused, the server reads its report as commands.
         let is_refused = question.shape == answer::Shape::Edit && answer.len() < 2;
         if answer::is_closed(&answer) || is_refused {
             self.parent = None;
@@ -129,7 +130,7 @@ fn url(parent: &str) -> String {
     format!("svn://localhost/repo{}", parent.replace(' ', "%20"))
 }
 
-/// Locks some paths. Returns those that are locked now and their tokens.
+/// Locks some paths. Returns the locked ones and their tokens.
 pub fn lock(
     random: &mut Random,
     repo: &Repo,
@@ -137,7 +138,7 @@ pub fn lock(
 ) -> Vec<(String, String)> {
     let mut locks: Vec<(String, String)> = Vec::new();
     for at in 0..8 {
-        // Some are folders, or not there any more.
+        // Some are directories, or no longer exist.
         let path = history.paths[random.below(history.paths.len())].clone();
         let token = format!("opaquelocktoken:{at}");
         let locked = Tool::new("svnadmin")
@@ -189,7 +190,8 @@ fn one_history(plan: &Plan, seed: u64, count: &mut Count) {
     );
     let root = scratch();
     std::os::unix::fs::symlink(repo.path(), root.path().join("repo")).expect("because the folder is empty");
-    // Theirs mixes up mergeinfo of different kinds in its caches, and dies often: each session has a process of its own.
+    // Subversion confuses mergeinfo of different kinds in its caches, and crashes often: each session has its own
+    // process.
     let mut theirs = Asked::open(Side::Theirs, root.path(), &[], user);
     let mut uncached = Asked::open(Side::Theirs, root.path(), &["-M", "0"], user);
     let mut ours = Asked::open(Side::Ours, root.path(), &[], user);
@@ -269,7 +271,7 @@ fn questions_about_branches_are_answered_alike() {
         only: merges.map(str::to_owned).to_vec(),
         ..Plan::quick(false)
     };
-    // At `log-g` theirs falls silent for long now and then: `merges` asks that.
+    // `log -g` is left to `merges`, because Subversion sometimes does not respond for a long time.
     run(&plan, 1..3);
 }
 

@@ -1,4 +1,4 @@
-//! Random questions of every kind that reads.
+//! Random requests of every reading kind.
 
 use std::collections::BTreeSet;
 
@@ -8,23 +8,23 @@ use testkit::random_history::RandomHistory;
 use super::answer::Shape;
 use super::report::{self, Operation};
 
-/// A question, ready to be sent.
+/// An encoded request.
 #[derive(Debug)]
 pub struct Question {
     pub kind: &'static str,
     pub words: String,
     pub shape: Shape,
-    /// Where the session is.
+    /// The path of the session.
     pub parent: String,
-    /// In a session of its own.
+    /// True for a new session.
     pub fresh: bool,
-    /// Of a report: the paths whose order the answer follows.
+    /// For a report: the paths whose order the response follows.
     pub reported: BTreeSet<String>,
-    /// Theirs may fail or die of it.
+    /// True if Subversion may fail or crash.
     pub deadly: bool,
 }
 
-/// Makes questions.
+/// A generator of requests.
 pub struct Ask<'a> {
     random: &'a mut Random,
     history: &'a RandomHistory,
@@ -35,7 +35,7 @@ pub struct Ask<'a> {
 }
 
 impl<'a> Ask<'a> {
-    /// Asks about a history, in whose last revision the paths in `locks` have locks with these tokens.
+    /// Returns a generator for a history; in its last revision the paths in `locks` have locks with these tokens.
     pub fn new(
         random: &'a mut Random,
         history: &'a RandomHistory,
@@ -52,9 +52,9 @@ impl<'a> Ask<'a> {
         }
     }
 
-    /// One question of each kind.
+    /// Returns one request of each kind.
     pub fn round(&mut self, only: &[String]) -> Vec<Question> {
-        // Every now and then another session, a fourth of them below the root.
+        // Sometimes another session, a fourth of them below the root.
         let fresh = self.sessions.is_multiple_of(4);
         self.sessions += 1;
         if fresh {
@@ -65,7 +65,7 @@ impl<'a> Ask<'a> {
         }
         let mut questions = Vec::new();
         for kind in KINDS {
-            // All are made, so that a choice of kinds does not change the others.
+            // All are generated, so that a selection of kinds does not change the others.
             let mut reported = BTreeSet::new();
             let mut deadly = false;
             let mut parent = self.parent.clone();
@@ -100,7 +100,7 @@ impl<'a> Ask<'a> {
         self.history.paths[self.random.below(self.history.paths.len())].clone()
     }
 
-    /// A path below the session's.
+    /// Returns a path below the session's.
     fn path(&mut self) -> String {
         for _ in 0..20 {
             let path = self.absolute();
@@ -183,7 +183,7 @@ impl<'a> Ask<'a> {
                 let (mut paths, rev) = (self.text_path(), self.rev());
                 let descendants = self.bit();
                 for _ in 0..[0, 0, 1, 2, 3][self.random.below(5)] {
-                    // Theirs breaks off its answer at a later path that is not there.
+                    // Subversion truncates its response at a later path that does not exist.
                     let path = self.path();
                     let whole = format!("{}/{path}", self.parent);
                     if self.history.trees[rev as usize].contains_key(whole.trim_matches('/')) {
@@ -250,7 +250,7 @@ impl<'a> Ask<'a> {
             }
             "replay-range" => {
                 let (a, b) = (self.rev(), self.rev());
-                // Now and then backwards, which is nothing.
+                // Sometimes reversed, which gives an empty result.
                 let (first, last) = if self.random.below(8) == 0 {
                     (a, b)
                 } else {
@@ -289,7 +289,7 @@ impl<'a> Ask<'a> {
             _ => {}
         }
         let (a, b) = (self.at(), self.at());
-        // Theirs sends the paths of entries that it suppresses with the next entry, or dies of it.
+        // Subversion sends the paths of suppressed entries with the next entry, or crashes.
         let (changed, strict) = (self.bit() && !merged, self.random.below(3) == 0);
         let limit = [0, 0, 1, 2, 3, 7][self.random.below(6)];
         let revprops = match self.random.below(4) {
@@ -300,7 +300,7 @@ impl<'a> Ask<'a> {
         format!("( {paths} ) {a} {b} {changed} {strict} {limit} {merged} {revprops}")
     }
 
-    /// A working copy's report and what is to be done with it.
+    /// Returns a request with a report.
     fn report(&mut self, kind: &str) -> report::Report {
         let mut maker = report::Maker {
             random: self.random,

@@ -1,5 +1,5 @@
-//! Makes up steps from a seed and from what the disk of one sandbox holds. What the client does to a working copy without a server is in
-//! `local`, what it asks a server in `remote`.
+//! Generates steps from a seed and from the files of one sandbox. Steps without a server are in `local`, steps with a
+//! server in `remote`.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use super::step::{Run, Step, Text};
 
 /// The two working copies and their users.
 pub const COPIES: [(&str, &str); 2] = [("a", "alice"), ("b", "bob")];
-/// Names of new entries: few, so that they meet.
+/// The names of new entries: few, so that they collide.
 pub const NAMES: [&str; 9] = [
     "A",
     "B",
@@ -24,29 +24,29 @@ pub const NAMES: [&str; 9] = [
     "e%20\u{e9}",
     "x.tmp",
 ];
-/// Directories of the repository that hold trees like the trunk, or may come to.
+/// The directories of the repository for trees like the trunk.
 pub const TREES: [&str; 5] = ["trunk", "branches/b1", "branches/b2", "tags/t1", "branches/b3"];
 
-/// Makes up one scenario.
+/// A generator of a scenario.
 pub struct Generator {
     pub random: Random,
     pub transport: Transport,
     pending: VecDeque<Step>,
     serial: u32,
-    /// Paths of files that may be locked, below a tree.
+    /// The paths of files that may be locked, below a tree.
     pub locked: Vec<(&'static str, String)>,
-    /// True if the second working copy is one of the whole repository.
+    /// True if the second working copy is of the whole repository.
     whole: bool,
 }
 
-/// What a step is made up from.
+/// The state that a step is generated from.
 pub struct View {
     dir: PathBuf,
     entries: Vec<(String, Entry)>,
     pub youngest: u64,
 }
 
-/// The working copy that a step is about.
+/// The working copy of a step.
 #[derive(Clone, Copy)]
 pub struct Copy {
     pub dir: &'static str,
@@ -62,7 +62,7 @@ impl View {
         }
     }
 
-    /// Paths in a working copy.
+    /// Returns paths in a working copy.
     pub fn paths(&self, copy: Copy, fits: impl Fn(Entry) -> bool) -> Vec<&str> {
         let all = self.entries.iter().filter(|(_, entry)| fits(*entry));
         all.filter_map(|(path, _)| path.strip_prefix(copy.dir)?.strip_prefix('/'))
@@ -79,7 +79,7 @@ impl View {
             .any(|(known, entry)| known == path && *entry == Entry::File)
     }
 
-    /// The contents of a file; nothing if there is none.
+    /// Returns the contents of a file; empty if it does not exist.
     pub fn text(&self, path: &str) -> Vec<u8> {
         std::fs::read(self.dir.join(path)).unwrap_or_default()
     }
@@ -123,7 +123,7 @@ impl Generator {
         }
     }
 
-    /// The next step.
+    /// Returns the next step.
     pub fn next(&mut self, view: &View) -> Step {
         loop {
             if let Some(step) = self.pending.pop_front() {
@@ -148,7 +148,7 @@ impl Generator {
         self.pending.push_back(step);
     }
 
-    /// A run of the client.
+    /// Adds a run of the client.
     pub fn svn<T: AsRef<str>>(&mut self, copy: Copy, args: &[T]) {
         self.push(Step::Svn(Run {
             dir: copy.dir,
@@ -158,7 +158,7 @@ impl Generator {
         }));
     }
 
-    /// A run of the client whose output goes into a file of the sandbox.
+    /// Adds a run of the client with its output in a file of the sandbox.
     pub fn svn_into(&mut self, copy: Copy, args: &[&str], file: &str) {
         self.svn(copy, args);
         if let Some(Step::Svn(run)) = self.pending.back_mut() {
@@ -166,7 +166,7 @@ impl Generator {
         }
     }
 
-    /// True one time in `n`.
+    /// Returns true once in `n` times.
     pub fn one_in(&mut self, n: usize) -> bool {
         self.random.below(n) == 0
     }
@@ -175,7 +175,7 @@ impl Generator {
         all[self.random.below(all.len())]
     }
 
-    /// A different number each time.
+    /// Returns a new number each time.
     pub fn serial(&mut self) -> u32 {
         self.serial += 1;
         self.serial
@@ -189,7 +189,7 @@ impl Generator {
         self.any(&view.paths(copy, |_| true))
     }
 
-    /// A directory of the working copy; the root is "".
+    /// Returns a directory of the working copy; the root is "".
     pub fn directory(&mut self, view: &View, copy: Copy) -> String {
         let mut all = view.paths(copy, |entry| entry == Entry::Dir);
         all.push("");
@@ -200,7 +200,7 @@ impl Generator {
         (!all.is_empty()).then(|| all[self.random.below(all.len())].to_owned())
     }
 
-    /// A path of the working copy that nothing is at.
+    /// Returns an unused path of the working copy.
     pub fn fresh(&mut self, view: &View, copy: Copy) -> Option<String> {
         for _ in 0..8 {
             let parent = self.directory(view, copy);
@@ -212,7 +212,7 @@ impl Generator {
         None
     }
 
-    /// A path like that of the working copy, below one of the trees of the repository.
+    /// Returns a path of the working copy, below one of the trees of the repository.
     pub fn in_repository(&mut self, view: &View, copy: Copy) -> String {
         let mut path = match self.one_in(6) {
             true => String::new(),
@@ -232,7 +232,7 @@ impl Generator {
         join(tree, &path)
     }
 
-    /// Where in the working copy a tree like the trunk is.
+    /// Returns the path in the working copy of a tree like the trunk.
     pub fn tree(&mut self, view: &View, copy: Copy) -> String {
         if copy.dir == "a" || !self.whole {
             return ".".to_owned();
@@ -244,7 +244,7 @@ impl Generator {
         self.any(&there).unwrap_or_else(|| ".".to_owned())
     }
 
-    /// A revision that there is, mostly a late one.
+    /// Returns an existing revision, mostly a late one.
     pub fn revision(&mut self, view: &View) -> u64 {
         let youngest = view.youngest as usize;
         match self.random.below(4) {
@@ -254,14 +254,15 @@ impl Generator {
         }
     }
 
-    /// A text for a file that holds `before`.
+    /// Returns a new text for a file with the text `before`.
     pub fn text(&mut self, before: &[u8]) -> Text {
         let serial = self.serial();
         let end: &[u8] = match before.windows(2).any(|pair| pair == b"\r\n") {
             true => b"\r\n",
             false => b"\n",
         };
-        // Mixed line ends fail in the client, while it commits. Over HTTP it then waits until the server ends the connection.
+        // Mixed line ends are an error in the client during a commit. Over HTTP it then waits until the server closes
+        // the connection.
         let end = match self.transport == Transport::Svn && self.one_in(12) {
             true => b"\r\n",
             false => end,
@@ -270,7 +271,7 @@ impl Generator {
         match self.random.below(20) {
             0..9 => Text::Bytes([before, &line].concat()),
             9..14 if !before.is_empty() => {
-                // In the middle, at the beginning of a line.
+                // Within the text, at the beginning of a line.
                 let mut at = self.random.below(before.len());
                 while at > 0 && before[at - 1] != b'\n' {
                     at -= 1;
@@ -306,7 +307,8 @@ pub fn join(path: &str, name: &str) -> String {
     }
 }
 
-/// A path of a working copy as the client takes it: what follows the last @ is a revision to it.
+/// Returns a path of a working copy as an argument: an `@` is added, because the client takes text after the last one
+/// for a revision.
 pub fn target(path: &str) -> String {
     match path {
         "" => ".".to_owned(),
@@ -315,7 +317,7 @@ pub fn target(path: &str) -> String {
     }
 }
 
-/// A path of the repository as the client takes it.
+/// Returns the URL of a path of the repository as an argument.
 pub fn url(path: &str) -> String {
     let encoded = path.replace('%', "%25");
     target(&format!("URL/{encoded}"))

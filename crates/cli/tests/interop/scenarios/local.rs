@@ -1,4 +1,4 @@
-//! Changes of a working copy.
+//! Steps that change a working copy.
 
 use testkit::server::transport::Transport;
 
@@ -6,7 +6,7 @@ use super::generator::{Copy, Generator, View, join, target, url};
 use super::step::{Step, Text};
 
 impl Generator {
-    /// Changes something in a working copy, mostly without asking the server.
+    /// Adds a change of a working copy, mostly without the server.
     pub fn change(&mut self, view: &View, copy: Copy) {
         let choice = self.random.below(48);
         self.change_by(choice, view, copy);
@@ -97,7 +97,7 @@ impl Generator {
     fn remove(&mut self, view: &View, copy: Copy) {
         let Some(path) = self.path(view, copy) else { return };
         if self.one_in(6) {
-            // Missing is what the client did not remove.
+            // Removed without the client, so that it is missing.
             self.push(Step::Remove(join(copy.dir, &path)));
             return;
         }
@@ -171,12 +171,12 @@ impl Generator {
         let serial = self.serial();
         let value = match name {
             "svn:executable" | "svn:needs-lock" => "*".to_owned(),
-            // A line that is added to a text with CR makes its line ends mixed, as `text` says only over svn://.
+            // Adding a line to a text with CR makes mixed line ends, which `text` does only over svn://.
             "svn:eol-style" if self.transport != Transport::Svn => {
                 self.one_of(&["native", "LF", "CRLF"]).to_owned()
             }
             "svn:eol-style" => self.one_of(&["native", "LF", "CRLF", "CR"]).to_owned(),
-            // Neither dates nor URLs: they would come into the repository with a removed property.
+            // No keywords with dates or URLs: they would be committed when the property is removed.
             "svn:keywords" => self
                 .one_of(&["Rev Author", "Rev", "Author Mine=%r-%a-%b-%P"])
                 .to_owned(),
@@ -204,7 +204,7 @@ impl Generator {
 
     fn externals(&mut self, view: &View, copy: Copy) {
         let path = self.directory(view, copy);
-        // What they name has no externals: no circle.
+        // Their targets have no externals, so there is no cycle.
         let value = match self.random.below(6) {
             0 => "^/vendor/lib ext",
             1 => "-r5 ^/vendor/lib ext",
@@ -256,7 +256,7 @@ impl Generator {
         self.svn(copy, &["revert", more, &target(&path)]);
     }
 
-    /// Ends all conflicts, one way or another.
+    /// Resolves all conflicts with a random choice.
     pub fn resolve(&mut self, copy: Copy) {
         let how = self.one_of(&[
             "working",
@@ -298,7 +298,7 @@ impl Generator {
         self.push(Step::Remove(file.clone()));
     }
 
-    /// Puts a text where the client does not expect one.
+    /// Creates a file at a path where the client does not expect one.
     pub fn obstruct(&mut self, view: &View, copy: Copy) {
         if let Some(path) = self.fresh(view, copy) {
             self.push(Step::Write(

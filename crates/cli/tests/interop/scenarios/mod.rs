@@ -1,11 +1,13 @@
-//! Random scenarios with working copies: the stock client, two users with a working copy each, against their server and against
-//! ours, each with a repository of its own that begins alike. After each step the client has said the same on both sides and the
-//! disks hold the same; in the end so do the repositories, and Subversion's `svnadmin verify` accepts ours.
+//! Random scenarios with working copies: the stock client, two users with a working copy each, with Subversion's
+//! server and with Sven, with equal repositories at the start. After each step the output of the client and the files
+//! on disk are equal on both sides. At the end the repositories are equal, and Subversion's `svnadmin verify` accepts
+//! Sven's.
 //!
-//! Each scenario has a seed, which says everything. A difference is cut down to the steps that it takes, which are printed as a script.
-//! `SCENARIO_SEEDS=17,18` runs these; `SCENARIO_SECONDS=3600` takes new seeds, from `SCENARIO_FIRST` on, until the time is over or
-//! `SCENARIO_COUNT` have run, and reports all differences at the end; `SCENARIO_STEPS` is the number of client runs in each (50);
-//! `$SVEN_INTEROP_OVER` chooses the transport. `TMPDIR` on a file system in memory makes it quicker.
+//! The seed determines a scenario. A failing scenario is reduced to the necessary steps, which are printed as a
+//! script. `SCENARIO_SEEDS=17,18` runs these; `SCENARIO_SECONDS=3600` runs new seeds, from `SCENARIO_FIRST` on, until
+//! the time is over or `SCENARIO_COUNT` have run, and reports all differences at the end; `SCENARIO_STEPS` is the
+//! number of client runs in each (50); `$SVEN_INTEROP_OVER` selects the transport. A `TMPDIR` on a file system in
+//! memory makes it faster.
 
 mod generator;
 mod known;
@@ -25,28 +27,28 @@ use known::{Known, known};
 use sandbox::{Arena, Sandbox};
 use step::{Run, Step};
 
-/// What runs of scenarios came to.
+/// The counts of a run.
 #[derive(Debug, Default)]
 struct Count {
     scenarios: usize,
-    /// Runs of the client, on each side.
+    /// The number of runs of the client, on each side.
     runs: usize,
-    /// Those that ended with exit code 0, by subcommand, and all.
+    /// The numbers of runs with exit code 0 and of all runs, by subcommand.
     verbs: BTreeMap<String, [usize; 2]>,
-    /// Scenarios that ended early because theirs died.
+    /// The number of scenarios that ended because Subversion's server crashed.
     died: usize,
     /// Known differences.
     known: usize,
     differ: Vec<u64>,
 }
 
-/// A scenario that ran.
+/// The result of a scenario.
 struct Played {
     steps: Vec<Step>,
     difference: Option<String>,
 }
 
-/// Runs the steps that `next` says, until it says none or there is a difference.
+/// Runs the steps that `next` returns, until it returns none or there is a difference.
 fn play(
     arena: &mut Arena,
     name: &str,
@@ -100,7 +102,7 @@ fn play(
     Played { steps, difference }
 }
 
-/// What is left behind by a scenario.
+/// Returns the state after a scenario.
 fn finish(sandbox: &mut Sandbox) -> String {
     let mut out = String::new();
     for (dir, user) in COPIES {
@@ -135,7 +137,7 @@ fn unlike_disks(sandboxes: &[Sandbox; 2]) -> Option<String> {
     unlike(&sandboxes.each_ref().map(Sandbox::disk))
 }
 
-/// The lines in which both differ.
+/// Returns the lines in which both differ.
 fn unlike([theirs, ours]: &[String; 2]) -> Option<String> {
     if theirs == ours {
         return None;
@@ -153,7 +155,7 @@ fn unlike([theirs, ours]: &[String; 2]) -> Option<String> {
     ))
 }
 
-/// Runs the scenario of a seed; says what differs and prints the shortest script for it.
+/// Runs the scenario of a seed. Returns the difference and prints the shortest script for it.
 fn run(arena: &mut Arena, seed: u64, runs: usize, count: &mut Count) -> Option<String> {
     let mut generator = Generator::new(seed, arena.transport);
     let mut left = runs;
@@ -183,7 +185,7 @@ fn run(arena: &mut Arena, seed: u64, runs: usize, count: &mut Count) -> Option<S
     Some(text)
 }
 
-/// Leaves steps out as long as there is a difference without them.
+/// Removes steps as long as there is a difference without them.
 fn shorten(arena: &mut Arena, seed: u64, steps: Vec<Step>) -> (Vec<Step>, Option<String>) {
     let begun = Instant::now();
     let mut tries = 0;
@@ -275,7 +277,7 @@ fn random_scenarios_end_alike() {
 
 #[test]
 fn random_scenarios_over_http_end_alike() {
-    // A run that names a transport has had it in the other test.
+    // With a selected transport the other test runs it.
     if std::env::var_os("SVEN_INTEROP_OVER").is_none() {
         scenarios(Transport::Http, 3);
     }

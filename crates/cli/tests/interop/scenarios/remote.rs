@@ -1,10 +1,10 @@
-//! What the client asks a server.
+//! Steps with a server.
 
 use super::generator::{Copy, Generator, TREES, View, join, target, url};
 use super::step::Step;
 
 impl Generator {
-    /// Commits, mostly all.
+    /// Adds a commit, mostly of the whole working copy.
     pub fn commit(&mut self, view: &View, copy: Copy) {
         if self.one_in(3) {
             self.svn(copy, &["update", "-q", "--accept", "postpone"]);
@@ -30,7 +30,7 @@ impl Generator {
         self.svn(copy, &args);
     }
 
-    /// Updates, switches, relocates.
+    /// Adds an update, switch or relocate.
     pub fn update(&mut self, view: &View, copy: Copy) {
         let rev = format!("-r{}", self.revision(view));
         let path = match self.one_in(2) {
@@ -68,7 +68,7 @@ impl Generator {
         }
     }
 
-    /// Asks for what a sparse working copy may not have.
+    /// Adds an update of a path that a sparse working copy may lack.
     fn update_absent(&mut self, view: &View, copy: Copy) {
         let from = self.in_repository(view, copy);
         let mut path = from;
@@ -125,7 +125,7 @@ impl Generator {
         self.svn(copy, &args);
     }
 
-    /// Merges into a tree of the working copy.
+    /// Adds a merge into a tree of the working copy.
     pub fn merge(&mut self, view: &View, copy: Copy) {
         let into = self.tree(view, copy);
         if self.one_in(2) {
@@ -169,7 +169,7 @@ impl Generator {
         }
     }
 
-    /// Takes, steals, breaks and gives back locks.
+    /// Adds a step that sets, steals, breaks or releases a lock.
     pub fn lock(&mut self, view: &View, copy: Copy) {
         let Some(path) = self.file(view, copy) else { return };
         let mut at = target(&path);
@@ -179,7 +179,7 @@ impl Generator {
         if choice >= 4
             && let Some((_, known)) = self.locked.iter().rev().find(|(dir, _)| *dir == copy.dir)
         {
-            // One that is locked, as likely as not.
+            // A locked path in half of the cases.
             at = target(known);
         }
         match choice {
@@ -200,7 +200,7 @@ impl Generator {
             9 => self.svn(copy, &["lock", &from]),
             10 => self.svn(copy, &["unlock", "--force", &from]),
             _ => {
-                // The other user steals or breaks it.
+                // The other user steals or breaks the lock.
                 let (dir, user) = super::generator::COPIES[usize::from(copy.dir == "a")];
                 let other = Copy { dir, user };
                 let verb = self.one_of(&["lock", "unlock"]);
@@ -210,7 +210,7 @@ impl Generator {
         }
     }
 
-    /// Changes the repository without a working copy.
+    /// Adds a change of the repository without a working copy.
     pub fn by_url(&mut self, view: &View, copy: Copy) {
         let (from, to) = (self.in_repository(view, copy), self.in_repository(view, copy));
         let log = format!("by url {}", self.serial());
@@ -253,7 +253,7 @@ impl Generator {
         self.svn(copy, &args);
     }
 
-    /// Asks without changing anything.
+    /// Adds a command that changes nothing.
     pub fn look(&mut self, view: &View, copy: Copy) {
         let from = self.in_repository(view, copy);
         let from = url(&from);

@@ -1,17 +1,18 @@
-//! One step of a scenario: a run of the client, or a change of the disk. Steps are concrete, so that a script of them can be
-//! run again, and cut, without the generator that made it.
+//! A step of a scenario: a run of the client, or a change of the disk. Steps have all their data, so that a script
+//! can be repeated and reduced without the generator.
 
 use std::fmt;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-/// A step. Paths are relative to the sandbox; `URL` in an argument stands for the repository's URL, `OTHERNAME` for the same with another name of the host.
+/// A step. Paths are relative to the sandbox. In arguments `URL` stands for the repository's URL, `OTHERNAME` for the
+/// same with another host name.
 #[derive(Clone, Debug)]
 pub enum Step {
     /// A run of `svn`.
     Svn(Run),
-    /// Writes a file, without the client's knowledge.
+    /// Writes a file without the client.
     Write(String, Text),
     /// Makes a directory.
     Mkdir(String),
@@ -30,7 +31,7 @@ pub struct Run {
     pub user: &'static str,
     /// Subcommand, options and targets.
     pub args: Vec<String>,
-    /// The file that takes the standard output, as patches do.
+    /// The file for the standard output, for patches.
     pub save: Option<String>,
 }
 
@@ -38,7 +39,7 @@ pub struct Run {
 #[derive(Clone)]
 pub enum Text {
     Bytes(Vec<u8>),
-    /// This line, so many times.
+    /// A repeated line.
     Lines(String, usize),
 }
 
@@ -46,7 +47,7 @@ pub enum Text {
 pub const USERS: [(&str, &str); 2] = [("alice", "secret"), ("bob", "pw")];
 
 impl Run {
-    /// The subcommand.
+    /// Returns the subcommand.
     pub fn verb(&self) -> &str {
         &self.args[0]
     }
@@ -61,7 +62,7 @@ impl Text {
     }
 }
 
-/// Changes the disk below `top`. A step that does not fit any more, because others were cut, changes nothing.
+/// Changes the files below `top`. A step that does not apply after the removal of others changes nothing.
 pub fn change_disk(step: &Step, top: &Path, clock: u64) {
     match step {
         Step::Svn(_) => {}
@@ -92,7 +93,7 @@ pub fn change_disk(step: &Step, top: &Path, clock: u64) {
     }
 }
 
-/// The client looks at the time of a file before its contents. Each change has a time of its own, however quick it comes.
+/// Sets the file's time, a new one for each change, because the client compares times before contents.
 fn set_time(path: &Path, clock: u64) {
     let time = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000 + clock);
     if let Ok(file) = fs::File::options().write(true).open(path) {

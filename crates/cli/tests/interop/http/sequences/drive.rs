@@ -1,4 +1,4 @@
-//! Sends a sequence to one server, and writes down what it answers.
+//! Sends a sequence to one server and records the responses.
 
 use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -12,18 +12,18 @@ use super::super::plain::ALICE;
 use super::super::served::{AGENT, LONGEST, Served};
 use super::generator::{Cut, Request, Sequence, Step};
 
-/// A transaction, by the names that requests have for it.
+/// The URLs of a transaction.
 #[derive(Clone)]
 struct Names {
     /// The root of its tree.
     tree: String,
     /// The transaction, or the activity.
     txn: String,
-    /// What has its properties.
+    /// The resource with its properties.
     props: String,
 }
 
-/// An answer as far as it is compared.
+/// The compared parts of a response.
 struct Said {
     status: u16,
     number: String,
@@ -44,7 +44,7 @@ impl Said {
     }
 }
 
-/// What a sequence has got, and its slowest request.
+/// The responses of a sequence, and its slowest request.
 pub struct Outcome {
     pub told: String,
     pub slowest: (Duration, String),
@@ -57,7 +57,7 @@ struct Driver<'a> {
     slowest: (Duration, String),
 }
 
-/// Sends the sequence of a seed.
+/// Sends a sequence.
 pub fn drive(served: &Served, seed: u64, sequence: &Sequence) -> Outcome {
     let mut told = format!("seed {seed}{}\n", if sequence.is_v1 { " (v1)" } else { "" });
     restore(served);
@@ -82,7 +82,7 @@ pub fn drive(served: &Served, seed: u64, sequence: &Sequence) -> Outcome {
     }
 }
 
-/// A revision with the tree of the first one.
+/// Commits a revision with the tree of the first one.
 fn restore(served: &Served) {
     let names = begin(served, false, "");
     let port = served.server.port();
@@ -234,7 +234,7 @@ impl Driver<'_> {
         }
     }
 
-    /// The head and the body as they are sent.
+    /// Returns the bytes of the head and the body.
     fn bytes(&self, request: &Request, more: &str) -> (Vec<u8>, Vec<u8>) {
         let port = self.served.server.port();
         let full = |text: &str| {
@@ -283,14 +283,14 @@ impl Driver<'_> {
         BufReader::new(stream)
     }
 
-    /// A request over a connection of its own.
+    /// Sends a request over a new connection.
     fn one(&mut self, request: &Request) -> Said {
         let mut stream = self.connect();
         let said = self.ask(&mut stream, request);
         said.unwrap_or_else(|| panic!("no answer to {request:?}"))
     }
 
-    /// A request over the connection that is kept, or over another where the server has ended it.
+    /// Sends a request over the persistent connection, which is reopened if the server has closed it.
     fn over_kept(&mut self, request: &Request) -> Said {
         if let Some(mut stream) = self.kept.take()
             && let Some(said) = self.ask(&mut stream, request)
@@ -307,7 +307,7 @@ impl Driver<'_> {
 
     fn ask(&mut self, stream: &mut BufReader<TcpStream>, request: &Request) -> Option<Said> {
         let (head, body) = self.bytes(request, "");
-        // A server that has refused it may have gone.
+        // A server that has refused the request may have closed the connection.
         stream.get_mut().write_all(&[head, body].concat()).ok()?;
         self.timed(request, |_| read_answer(stream, request.method))
     }
@@ -330,7 +330,7 @@ impl Driver<'_> {
             all.extend_from_slice(&body);
         }
         let mut stream = self.connect();
-        // A server that has refused one may not read the others.
+        // A server that has refused a request may not read the others.
         _ = stream.get_mut().write_all(&all);
         let mut said = Vec::new();
         for request in requests {
@@ -367,14 +367,14 @@ impl Driver<'_> {
         format!("100, then {}", said.shown())
     }
 
-    /// Sends the beginning of a request. Of a text nothing is left then, because it is sent again.
+    /// Sends the beginning of a request. A text is sent again later, so that no partial text remains.
     fn cut(&mut self, request: &Request, in_body: bool, part: usize, how: Cut) -> String {
         let is_asked = in_body && how == Cut::Reset;
         let more = if is_asked { "Expect: 100-continue\r\n" } else { "" };
         let (head, body) = self.bytes(request, more);
         let mut stream = self.connect();
         if is_asked {
-            // What a server has not read when the connection is reset, it never sees.
+            // The server does not get the bytes that it has not read before the reset.
             stream
                 .get_mut()
                 .write_all(&head)
@@ -393,7 +393,7 @@ impl Driver<'_> {
         match how {
             Cut::Finished => {
                 _ = stream.get_mut().shutdown(Shutdown::Write);
-                // What it says of a request that it has seen in part is of no use to a client that has gone.
+                // The response to a partial request is not compared.
                 let mut rest = Vec::new();
                 self.timed(request, |_| _ = stream.read_to_end(&mut rest));
             }
@@ -415,7 +415,7 @@ impl Driver<'_> {
         format!("again {}", again.shown())
     }
 
-    /// Waits until the server has noticed that a text was broken off.
+    /// Waits until the server has noticed that a text was aborted.
     fn wait_until_free(&mut self) {
         let begun = Instant::now();
         let probe = Request {
@@ -432,12 +432,12 @@ impl Driver<'_> {
             );
             sleep(Duration::from_millis(10));
         }
-        // Theirs goes on to write the node when it has given the file back, and breaks what comes meanwhile (E160004).
+        // Subversion writes the node after it has released the file, which breaks concurrent requests (E160004).
         sleep(Duration::from_millis(30));
     }
 }
 
-/// Reads one answer; `None` if there is none.
+/// Reads a response; `None` if there is none.
 fn read_answer(stream: &mut BufReader<TcpStream>, method: &str) -> Option<Said> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {

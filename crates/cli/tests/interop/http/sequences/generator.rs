@@ -1,59 +1,59 @@
-//! Sequences of requests, made from a seed alone: both servers are sent the same.
+//! Generates sequences of requests from a seed, so that both servers get the same.
 
 use testkit::history::Random;
 
-/// One request. In its texts `{W}` is the root of the transaction's tree, `{T}` the transaction, `{P}` what has its properties, and
-/// `{H}` the server.
+/// A request. In its texts `{W}` is the root of the transaction's tree, `{T}` the transaction, `{P}` the resource
+/// with its properties, and `{H}` the server.
 #[derive(Clone, Debug)]
 pub struct Request {
     pub method: &'static str,
     pub url: String,
     pub headers: Vec<(&'static str, String)>,
     pub body: String,
-    /// The body comes in chunks of this many bytes.
+    /// The size of the chunks of the body, in bytes.
     pub chunks: Option<usize>,
 }
 
-/// How a client ends a connection in the middle of a request.
+/// The end of a connection within a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cut {
-    /// It sends no more, and reads.
+    /// The client sends no more, and reads.
     Finished,
-    /// It is gone.
+    /// The client disconnects.
     Reset,
 }
 
-/// What a client does at once.
+/// A step of a client.
 #[derive(Clone, Debug)]
 pub enum Step {
     /// A request over a connection of its own.
     One(Request),
     /// A request over the connection of the sequence.
     Kept(Request),
-    /// All at once over one connection.
+    /// Pipelined requests over one connection.
     Pipelined(Vec<Request>),
-    /// The body is sent when the server asks for it.
+    /// A request with `Expect: 100-continue`.
     Expecting(Request),
-    /// Only the first bytes of a request are sent: this part of a thousand of its head or, if `in_body`, of its body.
+    /// A partial request: this many thousandths of its head or, if `in_body`, of its body.
     Cut {
         request: Request,
         in_body: bool,
         part: usize,
         how: Cut,
     },
-    /// Each list over a connection of its own, at the same time, in a transaction of its own.
+    /// Parallel requests: each list over its own connection, in its own transaction.
     Parallel(Vec<Vec<Request>>),
-    /// Another transaction changes a file and is merged.
+    /// Another transaction that changes a file and is merged.
     Meanwhile(&'static str),
 }
 
 /// A sequence in one transaction.
 #[derive(Debug)]
 pub struct Sequence {
-    /// The older protocol: activities and checkouts.
+    /// True for the older protocol: activities and checkouts.
     pub is_v1: bool,
     pub steps: Vec<Step>,
-    /// It becomes a revision, or is given up.
+    /// True if it becomes a revision, false if it is aborted.
     pub is_merged: bool,
 }
 
@@ -66,7 +66,7 @@ const LIVE: &str =
     "<D:propfind xmlns:D='DAV:'><D:prop><D:resourcetype/><D:version-name/></D:prop></D:propfind>";
 const LOCKS: &str = "<S:get-locks-report xmlns:S='svn:' depth='infinity'/>";
 
-/// The sequence of a seed.
+/// Returns the sequence of a seed.
 pub fn sequence(seed: u64) -> Sequence {
     let mut random = Random::new(seed);
     random.next();
@@ -123,7 +123,7 @@ fn with_body(random: &mut Random, is_v1: bool) -> Request {
     }
 }
 
-/// Requests in a directory of their own, so that their order says nothing.
+/// Returns requests in a separate directory, so that their order does not matter.
 fn below(random: &mut Random, nth: usize, is_v1: bool) -> Vec<Request> {
     let mut list = vec![
         bare("DELETE", format!("{{W}}/p{nth}")),
