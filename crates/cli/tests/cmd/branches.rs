@@ -152,8 +152,8 @@ fn compare_formats(seed: u64, stream: Vec<u8>, youngest: u64) {
                     &["diff"],
                 ] {
                     let look = side.tool("svnlook").args(question).args(["-r", &rev]).arg(&path);
-                    let said = look.ok().out();
-                    read.extend(sorted_lines(&said).join("\n").bytes());
+                    let output_text = look.ok().out();
+                    read.extend(sorted_lines(&output_text).join("\n").bytes());
                 }
             }
             read

@@ -79,13 +79,13 @@ fn check_config_checks_the_named_files() {
     fs::create_dir(machine.path("/svn")).expect("because it is ours");
     machine.repository("/svn/one");
     let good = machine.sven(&["check-config", "@/good.toml"]);
-    let said = "svn://127.0.0.1/ serves @/svn\n\
+    let output_text = "svn://127.0.0.1/ serves @/svn\n\
                 http://*:8080/svn/ serves the repositories below @/svn\n\
                 http://*:8080/one/ serves the repository @/svn/one\n\
                 http://[::1]:81/svn/ serves the repositories below @/svn\n\
                 http://[::1]:81/one/ serves the repository @/svn/one\n\
                 @/good.toml: no mistakes.\n";
-    assert_eq!(good, (0, said.to_owned(), String::new()));
+    assert_eq!(good, (0, output_text.to_owned(), String::new()));
     assert_eq!(
         machine.sven(&["check-config", "-q", "@/good.toml"]),
         (0, String::new(), String::new())

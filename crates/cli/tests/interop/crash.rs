@@ -14,8 +14,8 @@ use testkit::server::TestServer;
 use testkit::{Output, Repo, Side, Spec, Tool, scratch};
 
 fn rounds(usual: usize) -> usize {
-    let asked = std::env::var("CRASH_ROUNDS").ok();
-    asked.map_or(usual, |text| text.parse().expect("CRASH_ROUNDS: a number"))
+    let requested = std::env::var("CRASH_ROUNDS").ok();
+    requested.map_or(usual, |text| text.parse().expect("CRASH_ROUNDS: a number"))
 }
 
 /// Makes a repository with write access for everyone and small shards.
@@ -95,10 +95,10 @@ fn remove_transactions(repository: &Path) -> usize {
     let stale = list();
     assert_eq!(sorted(&stale), sorted(&ours));
     let names: Vec<&str> = stale.lines().collect();
-    let mut said = String::new();
+    let mut output_text = String::new();
     if !names.is_empty() {
         let rmtxns = Tool::new("svnadmin").arg("rmtxns").arg(repository).args(&names);
-        said = rmtxns.ok().err();
+        output_text = rmtxns.ok().err();
     }
     // In formats 1 and 2 a transaction can lack its root, which is not written yet. Subversion cannot open it; Sven
     // removes it.
@@ -106,16 +106,16 @@ fn remove_transactions(repository: &Path) -> usize {
         let is_old = !repository.join("db/txn-protorevs").exists();
         let root = repository.join(format!("db/transactions/{name}.txn/node.0.0"));
         let root = std::fs::read(&root).unwrap_or_default();
-        assert!(is_old && root.is_empty(), "{name}: {said}");
+        assert!(is_old && root.is_empty(), "{name}: {output_text}");
         let rmtxns = Side::Ours.tool("svnadmin").arg("rmtxns").arg(repository);
         rmtxns.arg(name).ok();
     }
-    assert_eq!(list(), "", "{said}");
+    assert_eq!(list(), "", "{output_text}");
     names.len()
 }
 
 #[test]
-fn a_server_killed_under_load_loses_nothing() {
+fn a_killed_server_loses_no_acknowledged_revision() {
     let mut stale = 0;
     for (nth, version) in ["1.14", "1.9", "1.8", "1.4"].into_iter().enumerate() {
         stale += killed_under_load(nth as u64 + 1, version, rounds(3), "svn");
@@ -124,7 +124,7 @@ fn a_server_killed_under_load_loses_nothing() {
 }
 
 #[test]
-fn a_server_killed_under_load_over_http_loses_nothing() {
+fn a_killed_http_server_loses_no_acknowledged_revision() {
     let mut stale = 0;
     for (nth, version) in ["1.14", "1.8", "1.4"].into_iter().enumerate() {
         stale += killed_under_load(nth as u64 + 11, version, rounds(2), "http");
@@ -207,7 +207,7 @@ fn load(url: &str, name: &str, over: &AtomicBool, acknowledged: &Mutex<BTreeMap<
 }
 
 #[test]
-fn a_load_killed_at_any_moment_leaves_whole_revisions() {
+fn a_killed_load_leaves_complete_revisions() {
     let stream = testkit::random_history::history(7, 60, true).stream.part(0, 60);
     for round in 0..rounds(6) {
         let root = scratch();
@@ -244,7 +244,7 @@ fn a_load_killed_at_any_moment_leaves_whole_revisions() {
 }
 
 #[test]
-fn a_pack_killed_at_any_moment_can_be_repeated() {
+fn a_killed_pack_can_be_repeated() {
     for round in 0..rounds(6) {
         let repo = testkit::build(&Spec {
             shard: Some(3),
@@ -275,7 +275,7 @@ fn a_pack_killed_at_any_moment_can_be_repeated() {
 }
 
 #[test]
-fn a_hotcopy_killed_at_any_moment_leaves_the_source_and_can_be_repeated() {
+fn a_killed_hotcopy_can_be_repeated() {
     let repo = testkit::build(&Spec::new("1.14").shard(4).named("crash-hotcopy"));
     let dump = |path: &Path| Tool::new("svnadmin").args(["dump", "-q"]).arg(path).ok().stdout;
     let before = dump(repo.path());
@@ -332,7 +332,7 @@ fn a_hotcopy_killed_at_any_moment_leaves_the_source_and_can_be_repeated() {
 }
 
 #[test]
-fn a_file_that_does_not_fit_is_refused_and_nothing_is_lost() {
+fn a_file_larger_than_the_limit_fails_without_loss() {
     let root = scratch();
     let repository = repository(root.path(), "1.14");
     // The limit of the file size simulates a full disk: a write fails within a commit.
@@ -382,11 +382,14 @@ fn too_much(repository: &Path, url: &str, scratch: &Path) {
             None => {
                 assert_eq!(nth, 1, "{output:?}");
                 // The error has the file and the reason.
-                let said = output.err();
-                assert!(said.contains("/db/") || said.contains("rev"), "{said}");
+                let output_text = output.err();
                 assert!(
-                    said.contains("File too large") || said.contains("No space left"),
-                    "{said}"
+                    output_text.contains("/db/") || output_text.contains("rev"),
+                    "{output_text}"
+                );
+                assert!(
+                    output_text.contains("File too large") || output_text.contains("No space left"),
+                    "{output_text}"
                 );
             }
         }
@@ -397,7 +400,7 @@ fn too_much(repository: &Path, url: &str, scratch: &Path) {
 }
 
 #[test]
-fn a_full_disk_refuses_and_nothing_is_lost() {
+fn commits_on_a_full_disk_fail_without_loss() {
     let root = scratch();
     let mount = |args: &[&str]| Tool::new("mount").args(args).arg(root.path()).run().code == 0;
     if !mount(&["-t", "tmpfs", "-o", "size=3m", "none"]) {

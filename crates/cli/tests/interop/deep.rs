@@ -30,20 +30,20 @@ fn levels() -> usize {
 
 /// A repository `r` with the directory `/d` and `levels` nested directories below it. The deepest one has mergeinfo
 /// and a file.
-struct Deep {
+struct DeepRepository {
     folder: TempDir,
     /// The deepest directory, without a leading slash.
     deepest: String,
     youngest: u64,
 }
 
-impl Deep {
-    fn new(levels: usize) -> Deep {
-        Deep::with(levels, false)
+impl DeepRepository {
+    fn new(levels: usize) -> DeepRepository {
+        DeepRepository::with(levels, false)
     }
 
     /// Makes the repository. With `is_comb` each level has a file with a property and mergeinfo.
-    fn with(levels: usize, is_comb: bool) -> Deep {
+    fn with(levels: usize, is_comb: bool) -> DeepRepository {
         let mut stream = DumpStream::new("9ad5d24c-3c33-4ad1-a9b2-5ea6b1ba7a01");
         let add = |stream: &mut DumpStream, dirs: &[String]| {
             for dir in dirs {
@@ -87,7 +87,7 @@ impl Deep {
         let folder = testkit::tool::scratch();
         let repository = folder.path().join("r");
         create(&repository, stream.bytes());
-        Deep {
+        DeepRepository {
             folder,
             deepest: format!("d{}", "/a".repeat(levels - 1)),
             youngest: stream.youngest(),
@@ -124,15 +124,15 @@ fn runs(tool: Tool) -> Vec<u8> {
 const EDIT_END: &str = "( close-edit ( ) ) ";
 
 /// The raw connections of a client.
-struct Client {
+struct RawClient {
     port: u16,
     youngest: u64,
 }
 
-impl Client {
+impl RawClient {
     /// Sends a command, reads up to `end` and responds to the edit. Returns the number of received bytes, at least up
     /// to the response to the next command.
-    fn ask(&self, command: &str, end: Option<&str>) -> usize {
+    fn send_request(&self, command: &str, end: Option<&str>) -> usize {
         let mut stream = self.connect();
         stream
             .write_all(command.as_bytes())
@@ -194,10 +194,10 @@ fn read_to(stream: &mut TcpStream, end: &str, command: &str) -> usize {
 }
 
 #[test]
-fn a_deep_tree_is_answered_over_svn() {
-    let deep = Deep::new(levels());
+fn a_deep_tree_is_read_over_svn() {
+    let deep = DeepRepository::new(levels());
     let server = TestServer::svnserve(Side::Ours, deep.folder.path(), &[]);
-    let client = Client {
+    let client = RawClient {
         port: server.port(),
         youngest: deep.youngest,
     };
@@ -249,7 +249,7 @@ fn a_deep_tree_is_answered_over_svn() {
         ("( get-locks ( 0: ( infinity ) ) ) ".into(), 0),
         (format!("( get-lock ( {file} ) ) "), 0),
     ] {
-        assert!(client.ask(&command, None) > least, "{command:.60}");
+        assert!(client.send_request(&command, None) > least, "{command:.60}");
     }
     let empty = format!("( set-path ( 0: {rev} true ( ) infinity ) ) ( finish-report ( ) ) ");
     let old = "( set-path ( 0: 1 false ( ) infinity ) ) ( finish-report ( ) ) ";
@@ -279,13 +279,13 @@ fn a_deep_tree_is_answered_over_svn() {
             all,
         ),
     ] {
-        assert!(client.ask(&command, end) > least, "{command:.60}");
+        assert!(client.send_request(&command, end) > least, "{command:.60}");
     }
     let end = Some("( finish-replay ( ) ) ( success ( ) ) ");
     let (whole, last) = (0, rev - 1);
-    assert!(client.ask(&format!("( replay ( {last} {whole} true ) ) "), end) > levels());
+    assert!(client.send_request(&format!("( replay ( {last} {whole} true ) ) "), end) > levels());
     // Copies from before the low water mark are sent as whole trees.
-    assert!(client.ask(&format!("( replay ( {last} {last} true ) ) "), end) > all);
+    assert!(client.send_request(&format!("( replay ( {last} {last} true ) ) "), end) > all);
 }
 
 /// Sends a request over HTTP. Returns the status and the number of bytes of the response.
@@ -318,8 +318,8 @@ fn request(port: u16, method: &str, path: &str, accept: &str, body: &str) -> (u1
 }
 
 #[test]
-fn a_deep_tree_is_answered_over_http() {
-    let deep = Deep::new(levels());
+fn a_deep_tree_is_read_over_http() {
+    let deep = DeepRepository::new(levels());
     let server = TestServer::http(Side::Ours, deep.folder.path(), "", &[]);
     let port = server.port();
     let (rev, last) = (deep.youngest, deep.youngest - 1);
@@ -399,8 +399,8 @@ fn a_deep_tree_is_answered_over_http() {
 }
 
 #[test]
-fn a_deep_tree_is_no_matter_for_programs() {
-    let deep = Deep::new(levels());
+fn tools_process_a_deep_tree() {
+    let deep = DeepRepository::new(levels());
     let repository = deep.repository();
     let admin = |args: &[&str]| runs(Side::Ours.tool("svnadmin").args(args).arg(&repository));
     let dump = admin(&["dump", "-q"]);
@@ -456,8 +456,8 @@ fn a_deep_tree_is_no_matter_for_programs() {
 }
 
 #[test]
-fn rules_about_deep_paths_are_rules_like_others() {
-    let deep = Deep::new(levels());
+fn authz_rules_apply_to_deep_paths() {
+    let deep = DeepRepository::new(levels());
     let repository = deep.repository();
     let rules = format!(
         "[groups]\nall = alice\n[/]\n* = r\n[/{0}]\n* =\n@all = rw\n[:glob:/**/{0}/**]\nbob = rw\n",
@@ -469,20 +469,23 @@ fn rules_about_deep_paths_are_rules_like_others() {
     let conf = repository.join("conf/svnserve.conf");
     std::fs::write(conf, "[general]\nanon-access = read\nauthz-db = authz\n").expect("because it is ours");
     let server = TestServer::svnserve(Side::Ours, deep.folder.path(), &[]);
-    let client = Client {
+    let client = RawClient {
         port: server.port(),
         youngest: deep.youngest,
     };
     let rev = deep.youngest;
-    assert!(client.ask(&format!("( list ( 0: ( {rev} ) infinity ( kind ) ) ) "), None) > levels() * levels());
+    assert!(
+        client.send_request(&format!("( list ( 0: ( {rev} ) infinity ( kind ) ) ) "), None)
+            > levels() * levels()
+    );
     let report = format!("( set-path ( 0: {rev} true ( ) infinity ) ) ( finish-report ( ) ) ");
     let update = format!("( update ( ( {rev} ) 0: true infinity true true ) ) {report}");
-    assert!(client.ask(&update, Some(EDIT_END)) > levels() * levels());
+    assert!(client.send_request(&update, Some(EDIT_END)) > levels() * levels());
 }
 
 /// Two branches that are merged into each other in turns, so that each merge includes the one before.
 #[test]
-fn merges_of_merges_go_as_deep_as_histories_do() {
+fn logs_follow_deeply_nested_merges() {
     let depth = levels() / 2;
     let folder = testkit::tool::scratch();
     let repository = folder.path().join("r");
@@ -504,10 +507,10 @@ fn merges_of_merges_go_as_deep_as_histories_do() {
     create(&repository, stream.bytes());
     let server = TestServer::svnserve(Side::Ours, folder.path(), &[]);
     let rev = stream.youngest();
-    let client = Client {
+    let client = RawClient {
         port: server.port(),
         youngest: rev,
     };
     let log = format!("( log ( ( 1:a ) ( {rev} ) ( 0 ) false false 0 true revprops ( ) ) ) ");
-    assert!(client.ask(&log, None) > depth);
+    assert!(client.send_request(&log, None) > depth);
 }

@@ -2,11 +2,11 @@
 
 use testkit::{Repo, Spec, Tool};
 
-use crate::pair::{Client, Pair};
+use crate::pair::{ScenarioClient, ServerPair};
 use crate::twins::Twins;
 
-fn rich() -> Pair {
-    Pair::of(
+fn rich() -> ServerPair {
+    ServerPair::of(
         &Spec::new("1.14")
             .shard(4)
             .pack(testkit::repo::When::Halfway)
@@ -22,7 +22,7 @@ fn log() {
 }
 
 /// The requests of [`log`].
-pub fn logs(c: &mut Client) {
+pub fn logs(c: &mut ScenarioClient) {
     c.all(&[
         "log URL",
         "log -v URL",
@@ -72,7 +72,7 @@ const MERGES: [&[&str]; 6] = [
 ];
 
 #[test]
-fn log_of_what_was_merged_and_taken_back() {
+fn log_of_merged_and_reverted_revisions() {
     let repo = Repo::create("1.14");
     let url = format!("file://{}", repo.path().display());
     let commit = |actions: &[&str]| {
@@ -90,7 +90,7 @@ fn log_of_what_was_merged_and_taken_back() {
             commit(&["propset", "svn:mergeinfo", value, &folder]);
         }
     }
-    Pair::serving(&repo, &[]).same(|c| {
+    ServerPair::serving(&repo, &[]).same(|c| {
         for at in 0..MERGES.len() {
             let of = format!("URL/t{at}");
             c.all(&[&format!("log -g -q {of}"), &format!("log -g -q -r 1:HEAD {of}")]);
@@ -104,7 +104,7 @@ fn blame() {
 }
 
 /// The requests of [`blame`].
-pub fn blames(c: &mut Client) {
+pub fn blames(c: &mut ScenarioClient) {
     c.all(&[
         "blame URL/trunk/hello.txt",
         "blame -v URL/trunk/hello.txt",
@@ -133,7 +133,7 @@ fn diff() {
 }
 
 /// The requests of [`diff`].
-pub fn diffs(c: &mut Client) {
+pub fn diffs(c: &mut ScenarioClient) {
     for rev in 1..95 {
         c.svn_by_file(&["diff", "-c", &rev.to_string(), "URL"]);
     }
@@ -172,7 +172,7 @@ fn mergeinfo() {
 }
 
 /// The requests of [`mergeinfo`].
-pub fn merges(c: &mut Client) {
+pub fn merges(c: &mut ScenarioClient) {
     c.all(&[
         "mergeinfo --show-revs merged URL/branches/b1-moved URL/trunk",
         "mergeinfo --show-revs eligible URL/branches/b1-moved URL/trunk",
@@ -200,7 +200,7 @@ pub fn merges(c: &mut Client) {
 /// The merged revisions of a file's revision follow from the mergeinfo at the same path before. For a file that did
 /// not exist there are none.
 #[test]
-fn merges_of_files_that_appear() {
+fn merges_of_added_files() {
     let twins = Twins::greek();
     twins.same(|c| {
         c.lines(

@@ -6,7 +6,7 @@ use testkit::normalize::sorted_lines;
 use testkit::server::transport::Transport;
 use testkit::{Side, Tool};
 
-use crate::pair::{Client, compare};
+use crate::pair::{ScenarioClient, compare};
 use crate::twins::{CONF, Twins, closed_over_http, write_program};
 
 const ALL: [&str; 9] = [
@@ -67,13 +67,13 @@ lines' $U/A/f
 ";
 
 /// Runs a scenario and compares the recorded data.
-fn recorded(twins: &Twins, scenario: impl Fn(&mut Client) + Sync) {
+fn recorded(twins: &Twins, scenario: impl Fn(&mut ScenarioClient) + Sync) {
     twins.same(scenario);
     let [theirs, ours] = twins.both().each_ref().map(|twin| {
         let text = fs::read(twin.path.join("../record")).expect("because something was recorded");
         let text = String::from_utf8_lossy(&text).replace(&twin.path.display().to_string(), "REPO");
         let text = text.replace(&format!("{:?}/repo", twin.side), "REPO");
-        tidied(&testkit::normalize::mask_dates(&testkit::normalize::mask_uuids(
+        normalized(&testkit::normalize::mask_dates(&testkit::normalize::mask_uuids(
             &text,
         )))
     });
@@ -81,7 +81,7 @@ fn recorded(twins: &Twins, scenario: impl Fn(&mut Client) + Sync) {
 }
 
 /// Sorts the parts that are in the incumbent's hash order.
-fn tidied(text: &str) -> String {
+fn normalized(text: &str) -> String {
     let mut calls: Vec<String> = text.split_inclusive("-- end\n").map(str::to_owned).collect();
     for call in &mut calls {
         // The paths of post-lock and post-unlock, the tokens of pre-commit.
@@ -112,7 +112,7 @@ fn tidied(text: &str) -> String {
 }
 
 #[test]
-fn what_they_are_given() {
+fn hooks_get_the_same_arguments_and_input() {
     for (conf, env) in [
         (CONF.to_owned(), ""),
         (
@@ -204,7 +204,7 @@ fn failing_hooks() {
 }
 
 #[test]
-fn hooks_that_are_none() {
+fn hooks_that_cannot_run() {
     let twins = Twins::greek();
     for kind in [
         "not executable",
@@ -297,7 +297,7 @@ fn hooks_that_change_the_repository() {
 }
 
 #[test]
-fn several_paths_at_once() {
+fn hooks_for_several_locked_paths() {
     let twins = Twins::greek();
     for hook in [
         "pre-lock",

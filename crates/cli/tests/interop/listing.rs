@@ -2,10 +2,10 @@
 
 use testkit::Spec;
 
-use crate::pair::{Client, Pair};
+use crate::pair::{ScenarioClient, ServerPair};
 
-fn rich() -> Pair {
-    Pair::of(&Spec::new("1.14").busy().named("f8"))
+fn rich() -> ServerPair {
+    ServerPair::of(&Spec::new("1.14").busy().named("f8"))
 }
 
 #[test]
@@ -14,7 +14,7 @@ fn list() {
 }
 
 /// The requests of [`list`].
-pub fn lists(c: &mut Client) {
+pub fn lists(c: &mut ScenarioClient) {
     c.all(&[
         "list URL",
         "list -R URL",
@@ -45,7 +45,7 @@ fn cat() {
 }
 
 /// The requests of [`cat`].
-pub fn texts(c: &mut Client) {
+pub fn texts(c: &mut ScenarioClient) {
     c.all(&[
         "cat URL/trunk/hello.txt",
         "cat -r 3 URL/trunk/hello.txt",
@@ -76,7 +76,7 @@ fn info() {
 }
 
 /// The requests of [`info`].
-pub fn infos(c: &mut Client) {
+pub fn infos(c: &mut ScenarioClient) {
     c.all(&[
         "info URL",
         "info -r 5 URL/trunk/hello.txt",
@@ -98,7 +98,7 @@ fn properties() {
 }
 
 /// The requests of [`properties`].
-pub fn all_properties(c: &mut Client) {
+pub fn all_properties(c: &mut ScenarioClient) {
     for line in [
         "proplist -v URL/trunk",
         "proplist -v -R URL",
@@ -126,7 +126,7 @@ pub fn all_properties(c: &mut Client) {
 #[test]
 fn writing_is_refused() {
     let repo = testkit::build(&Spec::new("1.14").busy().named("f8"));
-    Pair::serving(&repo, &["-R"]).same(|c| {
+    ServerPair::serving(&repo, &["-R"]).same(|c| {
         c.all(&[
             "mkdir -m x URL/new",
             "delete -m x URL/trunk",

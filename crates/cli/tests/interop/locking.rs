@@ -3,7 +3,7 @@
 use crate::twins::Twins;
 
 #[test]
-fn taken_stolen_broken() {
+fn locks_are_set_stolen_and_broken() {
     Twins::greek().same(|c| {
         c.lines(
             r"
@@ -92,7 +92,7 @@ fn commits_with_locks() {
 }
 
 #[test]
-fn adding_over_what_is_locked_is_refused_for_being_there() {
+fn adding_a_locked_existing_path_fails_because_it_exists() {
     Twins::greek().same(|c| {
         c.lines(
             r"

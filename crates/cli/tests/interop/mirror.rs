@@ -2,7 +2,7 @@
 
 use testkit::{Repo, Spec, Tool, repo};
 
-use crate::pair::{Client, Pair};
+use crate::pair::{ScenarioClient, ServerPair};
 
 fn specs() -> Vec<Spec> {
     let wanted = ["f1", "f4-packed", "f7", "f8", "f8-packed-zlib"];
@@ -17,12 +17,12 @@ fn specs() -> Vec<Spec> {
 #[test]
 fn svnsync_makes_the_same_mirror() {
     for spec in specs() {
-        Pair::of(&spec).same(synchronized);
+        ServerPair::of(&spec).same(synchronized);
     }
 }
 
 /// The commands of [`svnsync_makes_the_same_mirror`].
-pub fn synchronized(c: &mut Client) {
+pub fn synchronized(c: &mut ScenarioClient) {
     let mirror = Repo::create("1.14");
     let hook = mirror.path().join("hooks/pre-revprop-change");
     std::fs::write(&hook, "#!/bin/sh\n").expect("because the repository is ours");
@@ -43,12 +43,12 @@ pub fn synchronized(c: &mut Client) {
 }
 
 #[test]
-fn svnsync_of_a_folder() {
-    Pair::of(&Spec::new("1.14").busy().named("f8")).same(folders);
+fn svnsync_of_a_directory() {
+    ServerPair::of(&Spec::new("1.14").busy().named("f8")).same(folders);
 }
 
 /// The commands of [`svnsync_of_a_directory`].
-pub fn folders(c: &mut Client) {
+pub fn folders(c: &mut ScenarioClient) {
     for folder in ["trunk", "branches/b2", "trunk/many"] {
         let mirror = Repo::create("1.14");
         let hook = mirror.path().join("hooks/pre-revprop-change");
@@ -74,12 +74,12 @@ pub fn folders(c: &mut Client) {
 #[test]
 fn svnrdump_dumps_the_same_history() {
     for spec in specs() {
-        Pair::of(&spec).same(dumped);
+        ServerPair::of(&spec).same(dumped);
     }
 }
 
 /// The commands of [`svnrdump_dumps_the_same_history`].
-pub fn dumped(c: &mut Client) {
+pub fn dumped(c: &mut ScenarioClient) {
     let whole = c.url.clone();
     let trunk = format!("{whole}/trunk");
     for (url, revisions) in [
@@ -139,12 +139,12 @@ fn git_svn_clones_the_same_history() {
         Spec::small("1.14").named("small-f8"),
         Spec::new("1.9").shard(7).named("f7"),
     ] {
-        Pair::of(&spec).same(cloned);
+        ServerPair::of(&spec).same(cloned);
     }
 }
 
 /// The commands of [`git_svn_clones_the_same_history`].
-pub fn cloned(c: &mut Client) {
+pub fn cloned(c: &mut ScenarioClient) {
     let cloned = c.tool(
         Tool::new("git")
             .args(["svn", "clone", "-q", &c.url, "clone"])
@@ -152,12 +152,12 @@ pub fn cloned(c: &mut Client) {
             .env("GIT_COMMITTER_NAME", "x")
             .env("GIT_COMMITTER_EMAIL", "x@x"),
     );
-    let said = cloned.err();
-    let said: Vec<&str> = said
+    let output_text = cloned.err();
+    let output_text: Vec<&str> = output_text
         .lines()
         .filter(|line| !line.contains("Updating files"))
         .collect();
-    c.note(&format!("{} {}", cloned.code, said.join("\n")));
+    c.note(&format!("{} {}", cloned.code, output_text.join("\n")));
     let log = c.tool(Tool::new("git").args(["-C", "clone", "log", "--format=%T %an %ad %s", "--date=iso"]));
     c.note(&log.out());
 }

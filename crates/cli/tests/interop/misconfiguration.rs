@@ -95,7 +95,7 @@ const CASES: [(&str, &str); 62] = [
 const GENERAL: &str = "[general]\npassword-db = passwd\nauthz-db = authz\n";
 
 #[test]
-fn clients_are_told_the_same_and_the_log_explains_more() {
+fn clients_get_equal_errors_and_the_log_has_details() {
     let root = scratch();
     let model = root.path().join("model");
     Tool::new("svnadmin").arg("create").arg(&model).ok();
@@ -111,7 +111,7 @@ fn clients_are_told_the_same_and_the_log_explains_more() {
         Tool::new("cp").arg("-r").arg(&model).arg(&path).ok();
         replace(&path.join("conf").join(file), text);
     }
-    let [theirs, ours] = Side::BOTH.map(|side| heard(side, root.path()));
+    let [theirs, ours] = Side::BOTH.map(|side| responses_and_log(side, root.path()));
     let pairs = CASES.iter().zip(theirs.0.iter().zip(&ours.0));
     let differ: Vec<_> = pairs.filter(|(_, (theirs, ours))| theirs != ours).collect();
     assert!(differ.is_empty(), "{differ:#?}");
@@ -135,7 +135,7 @@ fn clients_are_told_the_same_and_the_log_explains_more() {
 
 /// No user can log in with either server. Sven logs the reason, once.
 #[test]
-fn passwords_that_the_server_may_not_read() {
+fn an_unreadable_password_file() {
     let root = scratch();
     let repository = root.path().join("repo");
     Tool::new("svnadmin").arg("create").arg(&repository).ok();
@@ -154,7 +154,7 @@ fn passwords_that_the_server_may_not_read() {
         let server =
             TestServer::svnserve_bound_by_permissions(side, root.path(), &["-T", "--log-file", &logged]);
         let url = server.url("repo");
-        let told = || {
+        let reported = || {
             let svn = || Tool::new("svn").args(["--non-interactive", "--no-auth-cache"]);
             let anonymous = svn().arg("list").arg(&url).run();
             let alice = svn()
@@ -180,12 +180,12 @@ fn passwords_that_the_server_may_not_read() {
                 .join(" ")
                 + &alice.err()
         };
-        let closed = (told(), told());
+        let closed = (reported(), reported());
         readable(0o600);
-        let open = told();
+        let open = reported();
         readable(0o000);
-        let again = told();
-        (closed, open, again, settled(&log))
+        let again = reported();
+        (closed, open, again, complete_log(&log))
     });
     assert_eq!((&theirs.0, &theirs.1, &theirs.2), (&ours.0, &ours.1, &ours.2));
     assert!(
@@ -197,12 +197,12 @@ fn passwords_that_the_server_may_not_read() {
 }
 
 /// Returns the responses for each case, and the log.
-fn heard(side: Side, root: &Path) -> (Vec<String>, Vec<String>) {
+fn responses_and_log(side: Side, root: &Path) -> (Vec<String>, Vec<String>) {
     let log = root.join(format!("{side:?}.log"));
     let logged = log.display().to_string();
     let server = TestServer::svnserve(side, root, &["-T", "--log-file", &logged]);
     let port = format!(":{}", server.port());
-    let said = (0..CASES.len()).map(|number| {
+    let output_text = (0..CASES.len()).map(|number| {
         let anonymous = anonymous(server.port(), number);
         let alice = Tool::new("svn")
             .args(["list", "--non-interactive", "--no-auth-cache"])
@@ -211,16 +211,16 @@ fn heard(side: Side, root: &Path) -> (Vec<String>, Vec<String>) {
             .run();
         without_number(&format!("{anonymous}\n{}", alice.err()).replace(&port, ""))
     });
-    let said: Vec<String> = said.collect();
-    let logged = settled(&log);
+    let output_text: Vec<String> = output_text.collect();
+    let logged = complete_log(&log);
     let lines = logged.lines().map(|line| without_number(&without_place(line)));
     // A refused client disconnects.
     let lines = lines.filter(|line| !line.contains(" 210002 "));
-    (said, lines.collect())
+    (output_text, lines.collect())
 }
 
 /// Returns the log when it no longer grows.
-fn settled(log: &Path) -> String {
+fn complete_log(log: &Path) -> String {
     let mut last = String::new();
     loop {
         let now = fs::read_to_string(log).expect("because it logs");
@@ -244,9 +244,9 @@ fn anonymous(port: u16, number: usize) -> String {
     // The server may have closed the connection before everything was sent.
     _ = stream.write_all(words.as_bytes());
     _ = stream.shutdown(Shutdown::Write);
-    let mut heard = Vec::new();
-    _ = stream.read_to_end(&mut heard);
-    String::from_utf8_lossy(&heard).into_owned()
+    let mut responses_and_log = Vec::new();
+    _ = stream.read_to_end(&mut responses_and_log);
+    String::from_utf8_lossy(&responses_and_log).into_owned()
 }
 
 /// Removes the number of `line N`, because Subversion does not count section headers.

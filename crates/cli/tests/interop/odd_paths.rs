@@ -139,20 +139,20 @@ fn replaced(text: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
 }
 
 /// One side of the comparison.
-struct Party {
+struct ComparedSide {
     server: Arc<TestServer>,
     url: String,
     probe: Probe,
     youngest: u64,
 }
 
-impl Party {
-    fn new(side: Side, repo: &Repo) -> Party {
+impl ComparedSide {
+    fn new(side: Side, repo: &Repo) -> ComparedSide {
         let root = repo.path().parent().expect("because it is in a folder");
         let server = Arc::new(TestServer::svnserve(side, root, &[]));
         let url = format!("svn://127.0.0.1:{}/repo", server.port());
         let probe = Probe::connect_as(server.clone(), url.clone(), None);
-        Party {
+        ComparedSide {
             server,
             url,
             probe,
@@ -220,12 +220,12 @@ fn number_of(item: &ProbeItem) -> u64 {
 }
 
 #[test]
-fn odd_paths_have_the_incumbents_outcome_and_the_connection_stays() {
+fn odd_paths_have_the_incumbents_results() {
     let repo = testkit::build(&Spec::small("1.14").named("small-f8")).copy();
     let conf = repo.path().join("conf/svnserve.conf");
     std::fs::write(conf, "[general]\nanon-access = write\n").expect("because it is ours");
-    let mut theirs = Party::new(Side::Theirs, &repo);
-    let mut ours = Party::new(Side::Ours, &repo);
+    let mut theirs = ComparedSide::new(Side::Theirs, &repo);
+    let mut ours = ComparedSide::new(Side::Ours, &repo);
     let mut wrong = Vec::new();
     for (name, path) in paths() {
         for command in COMMANDS {

@@ -13,7 +13,7 @@ use testkit::{Repo, Side, Spec, Tool, scratch};
 use crate::apache;
 
 /// Subversion's server and Sven's, for the same repository.
-pub struct Pair {
+pub struct ServerPair {
     theirs: TestServer,
     ours: TestServer,
     /// The URL path of the repository.
@@ -23,7 +23,7 @@ pub struct Pair {
 }
 
 /// One side of a scenario: runs commands and records their output.
-pub struct Client {
+pub struct ScenarioClient {
     /// URL of the repository.
     pub url: String,
     port: u16,
@@ -34,33 +34,33 @@ pub struct Client {
     masks: Vec<(String, String)>,
 }
 
-impl Pair {
+impl ServerPair {
     /// Serves a repository made from `spec`.
-    pub fn of(spec: &Spec) -> Pair {
-        Pair::serving(&testkit::build(spec), &[])
+    pub fn of(spec: &Spec) -> ServerPair {
+        ServerPair::serving(&testkit::build(spec), &[])
     }
 
     /// Serves `repo` with more arguments for both servers. Over HTTP `conf/svnserve.conf` is translated for Apache.
-    pub fn serving(repo: &Repo, args: &[&str]) -> Pair {
+    pub fn serving(repo: &Repo, args: &[&str]) -> ServerPair {
         let transport = Transport::chosen(Transport::Svn);
         let rules = match transport {
             Transport::Svn => String::new(),
             _ => apache::rules(&repo.path().join("conf"), args),
         };
-        Pair::over(transport, repo, &rules, args)
+        ServerPair::over(transport, repo, &rules, args)
     }
 
     /// Serves a repository made from `spec` over HTTP; `location` are lines for Apache's `<Location>`.
-    pub fn over_http(spec: &Spec, location: &str) -> Pair {
-        Pair::over(Transport::chosen_http(), &testkit::build(spec), location, &[])
+    pub fn over_http(spec: &Spec, location: &str) -> ServerPair {
+        ServerPair::over(Transport::chosen_http(), &testkit::build(spec), location, &[])
     }
 
-    fn over(transport: Transport, repo: &Repo, apache: &str, args: &[&str]) -> Pair {
+    fn over(transport: Transport, repo: &Repo, apache: &str, args: &[&str]) -> ServerPair {
         let root = scratch();
         std::os::unix::fs::symlink(repo.path(), root.path().join("repo"))
             .expect("because the folder is empty");
         let [theirs, ours] = Side::BOTH.map(|side| serve(side, transport, root.path(), apache, args));
-        Pair {
+        ServerPair {
             theirs,
             ours,
             name: "repo".to_owned(),
@@ -78,7 +78,7 @@ impl Pair {
     }
 
     /// Runs `scenario` on both sides at the same time and compares the transcripts.
-    pub fn same(&self, scenario: impl Fn(&mut Client) + Sync) {
+    pub fn same(&self, scenario: impl Fn(&mut ScenarioClient) + Sync) {
         let run = |side| {
             let mut client = self.client(side);
             scenario(&mut client);
@@ -96,8 +96,8 @@ impl Pair {
         compare(&theirs, &ours);
     }
 
-    fn client(&self, side: Side) -> Client {
-        let mut client = Client::over(self.transport, self.port(side), &self.name);
+    fn client(&self, side: Side) -> ScenarioClient {
+        let mut client = ScenarioClient::over(self.transport, self.port(side), &self.name);
         if self.transport == Transport::HttpV1 {
             // Clients generate the names of activities.
             client.mask("!svn/act/".to_owned(), "!svn/act/");
@@ -131,15 +131,15 @@ pub fn url(transport: Transport, port: u16, name: &str) -> String {
     format!("{}://{}:{port}/{name}", transport.scheme(), transport.host())
 }
 
-impl Client {
+impl ScenarioClient {
     /// Returns a client of the repository `name` at `port`.
-    pub fn new(port: u16, name: &str) -> Client {
-        Client::over(Transport::Svn, port, name)
+    pub fn new(port: u16, name: &str) -> ScenarioClient {
+        ScenarioClient::over(Transport::Svn, port, name)
     }
 
     /// Returns a client of the repository `name` at `port`, over another protocol.
-    pub fn over(transport: Transport, port: u16, name: &str) -> Client {
-        Client {
+    pub fn over(transport: Transport, port: u16, name: &str) -> ScenarioClient {
+        ScenarioClient {
             url: url(transport, port, name),
             port,
             dir: scratch(),
@@ -175,7 +175,7 @@ impl Client {
         self.write_down(args, &output.0, &output.1, output.2);
     }
 
-    /// As [`Client::svn`], with sorted lines.
+    /// As [`ScenarioClient::svn`], with sorted lines.
     pub fn svn_sorted(&mut self, args: &[&str]) {
         let (out, err, code) = self.run(args);
         let mut lines: Vec<&str> = out.lines().collect();
@@ -183,7 +183,7 @@ impl Client {
         self.write_down(args, &lines.join("\n"), &err, code);
     }
 
-    /// As [`Client::svn`], with sorted sections (`Index: …`).
+    /// As [`ScenarioClient::svn`], with sorted sections (`Index: …`).
     pub fn svn_by_file(&mut self, args: &[&str]) {
         let (out, err, code) = self.run(args);
         let mut files: Vec<String> = Vec::new();
@@ -199,7 +199,7 @@ impl Client {
         self.write_down(args, &files.concat(), &err, code);
     }
 
-    /// As [`Client::svn`], with sorted paragraphs.
+    /// As [`ScenarioClient::svn`], with sorted paragraphs.
     pub fn svn_by_paragraph(&mut self, args: &[&str]) {
         let (out, err, code) = self.run(args);
         let paragraphs = out.split("\n\n").map(|text| text.trim_matches('\n'));

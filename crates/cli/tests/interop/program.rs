@@ -16,7 +16,7 @@ fn both(args: &[&str]) -> [(i32, String, String); 2] {
 }
 
 #[test]
-fn complaints_are_the_incumbents() {
+fn argument_errors_equal_the_incumbents() {
     for args in [
         &[][..],
         &["-d", "-i"],
@@ -43,7 +43,7 @@ fn complaints_are_the_incumbents() {
 }
 
 #[test]
-fn a_tunnel_gives_the_same_answers() {
+fn a_tunnel_gets_equal_responses() {
     let repo = testkit::build(&Spec::small("1.14").named("small-f8"));
     let root = repo.path().parent().expect("because it is in a folder");
     let name = repo
@@ -52,7 +52,7 @@ fn a_tunnel_gives_the_same_answers() {
         .expect("because it has a name")
         .to_string_lossy()
         .into_owned();
-    let answers = Side::BOTH.map(|side| {
+    let responses = Side::BOTH.map(|side| {
         let program = match side {
             Side::Theirs => "svnserve".to_owned(),
             Side::Ours => testkit::tool::tool_link("svnserve").display().to_string(),
@@ -72,8 +72,8 @@ fn a_tunnel_gives_the_same_answers() {
             .run();
         (output.code, output.out(), output.err())
     });
-    assert_eq!(answers[0].0, 0, "{answers:?}");
-    assert_eq!(answers[0], answers[1]);
+    assert_eq!(responses[0].0, 0, "{responses:?}");
+    assert_eq!(responses[0], responses[1]);
 }
 
 #[test]

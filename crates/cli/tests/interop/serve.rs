@@ -8,9 +8,9 @@ use testkit::server::TestServer;
 use testkit::{Side, Tool, scratch};
 
 /// A `sven serve` process, killed when it is dropped.
-struct Serving(Child);
+struct SvenServe(Child);
 
-impl Drop for Serving {
+impl Drop for SvenServe {
     fn drop(&mut self) {
         _ = self.0.kill();
         _ = self.0.wait();
@@ -18,7 +18,7 @@ impl Drop for Serving {
 }
 
 /// Starts `sven serve` with these arguments and its temporary directories in `tmp`.
-fn start(args: &[&str], tmp: &Path) -> Serving {
+fn start(args: &[&str], tmp: &Path) -> SvenServe {
     let child = Command::new(testkit::tool::sven_binary())
         .arg("serve")
         .args(args)
@@ -26,11 +26,11 @@ fn start(args: &[&str], tmp: &Path) -> Serving {
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn();
-    Serving(child.expect("because it was built"))
+    SvenServe(child.expect("because it was built"))
 }
 
 /// Reads the output up to the line that contains `last`.
-fn printed(child: &mut Serving, last: &str) -> Vec<String> {
+fn printed(child: &mut SvenServe, last: &str) -> Vec<String> {
     let out = child.0.stdout.take().expect("because it is a pipe");
     let mut lines = Vec::new();
     for line in BufReader::new(out).lines() {
@@ -45,7 +45,7 @@ fn printed(child: &mut Serving, last: &str) -> Vec<String> {
 }
 
 /// Sends a signal and returns the exit code.
-fn end(mut child: Serving, signal: &str) -> Option<i32> {
+fn end(mut child: SvenServe, signal: &str) -> Option<i32> {
     Tool::new("kill").args([signal, &child.0.id().to_string()]).ok();
     child.0.wait().expect("because it is our child").code()
 }
@@ -67,12 +67,12 @@ fn every_command_that_the_demonstration_prints_works() {
             .collect();
         assert_eq!(commands.len(), 5, "{lines:?}");
         for command in commands {
-            let said = Tool::new("svn")
+            let output_text = Tool::new("svn")
                 .args(command.split(' '))
                 .arg("--non-interactive")
                 .dir(place.path())
                 .ok();
-            assert!(!said.out().is_empty(), "{command}");
+            assert!(!output_text.out().is_empty(), "{command}");
         }
         assert_eq!(end(child, signal), Some(0), "{signal}");
         assert!(is_empty(tmp.path()), "{signal} leaves something behind");
@@ -81,7 +81,7 @@ fn every_command_that_the_demonstration_prints_works() {
 }
 
 #[test]
-fn a_folder_of_repositories_is_served_as_it_is() {
+fn a_directory_of_repositories_is_served_without_configuration() {
     let root = scratch();
     std::fs::create_dir(root.path().join("group")).expect("because it is ours");
     for name in ["one", "group/two", "with space"] {
@@ -106,7 +106,7 @@ fn a_folder_of_repositories_is_served_as_it_is() {
 }
 
 #[test]
-fn every_shape_of_address_and_root_is_served_or_explained() {
+fn every_kind_of_address_and_root_works_or_is_reported() {
     let root = scratch();
     let folder = root.path().display().to_string();
     // An empty root: a warning, and repositories that are made later are served.
@@ -115,7 +115,7 @@ fn every_shape_of_address_and_root_is_served_or_explained() {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .map(Serving)
+        .map(SvenServe)
         .expect("because it was built");
     let line = printed(&mut child, "svn://").concat();
     let url = line.rsplit(' ').next().expect("because it ends with a URL");
@@ -132,13 +132,13 @@ fn every_shape_of_address_and_root_is_served_or_explained() {
     info(&format!("{url}new"));
     // The address is in use now.
     let port = url.trim_end_matches('/').rsplit(':').next().unwrap_or_default();
-    let said = Tool::new(testkit::tool::sven_binary())
+    let output_text = Tool::new(testkit::tool::sven_binary())
         .args(["serve", "--svn", &format!("[::1]:{port}"), &folder])
         .run();
-    assert_eq!(said.code, 1);
+    assert_eq!(output_text.code, 1);
     assert!(
-        said.err().contains(&format!("port {port} of ::1")) && said.err().contains("E000098"),
-        "{said:?}"
+        output_text.err().contains(&format!("port {port} of ::1")) && output_text.err().contains("E000098"),
+        "{output_text:?}"
     );
     // A repository as the root; every address of both families.
     let itself = new.display().to_string();
@@ -179,7 +179,7 @@ fn create(path: &Path, name: &str) {
 }
 
 #[test]
-fn a_repository_that_was_replaced_shows_nothing_of_the_old_one() {
+fn a_replaced_repository_serves_no_old_data() {
     let root = scratch();
     let path = root.path().join("r");
     create(&path, "first");
@@ -207,7 +207,7 @@ fn a_repository_that_was_replaced_shows_nothing_of_the_old_one() {
 }
 
 #[test]
-fn readers_notice_nothing_of_a_pack() {
+fn readers_continue_during_a_pack() {
     let root = scratch();
     let path = root.path().join("r");
     create(&path, "first");

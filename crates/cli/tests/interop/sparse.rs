@@ -5,7 +5,7 @@
 use testkit::stream::{Content, DumpStream, RecordKind};
 use testkit::{Spec, Tool};
 
-use crate::pair::{Client, Pair};
+use crate::pair::{ScenarioClient, ServerPair};
 
 /// The kinds of working copies, with the commands that make `wc`.
 const SHAPES: &[(&str, &[&str])] = &[
@@ -194,7 +194,7 @@ fn history() -> DumpStream {
 }
 
 /// Runs every `step`th combination from the `first` one on.
-fn all(c: &mut Client, first: usize, step: usize) {
+fn all(c: &mut ScenarioClient, first: usize, step: usize) {
     let mut at = 0;
     for (name, making) in SHAPES {
         c.all(making);
@@ -243,14 +243,14 @@ fn step() -> usize {
 }
 
 #[test]
-fn every_shape_with_every_command() {
+fn every_kind_of_working_copy_with_every_command() {
     let step = step();
-    Pair::of(&Spec::new("1.14").with(history())).same(|c| all(c, 4 % step, step));
+    ServerPair::of(&Spec::new("1.14").with(history())).same(|c| all(c, 4 % step, step));
 }
 
 #[test]
-fn every_shape_with_every_command_over_http() {
+fn every_kind_of_working_copy_with_every_command_over_http() {
     let step = step();
     let readable = testkit::server::http::READ_FREELY;
-    Pair::over_http(&Spec::new("1.14").with(history()), readable).same(|c| all(c, 7 % step, step));
+    ServerPair::over_http(&Spec::new("1.14").with(history()), readable).same(|c| all(c, 7 % step, step));
 }

@@ -15,13 +15,13 @@ const PROTOCOLS: [Transport; 3] = [Transport::Svn, Transport::Http, Transport::H
 
 /// A cell: its name, and a script that runs in the directory of a working copy `w` of `$C`, a copy of the Greek
 /// tree's `A`.
-struct Cell {
+struct ScenarioCell {
     name: String,
     lines: String,
 }
 
 /// Runs cells over one protocol, each in its own directory of one repository.
-fn run(transport: Transport, cells: &[Cell]) {
+fn run(transport: Transport, cells: &[ScenarioCell]) {
     let twins = match transport {
         // Independent of `$SVEN_INTEROP_OVER`.
         Transport::Svn => Twins::greek(),
@@ -46,7 +46,7 @@ fn run(transport: Transport, cells: &[Cell]) {
 }
 
 /// Returns the cells of this run: the first ones, which have found faults, and some others.
-fn chosen(mut cells: Vec<Cell>, first: usize, every: usize) -> Vec<Cell> {
+fn chosen(mut cells: Vec<ScenarioCell>, first: usize, every: usize) -> Vec<ScenarioCell> {
     match std::env::var("TABLES").as_deref() {
         Ok("all") => {}
         Ok(word) => cells.retain(|cell| cell.name.contains(word)),
@@ -117,12 +117,12 @@ const CHANGES: [(&str, &str); 17] = [
     ("copy, delete", "svn cp -q w/mu w/nu; svn rm -q --force w/mu"),
 ];
 
-fn lock_cells() -> Vec<Cell> {
+fn lock_cells() -> Vec<ScenarioCell> {
     let mut cells = Vec::new();
     for (lock, lines) in LOCKS {
         for (change, edit) in CHANGES {
             for option in ["", " --no-unlock"] {
-                cells.push(Cell {
+                cells.push(ScenarioCell {
                     name: format!("{lock}: {change}{option}"),
                     lines: format!("{lines}\n{edit}; svn commit -m m w{option}\n"),
                 });
@@ -185,11 +185,11 @@ const COMMITS: [(&str, &str); 18] = [
     ("text and property", "echo more >> w/mu; svn propset -q p v w/mu"),
 ];
 
-fn stale_cells() -> Vec<Cell> {
+fn stale_cells() -> Vec<ScenarioCell> {
     let mut cells = Vec::new();
     for (situation, other) in SITUATIONS {
         for (what, edit) in COMMITS {
-            cells.push(Cell {
+            cells.push(ScenarioCell {
                 name: format!("{situation}: {what}"),
                 lines: format!("echo other > text; {other}\n{edit}; svn commit -m m w\n"),
             });
@@ -206,7 +206,7 @@ fn tables_of_locks() {
 }
 
 #[test]
-fn tables_of_what_is_out_of_date() {
+fn tables_of_out_of_date_commits() {
     for transport in PROTOCOLS {
         run(transport, &chosen(stale_cells(), 2, 90));
     }

@@ -17,17 +17,17 @@ use testkit::server::{TestServer, http};
 use testkit::{Repo, Side, Tool, greek, scratch};
 
 use crate::apache;
-use crate::pair::{Client, compare, serve, url, without_line};
+use crate::pair::{ScenarioClient, compare, serve, url, without_line};
 use crate::serve::without_place;
 
 /// Two repositories, each with its server.
 pub struct Twins {
-    sides: [Twin; 2],
+    sides: [ServedTwin; 2],
     _root: TempDir,
 }
 
 /// One of the two repositories.
-pub struct Twin {
+pub struct ServedTwin {
     /// The implementation of the server.
     pub side: Side,
     /// The repository.
@@ -37,11 +37,11 @@ pub struct Twin {
     transport: Transport,
     /// True if anonymous users have rights.
     is_open: bool,
-    log: Log,
+    log: OperationalLogFile,
 }
 
 /// The operational log of a server.
-enum Log {
+enum OperationalLogFile {
     /// Over svn://, in svnserve's form.
     Svn(PathBuf),
     /// Over HTTP, in svnserve's form, which only Sven has.
@@ -105,7 +105,10 @@ impl Twins {
             let log = folder.join("log");
             let logged = log.display().to_string();
             let args = [args, &["--log-file", &logged]].concat();
-            (serve(side, transport, folder, "", &args), Log::Svn(log))
+            (
+                serve(side, transport, folder, "", &args),
+                OperationalLogFile::Svn(log),
+            )
         })
     }
 
@@ -113,7 +116,7 @@ impl Twins {
         repo: &Repo,
         conf: &[(&str, &str)],
         transport: Transport,
-        serve: impl Fn(Side, &Path) -> (TestServer, Log),
+        serve: impl Fn(Side, &Path) -> (TestServer, OperationalLogFile),
     ) -> Twins {
         let root = scratch();
         let sides = Side::BOTH.map(|side| {
@@ -127,7 +130,7 @@ impl Twins {
             }
             let (server, log) = serve(side, &folder);
             let rules = fs::read_to_string(path.join("conf/svnserve.conf")).unwrap_or_default();
-            Twin {
+            ServedTwin {
                 is_open: !rules.contains("anon-access = none"),
                 side,
                 path,
@@ -140,7 +143,7 @@ impl Twins {
     }
 
     /// Returns both, Subversion's first.
-    pub fn both(&self) -> &[Twin; 2] {
+    pub fn both(&self) -> &[ServedTwin; 2] {
         &self.sides
     }
 
@@ -155,16 +158,16 @@ impl Twins {
     }
 
     /// Runs `scenario` on both sides at the same time, and compares the transcripts and the results.
-    pub fn same(&self, scenario: impl Fn(&mut Client) + Sync) {
-        let run = |twin: &Twin| {
-            let mut client = Client::over(twin.transport, twin.server.port(), "repo");
+    pub fn same(&self, scenario: impl Fn(&mut ScenarioClient) + Sync) {
+        let run = |twin: &ServedTwin| {
+            let mut client = ScenarioClient::over(twin.transport, twin.server.port(), "repo");
             client.mask(twin.path.display().to_string(), "REPO");
             client.lines("svn checkout -q $U wc");
             scenario(&mut client);
             client.into_transcript()
         };
         let [theirs, ours] = &self.sides;
-        let (heard, said) = thread::scope(|scope| {
+        let (received, output_text) = thread::scope(|scope| {
             let theirs = scope.spawn(|| run(theirs));
             let ours = run(ours);
             let theirs = theirs.join();
@@ -173,13 +176,13 @@ impl Twins {
                 ours,
             )
         });
-        compare(&heard, &said);
-        self.compare_left();
+        compare(&received, &output_text);
+        self.compare_final_state();
     }
 
     /// Compares the results of the scenario.
-    pub fn compare_left(&self) {
-        let [theirs, ours] = self.sides.each_ref().map(Twin::left);
+    pub fn compare_final_state(&self) {
+        let [theirs, ours] = self.sides.each_ref().map(ServedTwin::left);
         compare(&theirs, &ours);
         self.compare_logs();
         Tool::new("svnadmin")
@@ -204,7 +207,7 @@ impl Twins {
 
     /// Returns the lines that only one of the two has.
     fn differences(&self) -> Option<String> {
-        let [theirs, ours] = self.sides.each_ref().map(Twin::logged);
+        let [theirs, ours] = self.sides.each_ref().map(ServedTwin::logged);
         let mut theirs_alone = alone(&theirs, &ours);
         theirs_alone.retain(|line| !self.sides[0].says_too_much(line));
         let ours_alone = alone(&ours, &theirs);
@@ -219,7 +222,7 @@ impl Twins {
     }
 }
 
-impl Twin {
+impl ServedTwin {
     /// Returns the URL of the repository.
     pub fn url(&self) -> String {
         url(self.transport, self.server.port(), "repo")
@@ -227,31 +230,33 @@ impl Twin {
 
     /// Returns Subversion's dump of the repository, its locks and its transactions.
     pub fn left(&self) -> String {
-        let ask = |args: &[&str]| {
-            let said = Tool::new("svnadmin").args(args).arg(&self.path).ok();
-            mask_dates(&mask_uuids(&said.out()))
+        let send_request = |args: &[&str]| {
+            let output_text = Tool::new("svnadmin").args(args).arg(&self.path).ok();
+            mask_dates(&mask_uuids(&output_text.out()))
         };
-        let mut text = ask(&["dump", "-q"]);
-        let locks = ask(&["lslocks"]);
+        let mut text = send_request(&["dump", "-q"]);
+        let locks = send_request(&["lslocks"]);
         let mut locks: Vec<&str> = locks.split("Path: ").map(str::trim).collect();
         locks.sort_unstable();
         _ = write!(
             text,
             "locks:\n{}\ntransactions:\n{}",
             locks.join("\n"),
-            ask(&["lstxns"]).lines().count()
+            send_request(&["lstxns"]).lines().count()
         );
         text
     }
 
     /// Returns the lines of the log.
     fn logged(&self) -> String {
-        let (Log::Svn(file) | Log::Http(file) | Log::Apache(file)) = &self.log;
+        let (OperationalLogFile::Svn(file)
+        | OperationalLogFile::Http(file)
+        | OperationalLogFile::Apache(file)) = &self.log;
         let text = fs::read_to_string(file).expect("because it logs");
         let mut lines: Vec<String> = match self.log {
-            Log::Svn(_) => text.lines().map(without_place).collect(),
-            Log::Apache(_) => text.lines().map(str::to_owned).collect(),
-            Log::Http(_) => text.lines().filter_map(done).collect(),
+            OperationalLogFile::Svn(_) => text.lines().map(without_place).collect(),
+            OperationalLogFile::Apache(_) => text.lines().map(str::to_owned).collect(),
+            OperationalLogFile::Http(_) => text.lines().filter_map(operation_of).collect(),
         };
         if self.is_open && self.transport != Transport::Svn {
             // Apache ignores a login where none is needed; Sven checks it.
@@ -274,7 +279,7 @@ impl Twin {
     /// listing for a LOCK of a directory.
     fn says_too_much(&self, line: &str) -> bool {
         let is_folder = line.contains(" get-dir ") && line.ends_with(" text");
-        matches!(self.log, Log::Apache(_)) && (line.contains(" unlock (") || is_folder)
+        matches!(self.log, OperationalLogFile::Apache(_)) && (line.contains(" unlock (") || is_folder)
     }
 }
 
@@ -298,18 +303,18 @@ fn over_http(
     folder: &Path,
     location: &str,
     args: &[&str],
-) -> (TestServer, Log) {
+) -> (TestServer, OperationalLogFile) {
     let server = serve(side, transport, folder, location, args);
     let log = match side {
-        Side::Theirs => Log::Apache(server.operational_log()),
-        Side::Ours => Log::Http(server.operational_log()),
+        Side::Theirs => OperationalLogFile::Apache(server.operational_log()),
+        Side::Ours => OperationalLogFile::Http(server.operational_log()),
     };
     (server, log)
 }
 
 /// Returns user, repository and operation of a line of Sven's log; `None` for errors, which Apache does not log
 /// there.
-fn done(line: &str) -> Option<String> {
+fn operation_of(line: &str) -> Option<String> {
     let words = line.splitn(4, ' ').nth(3)?;
     let text = words.splitn(3, ' ').nth(2)?;
     let is_error = ["ERR ", "ERR- ", "WARN ", "WARN- "]
@@ -318,7 +323,7 @@ fn done(line: &str) -> Option<String> {
     (!is_error).then(|| words.to_owned())
 }
 
-impl Client {
+impl ScenarioClient {
     /// Runs each line of `script` in a shell and records its output. `$U` is the repository's URL.
     pub fn lines(&mut self, script: &str) {
         for line in script.lines().map(str::trim).filter(|line| !line.is_empty()) {
@@ -342,15 +347,15 @@ impl Client {
 
 /// Masks the path in an error: over HTTP a client sends a request for each path, and reports the first refusal that
 /// it reads.
-fn without_first_refused(line: &str, said: String) -> String {
+fn without_first_refused(line: &str, output_text: String) -> String {
     const REFUSED: &str = "The requested feature is not supported by ";
     let first = line.split(';').next().unwrap_or_default();
     let paths = first.matches(" wc/").count() + first.matches(" $U/").count();
-    match said.split_once(REFUSED) {
+    match output_text.split_once(REFUSED) {
         Some((before, _)) if paths > 1 && Transport::chosen(Transport::Svn) != Transport::Svn => {
             format!("{before}{REFUSED}one of them")
         }
-        _ => said,
+        _ => output_text,
     }
 }
 

@@ -217,8 +217,8 @@ fn commands_on_unreadable_files_and_directories() {
             continue;
         }
         let [theirs, ours] = Side::BOTH.map(|side| run(side, &template, command, change, path));
-        let answer = |output: &Output| (output.code, output.error_codes().first().copied());
-        if answer(&theirs) != answer(&ours) {
+        let response = |output: &Output| (output.code, output.error_codes().first().copied());
+        if response(&theirs) != response(&ours) {
             differences.push_str(&format!(
                 "CLOSED_SEEDS={number} {path}: {change}: {command}\n  theirs {} {}  ours {} {}",
                 theirs.code,

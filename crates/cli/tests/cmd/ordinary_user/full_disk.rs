@@ -227,7 +227,7 @@ fn serve(
     pages: u64,
     what: &str,
 ) {
-    let ask = |line: &str| {
+    let send_request = |line: &str| {
         let words = line.split(' ').map(|word| match word {
             "NOISE" => root.join("noise").display().to_string(),
             "LONG" => root.join("long").display().to_string(),
@@ -249,8 +249,8 @@ fn serve(
         tool.args(user).dir(root).run()
     };
     disk.fill(pages);
-    let first = ask(write);
-    let reader = ask("svn cat U/f2");
+    let first = send_request(write);
+    let reader = send_request("svn cat U/f2");
     disk.free();
     assert!(
         reader.code == 0 && reader.stdout.len() == 40_000,
@@ -266,7 +266,7 @@ fn serve(
     assert!(first.code == 1 && !first.stderr.is_empty(), "{what}: {first:?}");
     assert_eq!(disk.youngest(), 5, "{what}");
     assert_eq!(disk.transactions(), "", "{what}: a transaction stays");
-    let again = ask(write);
+    let again = send_request(write);
     assert!(again.code == 0, "{what}: {again:?}");
     assert_eq!(disk.youngest(), 5 + u64::from(is_commit), "{what}");
     disk.verify("repo", what);

@@ -36,8 +36,8 @@ pub fn mutated(random: &mut Random) -> MutatedStream {
     let mut bytes = format!("{MAGIC}: {}\n\n", stream.version).into_bytes();
     stream.records.iter().for_each(|record| record.write(&mut bytes));
     for change in of_bytes {
-        let told = change_bytes(random, change, &mut bytes);
-        stream.changes.push(told);
+        let reported = change_bytes(random, change, &mut bytes);
+        stream.changes.push(reported);
     }
     MutatedStream {
         bytes,
@@ -131,7 +131,7 @@ impl StreamMutator {
         );
         let is_named = |name: &[u8]| names.iter().any(|wanted| wanted.as_bytes() == name);
         let record = &mut self.records[at];
-        let told = match random.below(5) {
+        let reported = match random.below(5) {
             0 => {
                 let value = one_of(random, NUMBERS);
                 let of_names = record.headers.iter_mut().filter(|(name, _)| is_named(name));
@@ -148,7 +148,7 @@ impl StreamMutator {
                 by.to_string().into_bytes()
             }
         };
-        self.describe(&names.join("+"), at, &told);
+        self.describe(&names.join("+"), at, &reported);
     }
 
     fn props(&mut self, random: &mut Random) {
@@ -176,7 +176,7 @@ impl StreamMutator {
 
     fn record(&mut self, random: &mut Random) {
         let (at, other) = (random.below(self.records.len()), random.below(self.records.len()));
-        let told: &[u8] = match random.below(4) {
+        let reported: &[u8] = match random.below(4) {
             0 if self.records.len() > 1 => {
                 self.records.remove(at);
                 b"removed"
@@ -194,7 +194,7 @@ impl StreamMutator {
                 b"repeated elsewhere"
             }
         };
-        self.describe("place", at, told);
+        self.describe("place", at, reported);
     }
 
     fn end(&mut self, random: &mut Random) {

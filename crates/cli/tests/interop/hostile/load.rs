@@ -17,7 +17,7 @@ use socket2::{Domain, Socket, Type};
 use testkit::server::transport::certificate;
 use testkit::{Tool, scratch};
 
-use super::attacks::{ATTACKS, Attack, Entry, Way};
+use super::attacks::{ATTACKS, Attack, AttackedListener, PeerBehavior};
 
 /// The address of the attackers; [`CLIENT`] is that of the measuring client.
 const ATTACKER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 1);
@@ -34,7 +34,7 @@ const PATIENCE_AMONG_THEM: Duration = Duration::from_secs(5);
 const LONG_PEERS: usize = 60;
 
 /// A server of all protocols.
-pub struct Target {
+pub struct AttackTarget {
     child: Child,
     pub svn: SocketAddr,
     pub http: SocketAddr,
@@ -43,8 +43,8 @@ pub struct Target {
     _place: tempfile::TempDir,
 }
 
-impl Target {
-    fn start(repositories: &Path) -> Target {
+impl AttackTarget {
+    fn start(repositories: &Path) -> AttackTarget {
         let place = scratch();
         forget_transactions(&repositories.join("w"));
         let free = |_| {
@@ -81,7 +81,7 @@ impl Target {
             .stdout(Stdio::null())
             .spawn()
             .expect("because it was built");
-        let target = Target {
+        let target = AttackTarget {
             child,
             svn,
             http,
@@ -100,12 +100,12 @@ impl Target {
         target
     }
 
-    fn address(&self, entry: Entry) -> SocketAddr {
+    fn address(&self, entry: AttackedListener) -> SocketAddr {
         match entry {
-            Entry::Svn => self.svn,
-            Entry::Http => self.http,
-            Entry::Tls => self.https,
-            Entry::Metrics => self.metrics,
+            AttackedListener::Svn => self.svn,
+            AttackedListener::Http => self.http,
+            AttackedListener::Tls => self.https,
+            AttackedListener::Metrics => self.metrics,
         }
     }
 
@@ -124,7 +124,7 @@ impl Target {
     }
 }
 
-impl Drop for Target {
+impl Drop for AttackTarget {
     fn drop(&mut self) {
         _ = self.child.kill();
         _ = self.child.wait();
@@ -145,18 +145,21 @@ fn connect(source: Ipv4Addr, to: SocketAddr, window: Option<usize>) -> std::io::
 }
 
 /// Sends a request on a new connection. Returns the time until `wanted` arrives.
-fn ask(from: Ipv4Addr, to: SocketAddr, says: &[u8], wanted: &str) -> std::io::Result<Duration> {
+fn measure_request(from: Ipv4Addr, to: SocketAddr, bytes: &[u8], wanted: &str) -> std::io::Result<Duration> {
     let begun = Instant::now();
     let mut socket = connect(from, to, None)?;
     if from == ATTACKER {
         socket.set_read_timeout(Some(PATIENCE_AMONG_THEM))?;
     }
-    socket.write_all(says)?;
-    let (mut heard, mut piece) = (Vec::new(), [0; 4096]);
-    while !heard.windows(wanted.len()).any(|part| part == wanted.as_bytes()) {
+    socket.write_all(bytes)?;
+    let (mut received, mut piece) = (Vec::new(), [0; 4096]);
+    while !received
+        .windows(wanted.len())
+        .any(|part| part == wanted.as_bytes())
+    {
         match socket.read(&mut piece)? {
             0 => return Err(std::io::ErrorKind::UnexpectedEof.into()),
-            len => heard.extend_from_slice(&piece[..len]),
+            len => received.extend_from_slice(&piece[..len]),
         }
     }
     Ok(begun.elapsed())
@@ -164,7 +167,7 @@ fn ask(from: Ipv4Addr, to: SocketAddr, says: &[u8], wanted: &str) -> std::io::Re
 
 /// Returns the waiting times of a regular client: the median and the maximum of some requests over svn:// and
 /// http://. A request that is not served counts as infinite.
-fn latency(target: &Target, from: Ipv4Addr) -> [[Duration; 2]; 2] {
+fn latency(target: &AttackTarget, from: Ipv4Addr) -> [[Duration; 2]; 2] {
     let body = "<S:log-report xmlns:S=\"svn:\"><S:start-revision>1</S:start-revision>\
                 <S:end-revision>1</S:end-revision><S:path></S:path></S:log-report>";
     let http = format!(
@@ -176,9 +179,9 @@ fn latency(target: &Target, from: Ipv4Addr) -> [[Duration; 2]; 2] {
         "( 2 ( edit-pipeline ) {}:{url} 4:test ( ) ) ( ANONYMOUS ( 0: ) ) ( check-path ( 0: ( 1 ) ) ) ",
         url.len()
     );
-    let one = |to, says: &str, wanted| {
+    let one = |to, bytes: &str, wanted| {
         let mut all: Vec<Duration> = (0..samples())
-            .map(|_| ask(from, to, says.as_bytes(), wanted).unwrap_or(Duration::MAX))
+            .map(|_| measure_request(from, to, bytes.as_bytes(), wanted).unwrap_or(Duration::MAX))
             .collect();
         all.sort();
         [all[all.len() / 2], all[all.len() - 1]]
@@ -198,7 +201,7 @@ fn samples() -> usize {
 }
 
 /// The cost of an attack.
-struct Cost {
+struct AttackCost {
     held: usize,
     refused: usize,
     before: usize,
@@ -210,14 +213,14 @@ struct Cost {
     among_them: Option<[[Duration; 2]; 2]>,
 }
 
-fn run(attack: &Attack, count: usize, repositories: &Path) -> Cost {
-    let target = Target::start(repositories);
+fn run(attack: &Attack, count: usize, repositories: &Path) -> AttackCost {
+    let target = AttackTarget::start(repositories);
     latency(&target, CLIENT);
     let before = target.memory();
-    let says: Vec<Vec<u8>> = (0..attack.kinds)
-        .map(|kind| (attack.says)(&target, kind))
+    let bytes: Vec<Vec<u8>> = (0..attack.kinds)
+        .map(|kind| (attack.bytes)(&target, kind))
         .collect();
-    let long = says.iter().any(|text| text.len() > 100_000) || attack.is_costly;
+    let long = bytes.iter().any(|text| text.len() > 100_000) || attack.is_costly;
     let count = if long { count.min(LONG_PEERS) } else { count };
     let (over, refused, peak) = (
         AtomicBool::new(false),
@@ -227,9 +230,9 @@ fn run(attack: &Attack, count: usize, repositories: &Path) -> Cost {
     let hold = |first: usize| {
         let mut held = Vec::new();
         for number in (first..count).step_by(8) {
-            let window = (attack.way == Way::Unread).then_some(4096);
+            let window = (attack.way == PeerBehavior::Unread).then_some(4096);
             let opened = connect(ATTACKER, target.address(attack.entry), window).and_then(|mut socket| {
-                socket.write_all(&says[number % says.len()])?;
+                socket.write_all(&bytes[number % bytes.len()])?;
                 Ok(socket)
             });
             match opened {
@@ -244,7 +247,7 @@ fn run(attack: &Attack, count: usize, repositories: &Path) -> Cost {
         while !over.load(Ordering::Relaxed) {
             number += 8;
             if let Ok(mut socket) = connect(ATTACKER, target.address(attack.entry), None) {
-                _ = socket.write_all(&says[number % says.len()]);
+                _ = socket.write_all(&bytes[number % bytes.len()]);
                 _ = socket.set_read_timeout(Some(Duration::from_millis(500)));
                 _ = socket.read(&mut [0; 4096]);
             }
@@ -260,7 +263,7 @@ fn run(attack: &Attack, count: usize, repositories: &Path) -> Cost {
         });
         let work = |first| {
             move || {
-                if attack.way == Way::Repeat {
+                if attack.way == PeerBehavior::Repeat {
                     repeat(first)
                 } else {
                     hold(first)
@@ -269,7 +272,7 @@ fn run(attack: &Attack, count: usize, repositories: &Path) -> Cost {
         };
         let peers: Vec<_> = (0..8).map(|first| scope.spawn(work(first))).collect();
         let mut held: Vec<TcpStream> = Vec::new();
-        if attack.way == Way::Repeat {
+        if attack.way == PeerBehavior::Repeat {
             std::thread::sleep(Duration::from_millis(if is_long_run() { 1000 } else { 200 }));
             let among_them = is_long_run().then(|| latency(&target, ATTACKER));
             let latency = latency(&target, CLIENT);
@@ -278,7 +281,7 @@ fn run(attack: &Attack, count: usize, repositories: &Path) -> Cost {
                 .into_iter()
                 .for_each(|peer| held.extend(peer.join().expect("no panic")));
             watch.join().expect("no panic");
-            return Cost {
+            return AttackCost {
                 held: 8,
                 refused: 0,
                 before,
@@ -298,7 +301,7 @@ fn run(attack: &Attack, count: usize, repositories: &Path) -> Cost {
         let latency = latency(&target, CLIENT);
         over.store(true, Ordering::Relaxed);
         watch.join().expect("no panic");
-        Cost {
+        AttackCost {
             held: held.len(),
             refused: refused.load(Ordering::Relaxed),
             before,
@@ -311,7 +314,7 @@ fn run(attack: &Attack, count: usize, repositories: &Path) -> Cost {
 }
 
 #[test]
-fn hostile_peers_disturb_no_others() {
+fn hostile_peers_do_not_delay_other_clients() {
     let count = std::env::var("SVEN_HOSTILE")
         .ok()
         .and_then(|word| word.parse().ok());
@@ -351,7 +354,7 @@ fn hostile_peers_disturb_no_others() {
         assert!(is_served, "another client was not served:\n{table}");
         let most = (160 << 20)
             + cost.held
-                * (if attack.way == Way::Unread {
+                * (if attack.way == PeerBehavior::Unread {
                     2 << 20
                 } else {
                     96 << 10
@@ -424,7 +427,7 @@ fn repositories() -> std::path::PathBuf {
 }
 
 /// Returns the processor time of the server in seconds.
-fn processor_time(target: &Target) -> f64 {
+fn processor_time(target: &AttackTarget) -> f64 {
     let stat =
         std::fs::read_to_string(format!("/proc/{}/stat", target.child.id())).expect("because it lives");
     let fields: Vec<&str> = stat
@@ -442,8 +445,8 @@ fn processor_time(target: &Target) -> f64 {
 
 /// The server stops making a page when the browser has disconnected.
 #[test]
-fn browsers_that_leave_end_the_work_for_them() {
-    let target = Target::start(&repositories());
+fn work_for_disconnected_browsers_stops() {
+    let target = AttackTarget::start(&repositories());
     let get = |page: &str| format!("GET {page} HTTP/1.1\r\nHost: x\r\nAccept: text/html\r\n\r\n");
     for page in [
         "/r/?view=revision&p=2",

@@ -35,7 +35,7 @@ const COMMANDS: &[&str] = &[
 ];
 
 /// Returns the requests in the access log, after the server has logged all of them.
-fn settled(server: &TestServer) -> Vec<String> {
+fn complete_log(server: &TestServer) -> Vec<String> {
     let mut seen = server.requests();
     loop {
         sleep(Duration::from_millis(40));
@@ -73,16 +73,20 @@ fn counted(side: Side, repo: &Repo) -> Vec<Vec<String>> {
                 std::fs::write(dir.path().join("wc").join(file), "changed").expect("because it is ours");
             }
         }
-        let before = settled(&server).len();
+        let before = complete_log(&server).len();
         let args: Vec<String> = command.split(' ').map(|arg| arg.replace("URL", &url)).collect();
-        let said = Tool::new("svn")
+        let output_text = Tool::new("svn")
             .args(args)
             .args(["--non-interactive", "--no-auth-cache"])
             .dir(dir.path())
             .run();
         // Anonymous users may not lock.
-        assert_eq!(said.code, i32::from(command.contains("lock -q")), "{said:?}");
-        counts.push(settled(&server).split_off(before));
+        assert_eq!(
+            output_text.code,
+            i32::from(command.contains("lock -q")),
+            "{output_text:?}"
+        );
+        counts.push(complete_log(&server).split_off(before));
     }
     counts
 }

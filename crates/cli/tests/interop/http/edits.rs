@@ -7,12 +7,12 @@ use testkit::history::Random;
 use wire::dav::uri::encode;
 use wire::dav::xml::Element;
 
-use crate::random::drive::{Child, Known, in_order, made};
-use crate::random::report::{Operation, Report};
+use crate::random::drive::{Child, EditFacts, in_order, made};
+use crate::random::report::{RandomReport, ReportOperation};
 
 /// Returns a report as the body of a request; `PORT` stands for the server's port. Options that svn:// does not have
 /// are random.
-pub fn xml(report: &Report, random: &mut Random) -> String {
+pub fn xml(report: &RandomReport, random: &mut Random) -> String {
     let source = |path: &str| format!("http://127.0.0.1:PORT{}", url(path));
     let send_all = random.below(3) > 0;
     let mut out = format!("<S:update-report xmlns:S=\"svn:\" send-all=\"{send_all}\">");
@@ -25,7 +25,7 @@ pub fn xml(report: &Report, random: &mut Random) -> String {
         None if !report.recurse => out += &element("recursive", "no"),
         None => {}
     }
-    if matches!(report.operation, Operation::Switch | Operation::Diff) {
+    if matches!(report.operation, ReportOperation::Switch | ReportOperation::Diff) {
         out += &element("dst-path", &source(&report.other));
     }
     if !report.operand.is_empty() || random.below(8) == 0 {
@@ -38,7 +38,7 @@ pub fn xml(report: &Report, random: &mut Random) -> String {
         (
             "text-deltas",
             "no",
-            report.operation == Operation::Status || !report.text_deltas,
+            report.operation == ReportOperation::Status || !report.text_deltas,
         ),
     ] {
         if is_set {
@@ -70,11 +70,11 @@ pub fn xml(report: &Report, random: &mut Random) -> String {
 }
 
 /// Formats the response to an update report in a canonical order.
-pub fn shown(element: &Element, known: &Known<'_>) -> String {
+pub fn shown(element: &Element, known: &EditFacts<'_>) -> String {
     node(element, "", known)
 }
 
-fn node(element: &Element, path: &str, known: &Known<'_>) -> String {
+fn node(element: &Element, path: &str, known: &EditFacts<'_>) -> String {
     let local = element.name.local.as_str();
     let attributes: BTreeMap<&str, &str> = element
         .attributes
@@ -89,7 +89,7 @@ fn node(element: &Element, path: &str, known: &Known<'_>) -> String {
             Some((_, name)) if NODES.contains(&local) => nodes.push(Child {
                 name: name.as_str().to_owned(),
                 gone: local == "delete-entry",
-                told: node(child, &format!("{path}/{name}"), known),
+                reported: node(child, &format!("{path}/{name}"), known),
             }),
             _ => others.push(node(child, path, known)),
         }

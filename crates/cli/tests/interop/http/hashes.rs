@@ -6,7 +6,7 @@ use testkit::server::TestServer;
 use testkit::server::http::HttpSite;
 use testkit::{Side, Tool, scratch};
 
-use super::ask::ask;
+use super::raw_http::send_request;
 
 /// Lines with different user names. The password is `pw`, if there is one.
 const LINES: &str = r#"
@@ -100,7 +100,7 @@ fn base64(bytes: &[u8]) -> String {
 }
 
 /// Returns the users that can log in, with their passwords.
-fn let_in(side: Side) -> Vec<String> {
+fn accepted_logins(side: Side) -> Vec<String> {
     let root = scratch();
     Tool::new("svnadmin")
         .arg("create")
@@ -126,7 +126,7 @@ fn let_in(side: Side) -> Vec<String> {
     );
     let names = LINES.lines().filter_map(|line| Some(line.split_once(':')?.0));
     let (long, longer) = ("a".repeat(72), "a".repeat(80));
-    let mut said = Vec::new();
+    let mut output_text = Vec::new();
     for name in names.chain(MORE) {
         for password in ["pw", "", "other", "p\u{0}w", &long, &longer] {
             if password.len() > 5 && name != "long" {
@@ -134,18 +134,18 @@ fn let_in(side: Side) -> Vec<String> {
             }
             let header = format!("Basic {}", base64(format!("{name}:{password}").as_bytes()));
             let headers = [("Authorization", header.as_str()), ("Depth", "0")];
-            let status = ask(server.port(), "PROPFIND", "/repo/", &headers, "").status;
-            said.push(format!("{name:?} {password:?}: {status}"));
+            let status = send_request(server.port(), "PROPFIND", "/repo/", &headers, "").status;
+            output_text.push(format!("{name:?} {password:?}: {status}"));
         }
     }
-    said
+    output_text
 }
 
 #[test]
-fn odd_hashes_let_in_whom_apache_lets_in() {
+fn unusual_hashes_accept_the_same_passwords_as_apache() {
     let [theirs, ours] = std::thread::scope(|scope| {
-        let theirs = scope.spawn(|| let_in(Side::Theirs));
-        let ours = let_in(Side::Ours);
+        let theirs = scope.spawn(|| accepted_logins(Side::Theirs));
+        let ours = accepted_logins(Side::Ours);
         [theirs.join().expect("because Apache is there"), ours]
     });
     assert_eq!(theirs, ours);

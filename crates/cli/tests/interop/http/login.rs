@@ -9,7 +9,7 @@ use testkit::server::TestServer;
 use testkit::server::http::HttpSite;
 use testkit::{Side, Tool, scratch};
 
-use super::ask::{Answer, ask};
+use super::raw_http::{HttpResponse, send_request};
 
 const METHODS: [&str; 14] = [
     "OPTIONS",
@@ -104,7 +104,7 @@ fn repository(parent: &Path) {
         .ok();
 }
 
-fn request(server: &TestServer, method: &str, path: &str, login: &str) -> Answer {
+fn request(server: &TestServer, method: &str, path: &str, login: &str) -> HttpResponse {
     let port = server.port();
     let authorization = format!("Basic {login}");
     let destination = format!("http://127.0.0.1:{port}/svn/r/to");
@@ -120,7 +120,7 @@ fn request(server: &TestServer, method: &str, path: &str, login: &str) -> Answer
         "REPORT" => REPORT,
         _ => "",
     };
-    ask(port, method, path, &headers, body)
+    send_request(port, method, path, &headers, body)
 }
 
 /// True for known differences (docs/KNOWN-DIFFERENCES.md).
@@ -139,7 +139,7 @@ fn is_known(method: &str, path: &str, login: &str) -> bool {
 
 /// Returns statuses and error numbers of all requests. With `writes` every user may write.
 fn table(server: &TestServer, writes: bool) -> String {
-    let mut told = String::new();
+    let mut reported = String::new();
     for (name, login) in LOGINS {
         for method in METHODS {
             // A write would change the results of the next requests.
@@ -155,17 +155,17 @@ fn table(server: &TestServer, writes: bool) -> String {
                 if is_known(method, &path, name) {
                     continue;
                 }
-                let answer = request(server, method, &path, login);
-                let body = String::from_utf8_lossy(&answer.body);
+                let response = request(server, method, &path, login);
+                let body = String::from_utf8_lossy(&response.body);
                 let code = body
                     .split_once("errcode=\"")
                     .and_then(|(_, rest)| rest.split_once('"'));
                 let code = code.map_or("", |(code, _)| code);
-                _ = writeln!(told, "{name} {method} {path}: {} {code}", answer.status);
+                _ = writeln!(reported, "{name} {method} {path}: {} {code}", response.status);
             }
         }
     }
-    told
+    reported
 }
 
 #[test]
@@ -188,16 +188,16 @@ fn statuses_before_and_after_a_login() {
 }
 
 /// Runs a function for both sides at the same time.
-fn thread_each(told: impl Fn(Side) -> String + Sync) -> [String; 2] {
+fn thread_each(reported: impl Fn(Side) -> String + Sync) -> [String; 2] {
     std::thread::scope(|scope| {
-        let theirs = scope.spawn(|| told(Side::Theirs));
-        let ours = told(Side::Ours);
+        let theirs = scope.spawn(|| reported(Side::Theirs));
+        let ours = reported(Side::Ours);
         [theirs.join().expect("because Apache is there"), ours]
     })
 }
 
 #[test]
-fn what_may_not_be_read_does_not_differ_from_what_is_not_there() {
+fn unreadable_and_missing_paths_get_equal_responses() {
     let root = scratch();
     let parent = root.path().join("repos");
     repository(&parent);
@@ -219,16 +219,16 @@ fn what_may_not_be_read_does_not_differ_from_what_is_not_there() {
                     continue;
                 }
                 let shown = |repository: &str| {
-                    let answer = request(&server, method, &format!("/svn/{repository}{below}"), login);
-                    let mut headers = answer.headers;
+                    let response = request(&server, method, &format!("/svn/{repository}{below}"), login);
+                    let mut headers = response.headers;
                     headers.retain(|header, _| !["date", "x-request-id"].contains(&header.as_str()));
-                    let body = String::from_utf8_lossy(&answer.body).into_owned();
+                    let body = String::from_utf8_lossy(&response.body).into_owned();
                     // Each response has another request ID.
                     let body: Vec<String> = body
                         .lines()
                         .map(|line| line.split("Request ").next().unwrap_or_default().to_owned())
                         .collect();
-                    (answer.status, headers, body)
+                    (response.status, headers, body)
                 };
                 let (there, missing) = (shown("r"), shown("none"));
                 assert_eq!(there, missing, "{name} {method} {below}");

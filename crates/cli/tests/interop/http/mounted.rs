@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use testkit::{Side, Tool, scratch};
 
-use super::plain::Place;
+use super::webdav_clients::WebDavServer;
 
 /// A mounted directory. Dropping it unmounts it and waits until everything has been sent.
 struct Mount(PathBuf);
@@ -69,7 +69,7 @@ const TREE: &str = "/\ne/\ne/a b ü/\ne/a b ü/ö#%41&\ne/big\ne/empty\ne/g/\ne/
 
 #[test]
 fn davfs2_browses_and_writes() {
-    let (place, home) = (Place::new(Side::Ours), scratch());
+    let (place, home) = (WebDavServer::new(Side::Ours), scratch());
     let url = format!("file://{}", place.repository.display());
     fs::write(home.path().join("iota"), "this is iota\n").expect("because the folder is ours");
     fs::write(home.path().join("odd"), "odd\n").expect("because the folder is ours");
@@ -94,11 +94,11 @@ fn davfs2_browses_and_writes() {
     };
     let work = Tool::new("bash").args(["-c", WORK]).dir(&mounted.0).run();
     drop(mounted);
-    let mut said: Vec<String> = work.out().lines().map(str::to_owned).collect();
-    said[..2].sort();
+    let mut output_text: Vec<String> = work.out().lines().map(str::to_owned).collect();
+    output_text[..2].sort();
     let mut expected: Vec<String> = SAID.lines().map(str::to_owned).collect();
     expected[..2].sort();
-    assert_eq!(said, expected, "{}", work.err());
+    assert_eq!(output_text, expected, "{}", work.err());
     let look = |args: &[&str]| {
         let tool = Tool::new("svnlook").args(args).env("LC_ALL", "C.UTF-8");
         tool.arg(&place.repository).ok().out()

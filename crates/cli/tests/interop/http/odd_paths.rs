@@ -3,9 +3,9 @@
 
 use std::fmt::Write as _;
 
-use super::ask::{Answer, Connection};
-use super::plain::ALICE;
+use super::raw_http::{HttpConnection, HttpResponse};
 use super::served::{AGENT, SKEL, Served, code, twins, twins_with};
+use super::webdav_clients::ALICE;
 
 /// Encoded paths.
 const PATHS: &[&str] = &[
@@ -86,7 +86,10 @@ fn begin(served: &Served, is_v1: bool, name: &str) -> String {
     match is_v1 {
         true => {
             let activity = format!("/r/!svn/act/{name}");
-            assert_eq!(served.ask("MKACTIVITY", &activity, &[ALICE], "").status, 201);
+            assert_eq!(
+                served.send_request("MKACTIVITY", &activity, &[ALICE], "").status,
+                201
+            );
             format!("/r/!svn/wrk/{name}")
         }
         false => format!("/r/!svn/txr/{}", served.begin()),
@@ -94,7 +97,13 @@ fn begin(served: &Served, is_v1: bool, name: &str) -> String {
 }
 
 /// Sends a request with `path` after `base`.
-fn request(connection: &mut Connection, method: &str, base: &str, path: &str, working: &str) -> Answer {
+fn request(
+    connection: &mut HttpConnection,
+    method: &str,
+    base: &str,
+    path: &str,
+    working: &str,
+) -> HttpResponse {
     let url = format!("{base}{path}");
     let to = format!("http://127.0.0.1{url}");
     let elsewhere = format!("http://127.0.0.1{working}/to");
@@ -129,7 +138,7 @@ fn request(connection: &mut Connection, method: &str, base: &str, path: &str, wo
         }
         _ => (method, url.as_str(), ""),
     };
-    connection.ask(method, url, &headers, body)
+    connection.send_request(method, url, &headers, body)
 }
 
 /// True for known differences: Apache accepts some requests for missing versions without effect, and with
@@ -141,8 +150,8 @@ fn is_known(base: &str, method: &str, is_autoversioned: bool) -> bool {
 
 /// Returns status, error number and state of the connection for all requests, one a line.
 fn table(served: &Served, is_v1: bool, is_autoversioned: bool, others: &[&str]) -> String {
-    let mut connection = Connection::new(served.server.port());
-    let mut told = String::new();
+    let mut connection = HttpConnection::new(served.server.port());
+    let mut reported = String::new();
     for (nth, path) in PATHS.iter().enumerate() {
         let working = begin(served, is_v1, &format!("n{nth}"));
         let txn = format!("{working}/");
@@ -151,18 +160,22 @@ fn table(served: &Served, is_v1: bool, is_autoversioned: bool, others: &[&str]) 
                 .iter()
                 .filter(|method| !is_known(base, method, is_autoversioned))
             {
-                let answer = request(&mut connection, method, base, path, &working);
+                let response = request(&mut connection, method, base, path, &working);
                 let base = base.replace(&working, "WORKING");
-                let number = code(&answer);
+                let number = code(&response);
                 let end = match connection.is_open() {
                     true => "stays",
                     false => "ends",
                 };
-                _ = writeln!(told, "{path} {method} {base}: {} {number} {end}", answer.status);
+                _ = writeln!(
+                    reported,
+                    "{path} {method} {base}: {} {number} {end}",
+                    response.status
+                );
             }
         }
     }
-    told
+    reported
 }
 
 fn compare(twins: &[Served; 2], is_v1: bool, is_autoversioned: bool, others: &[&str]) {

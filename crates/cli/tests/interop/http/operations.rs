@@ -42,7 +42,7 @@ const WRITING: &str = r"
 ";
 
 #[test]
-fn what_is_done_is_written_down_as_with_apache() {
+fn the_operational_log_equals_apaches() {
     let twins = Twins::greek_over_http();
     twins.hook("pre-revprop-change", "exit 0");
     for script in [WRITING, READING] {

@@ -8,11 +8,11 @@ use testkit::server::http::{HttpSite, READ_FREELY};
 use testkit::server::transport::Transport;
 use testkit::{Side, Tool, scratch};
 
-use crate::pair::{Client, compare};
+use crate::pair::{ScenarioClient, compare};
 use crate::twins::{CONF, greek_repo, write_program};
 
 /// A master and its mirror, with their servers.
-struct Both {
+struct ProxyPair {
     slave: TestServer,
     master: TestServer,
     repository: PathBuf,
@@ -20,8 +20,8 @@ struct Both {
     _root: TempDir,
 }
 
-impl Both {
-    fn new(master: Side, slave: Side) -> Both {
+impl ProxyPair {
+    fn new(master: Side, slave: Side) -> ProxyPair {
         let root = scratch();
         let at = |name: &str| root.path().join(name).join("repo");
         let (repository, copy) = (at("master"), at("slave"));
@@ -56,7 +56,7 @@ impl Both {
         let apache = format!("{READ_FREELY}SVNMasterURI {url}\n");
         let ours = format!("master-uri = '{url}'\n");
         let slave = serve(slave, transport, &folder(&copy), &apache, &ours);
-        Both {
+        ProxyPair {
             slave,
             master,
             repository,
@@ -66,7 +66,7 @@ impl Both {
     }
 
     fn play(&self) -> String {
-        let mut c = Client::over(transport(), self.slave.port(), "svn/repo");
+        let mut c = ScenarioClient::over(transport(), self.slave.port(), "svn/repo");
         c.mask(self.master.port().to_string(), "MASTER");
         c.lines(SCRIPT);
         // A commit through the mirror is in the mirror.
@@ -142,13 +142,13 @@ svn ls -R $U
 
 #[test]
 fn commits_and_locks_go_through_a_copy_to_its_master() {
-    let heard = Both::new(Side::Theirs, Side::Theirs).play();
+    let received = ProxyPair::new(Side::Theirs, Side::Theirs).play();
     for (master, slave) in [
         (Side::Theirs, Side::Ours),
         (Side::Ours, Side::Theirs),
         (Side::Ours, Side::Ours),
     ] {
         eprintln!("{master:?} is the master of {slave:?}");
-        compare(&heard, &Both::new(master, slave).play());
+        compare(&received, &ProxyPair::new(master, slave).play());
     }
 }

@@ -18,16 +18,16 @@ use testkit::server::http::HttpSite;
 use testkit::{Repo, Side, scratch};
 use wire::dav::xml::{Element, Limits};
 
-use super::ask::{Answer, Connection};
 use super::edits::{self, text, url};
-use super::plain::ALICE;
-use crate::random::drive::{self, Known};
+use super::raw_http::{HttpConnection, HttpResponse};
+use super::webdav_clients::ALICE;
+use crate::random::drive::{self, EditFacts};
 use crate::random::lock;
-use crate::random::report::{self, Operation};
+use crate::random::report::{self, ReportOperation};
 use crate::random::rules;
 
 /// A request, and whether the order of the response's elements is significant.
-struct Question {
+struct ReportRequest {
     kind: &'static str,
     method: &'static str,
     url: String,
@@ -40,13 +40,13 @@ struct Question {
     deadly: bool,
 }
 
-struct Maker<'a> {
+struct ReportRequestGenerator<'a> {
     random: Random,
     history: &'a RandomHistory,
     locks: Vec<(String, String)>,
 }
 
-impl Maker<'_> {
+impl ReportRequestGenerator<'_> {
     fn path(&mut self) -> String {
         match self.random.below(8) {
             0 => String::new(),
@@ -83,7 +83,7 @@ impl Maker<'_> {
         (url(&format!("/!svn/rvr/{rev}{path}")), path)
     }
 
-    fn question(&mut self, kind: &'static str) -> Question {
+    fn question(&mut self, kind: &'static str) -> ReportRequest {
         let body;
         let mut ordered = false;
         let mut method = "REPORT";
@@ -251,7 +251,7 @@ impl Maker<'_> {
             }
             other => unreachable!("because {other} is none of the kinds"),
         }
-        Question {
+        ReportRequest {
             kind,
             method,
             url: url_of,
@@ -264,14 +264,14 @@ impl Maker<'_> {
     }
 
     /// Returns an update report.
-    fn update(&mut self) -> report::Report {
+    fn update(&mut self) -> report::RandomReport {
         let operation = match self.random.below(8) {
-            0..=3 => Operation::Update,
-            4..=5 => Operation::Switch,
-            6 => Operation::Status,
-            _ => Operation::Diff,
+            0..=3 => ReportOperation::Update,
+            4..=5 => ReportOperation::Switch,
+            6 => ReportOperation::Status,
+            _ => ReportOperation::Diff,
         };
-        let mut maker = report::Maker {
+        let mut maker = report::ReportGenerator {
             random: &mut self.random,
             history: self.history,
             locks: &self.locks,
@@ -299,21 +299,21 @@ const KINDS: [&str; 15] = [
 ];
 
 /// Returns the response without the parts that may differ.
-fn told(answer: &Answer, ordered: bool, edit: Option<&Known<'_>>) -> String {
-    let kind = answer
+fn normalized(response: &HttpResponse, ordered: bool, edit: Option<&EditFacts<'_>>) -> String {
+    let kind = response
         .headers
         .get("content-type")
         .map_or("", |kind| kind[0].as_str());
     if !kind.starts_with("text/xml") {
         return format!(
             "{}\n{}",
-            answer.status,
-            if answer.status < 300 { kind } else { "" }
+            response.status,
+            if response.status < 300 { kind } else { "" }
         );
     }
     // A truncated response ends at another position.
     match Element::parse(
-        &answer.body,
+        &response.body,
         Limits {
             depth: 200,
             memory: usize::MAX,
@@ -325,9 +325,9 @@ fn told(answer: &Answer, ordered: bool, edit: Option<&Known<'_>>) -> String {
                 Some(known) => edits::shown(&root, known),
                 None => tree(&root, ordered),
             };
-            format!("{}\n{tree}", answer.status)
+            format!("{}\n{tree}", response.status)
         }
-        Err(_) => format!("{}\ncut off", answer.status),
+        Err(_) => format!("{}\ncut off", response.status),
     }
 }
 
@@ -379,8 +379,8 @@ const NO_CACHE: &str = "SVNInMemoryCacheSize 0";
 /// True for known differences (docs/KNOWN-DIFFERENCES.md): ranges that end after HEAD, sources below a file, later
 /// ranges of several sources that end together, and paths that are locked now and did not exist then.
 fn is_known(kind: &str, theirs: &str, ours: &str) -> bool {
-    let revisions = |answer: &str| -> BTreeSet<String> {
-        let lines = answer.lines();
+    let revisions = |response: &str| -> BTreeSet<String> {
+        let lines = response.lines();
         // The end of the part that Subversion omits may precede it.
         let numbers = lines.filter_map(|line| Some(line.split_once(" version-name ")?.1.to_owned()));
         numbers.collect()
@@ -406,8 +406,8 @@ fn is_known(kind: &str, theirs: &str, ours: &str) -> bool {
 
 /// True if Sven's response is a proper part of Subversion's.
 fn is_part(theirs: &str, ours: &str) -> bool {
-    let items = |answer: &str| -> BTreeSet<String> {
-        let items = answer.split("(svn: mergeinfo-item").skip(1);
+    let items = |response: &str| -> BTreeSet<String> {
+        let items = response.split("(svn: mergeinfo-item").skip(1);
         items
             .map(|item| item.trim_end_matches([')', '\n']).to_owned())
             .collect()
@@ -418,8 +418,8 @@ fn is_part(theirs: &str, ours: &str) -> bool {
 /// True if Subversion sends the mergeinfo of requested paths below other requested paths in both roles, and Sven only
 /// in the later one.
 fn is_told_twice(theirs: &str, ours: &str) -> bool {
-    let items = |answer: &str| -> BTreeSet<String> {
-        let items = answer.split("(svn: mergeinfo-item").skip(1);
+    let items = |response: &str| -> BTreeSet<String> {
+        let items = response.split("(svn: mergeinfo-item").skip(1);
         items
             .map(|item| item.trim_end_matches([')', '\n']).to_owned())
             .collect()
@@ -433,8 +433,8 @@ fn is_told_twice(theirs: &str, ours: &str) -> bool {
 }
 
 /// Returns a response with sorted properties.
-fn with_sorted_props(answer: &str) -> Vec<&str> {
-    let mut lines: Vec<&str> = answer.lines().collect();
+fn with_sorted_props(response: &str) -> Vec<&str> {
+    let mut lines: Vec<&str> = response.lines().collect();
     let is_prop =
         |line: &str| line.contains("(svn: change-file-prop ") || line.contains("(svn: change-dir-prop ");
     for run in lines.chunk_by_mut(|a, b| is_prop(a) && is_prop(b)) {
@@ -445,11 +445,11 @@ fn with_sorted_props(answer: &str) -> Vec<&str> {
 
 /// Removes the revisions in URLs of nodes: for a node that was deleted and restored by a copy, Sven has the revision
 /// in which it first existed.
-fn without_revisions(answer: &str) -> String {
+fn without_revisions(response: &str) -> String {
     ["/!svn/rvr/", "/!svn/bc/"]
         .iter()
-        .fold(answer.to_owned(), |answer, stub| {
-            let mut parts = answer.split(stub);
+        .fold(response.to_owned(), |response, stub| {
+            let mut parts = response.split(stub);
             let mut out = parts.next().unwrap_or_default().to_owned();
             for part in parts {
                 out += stub;
@@ -461,15 +461,15 @@ fn without_revisions(answer: &str) -> String {
 
 /// The counts of a run, by kind.
 #[derive(Debug, Default)]
-struct Count {
-    asked: BTreeMap<&'static str, usize>,
+struct ReportCounts {
+    requested: BTreeMap<&'static str, usize>,
     /// Update reports with a complete edit.
     edits: usize,
     differ: BTreeMap<&'static str, usize>,
 }
 
 /// The parameters of a run.
-struct Plan {
+struct ReportPlan {
     rounds: usize,
     revisions: u64,
     only: Vec<String>,
@@ -479,15 +479,15 @@ struct Plan {
     branches: bool,
 }
 
-fn run(plan: &Plan, seeds: Range<u64>) -> Count {
-    let mut count = Count::default();
+fn run(plan: &ReportPlan, seeds: Range<u64>) -> ReportCounts {
+    let mut count = ReportCounts::default();
     for seed in seeds {
         one_history(plan, seed, &mut count);
     }
     count
 }
 
-fn one_history(plan: &Plan, seed: u64, count: &mut Count) {
+fn one_history(plan: &ReportPlan, seed: u64, count: &mut ReportCounts) {
     let history = match plan.branches {
         true => testkit::branch_history::history(seed, plan.revisions),
         false => random_history::history(seed, plan.revisions, seed % 2 == 1),
@@ -516,10 +516,10 @@ fn one_history(plan: &Plan, seed: u64, count: &mut Count) {
         ..HttpSite::plain(root.path())
     };
     let [mut theirs, mut ours] = Side::BOTH.map(|side| TestServer::http_site(side, &site));
-    let mut connections = [&theirs, &ours].map(|server| Connection::new(server.port()));
+    let mut connections = [&theirs, &ours].map(|server| HttpConnection::new(server.port()));
     let mut random = Random::new(seed ^ 0x5eed);
     random.next();
-    let mut maker = Maker {
+    let mut maker = ReportRequestGenerator {
         locks: lock(&mut random, &repo, &history),
         random,
         history: &history,
@@ -533,26 +533,26 @@ fn one_history(plan: &Plan, seed: u64, count: &mut Count) {
             if !plan.only.is_empty() && !plan.only.iter().any(|only| only == kind) {
                 continue;
             }
-            *count.asked.entry(kind).or_default() += 1;
-            let known = Known {
+            *count.requested.entry(kind).or_default() += 1;
+            let known = EditFacts {
                 reported: question.reported.clone(),
                 texts: Some(&texts),
             };
             let known = (kind == "update").then_some(&known);
-            let told_by = |server: &TestServer, connection: &mut Connection| {
+            let told_by = |server: &TestServer, connection: &mut HttpConnection| {
                 let body = question.body.replace("PORT", &server.port().to_string());
                 let mut headers = vec![("Content-Type", "text/xml"), ("Depth", question.depth)];
                 if plan.authz && is_alice {
                     headers.push(ALICE);
                 }
-                let answer = connection.ask(question.method, &question.url, &headers, &body);
-                told(&answer, question.ordered, known)
+                let response = connection.send_request(question.method, &question.url, &headers, &body);
+                normalized(&response, question.ordered, known)
             };
             let [their_connection, our_connection] = &mut connections;
-            let heard = catch_unwind(AssertUnwindSafe(|| told_by(&theirs, their_connection)));
+            let received = catch_unwind(AssertUnwindSafe(|| told_by(&theirs, their_connection)));
             let ours_told = told_by(&ours, our_connection);
             assert!(ours.is_alive(), "seed {seed}: ours died of {}", question.body);
-            let Ok(theirs_told) = heard else {
+            let Ok(theirs_told) = received else {
                 // Subversion uses freed memory, and may crash after the response.
                 // For a file without read access, oldest revision first, Subversion aborts.
                 let may = question.kind.ends_with("-g")
@@ -564,7 +564,7 @@ fn one_history(plan: &Plan, seed: u64, count: &mut Count) {
                     question.body
                 );
                 theirs = TestServer::http_site(Side::Theirs, &site);
-                connections[0] = Connection::new(theirs.port());
+                connections[0] = HttpConnection::new(theirs.port());
                 continue;
             };
             count.edits += usize::from(kind == "update" && ours_told.starts_with("200\n("));
@@ -600,16 +600,16 @@ fn difference(theirs: &str, ours: &str) -> String {
         .zip(ours.lines())
         .take_while(|(a, b)| a == b)
         .count();
-    let show = |answer: &str| {
-        let lines = answer.lines().skip(same.saturating_sub(12)).take(18);
+    let show = |response: &str| {
+        let lines = response.lines().skip(same.saturating_sub(12)).take(18);
         lines.collect::<Vec<_>>().join("\n")
     };
     format!("theirs:\n{}\nours:\n{}", show(theirs), show(ours))
 }
 
 #[test]
-fn random_reports_are_answered_alike() {
-    let plan = Plan {
+fn random_reports_get_equal_responses() {
+    let plan = ReportPlan {
         rounds: 14,
         revisions: 25,
         only: Vec::new(),
@@ -618,7 +618,7 @@ fn random_reports_are_answered_alike() {
         branches: false,
     };
     run(&plan, 0..2);
-    let plan = Plan {
+    let plan = ReportPlan {
         rounds: 150,
         only: vec!["update".to_owned()],
         ..plan
@@ -634,7 +634,7 @@ fn random_reports_by_hand() {
     };
     let number = |text: &str| text.parse::<u64>().expect("a number");
     let (first, last) = seeds.split_once("..").expect("FIRST..LAST");
-    let plan = Plan {
+    let plan = ReportPlan {
         rounds: var("ASK_ROUNDS").map_or(60, |n| number(&n) as usize),
         revisions: var("ASK_REVS").map_or(30, |n| number(&n)),
         only: var("ASK_ONLY").map_or(Vec::new(), |kinds| kinds.split(',').map(str::to_owned).collect()),

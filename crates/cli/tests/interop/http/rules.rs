@@ -11,7 +11,7 @@ use testkit::history::Random;
 use testkit::server::TestServer;
 use testkit::{Tool, scratch};
 
-use super::ask::ask;
+use super::raw_http::send_request;
 
 const USERS: &[(&str, &str)] = &[
     ("", ""),
@@ -68,7 +68,7 @@ const ASKED: &[(&str, &str)] = &[
 ];
 
 /// A generator of locations.
-struct Maker {
+struct LocationGenerator {
     random: Random,
     /// True for no condition that is true without a user: with `Satisfy Any` and `AuthzSVNAnonymous Off` Apache then
     /// skips the authz file, which Sven always evaluates.
@@ -77,7 +77,7 @@ struct Maker {
     is_free: bool,
 }
 
-impl Maker {
+impl LocationGenerator {
     fn one_of<'a>(&mut self, all: &[&'a str]) -> &'a str {
         all[self.random.below(all.len())]
     }
@@ -251,7 +251,7 @@ impl Maker {
 }
 
 /// Returns sections for a part of the location at `/lN`.
-fn parts(maker: &mut Maker, at: usize) -> String {
+fn parts(maker: &mut LocationGenerator, at: usize) -> String {
     let path = maker.one_of(&["/r/shut", "/r/carol", "/none", "/r", "/r/open/x", "/r/!svn", ""]);
     let (begin, end) = match maker.random.below(10) {
         0 => (format!("<LocationMatch \"^/l{at}{path}\">"), "</LocationMatch>"),
@@ -315,7 +315,7 @@ fn round(seed: u64, count: usize, is_free: bool) -> Vec<String> {
         .args(["mkdir", "-q", "-m", "made for a test"])
         .args(&urls)
         .ok();
-    let mut maker = Maker {
+    let mut maker = LocationGenerator {
         random: Random::new(seed),
         users_only: false,
         is_free,
@@ -345,7 +345,7 @@ fn round(seed: u64, count: usize, is_free: bool) -> Vec<String> {
                 }
                 let path = format!("/l{at}{path}");
                 let [theirs, ours] = [&theirs, &ours].map(|server| {
-                    let status = ask(server.port(), method, &path, &headers, "").status;
+                    let status = send_request(server.port(), method, &path, &headers, "").status;
                     match (*method, status) {
                         ("GET" | "PROPFIND" | "OPTIONS", _) | (_, 401 | 403 | 500) => status,
                         // An allowed request gets an error about its content, which is not compared.
@@ -403,12 +403,12 @@ fn compare(is_loose: bool) {
 }
 
 #[test]
-fn random_set_ups_never_open_what_was_closed() {
+fn random_configurations_never_allow_what_apache_refuses() {
     compare(true);
 }
 
 #[test]
-fn random_set_ups_let_the_same_users_in() {
+fn random_configurations_have_the_same_access_rights() {
     compare(false);
 }
 

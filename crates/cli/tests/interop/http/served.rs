@@ -10,8 +10,8 @@ use testkit::server::TestServer;
 use testkit::server::http::HttpSite;
 use testkit::{Side, Tool, scratch};
 
-use super::ask::{Answer, ask};
-use super::plain::ALICE;
+use super::raw_http::{HttpResponse, send_request};
+use super::webdav_clients::ALICE;
 
 pub(super) const APACHE: &str = "AuthType Basic\nAuthName r\nAuthUserFile USERS\nRequire valid-user\n";
 pub(super) const OURS: &str = "anonymous = false\n[location.auth]\nhtpasswd-file = 'USERS'\n";
@@ -44,31 +44,37 @@ impl Served {
         }
     }
 
-    pub(super) fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+    pub(super) fn send_request(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> HttpResponse {
         let begun = Instant::now();
         let headers = [&[AGENT][..], headers].concat();
-        let answer = ask(self.server.port(), method, path, &headers, body);
+        let response = send_request(self.server.port(), method, path, &headers, body);
         assert!(
             begun.elapsed() < LONGEST,
             "{method} {path} took {:?}",
             begun.elapsed()
         );
-        answer
+        response
     }
 
     /// Begins a transaction; returns its name.
     pub(super) fn begin(&self) -> String {
-        let mut answer = self.ask("POST", "/r/!svn/me", &[SKEL, ALICE], "( create-txn )");
-        assert_eq!(answer.status, 201);
-        let name = answer.headers.remove("svn-txn-name");
+        let mut response = self.send_request("POST", "/r/!svn/me", &[SKEL, ALICE], "( create-txn )");
+        assert_eq!(response.status, 201);
+        let name = response.headers.remove("svn-txn-name");
         name.expect("because it names the transaction").remove(0)
     }
 
-    pub(super) fn merge(&self, txn: &str) -> Answer {
+    pub(super) fn merge(&self, txn: &str) -> HttpResponse {
         let body = format!(
             "<D:merge xmlns:D='DAV:'><D:source><D:href>/r/!svn/txn/{txn}</D:href></D:source></D:merge>"
         );
-        self.ask("MERGE", "/r", &[ALICE], &body)
+        self.send_request("MERGE", "/r", &[ALICE], &body)
     }
 
     /// Returns a dump of the revisions from `from` on.
@@ -82,8 +88,8 @@ impl Served {
     }
 
     pub(super) fn youngest(&self) -> usize {
-        let said = Tool::new("svnlook").arg("youngest").arg(&self.repository).ok();
-        said.out().trim().parse().expect("a number")
+        let output_text = Tool::new("svnlook").arg("youngest").arg(&self.repository).ok();
+        output_text.out().trim().parse().expect("a number")
     }
 }
 
@@ -112,8 +118,8 @@ pub(super) fn twins_with(apache: &str, ours: &str) -> [Served; 2] {
 }
 
 /// Returns the Subversion error number in a response.
-pub(super) fn code(answer: &Answer) -> String {
-    let body = String::from_utf8_lossy(&answer.body);
+pub(super) fn code(response: &HttpResponse) -> String {
+    let body = String::from_utf8_lossy(&response.body);
     let number = body
         .split_once("errcode=\"")
         .and_then(|(_, rest)| rest.split_once('"'));
@@ -121,8 +127,8 @@ pub(super) fn code(answer: &Answer) -> String {
 }
 
 /// Returns status and error number.
-pub(super) fn told(answer: &Answer) -> String {
-    format!("{} {}", answer.status, code(answer))
+pub(super) fn status_and_code(response: &HttpResponse) -> String {
+    format!("{} {}", response.status, code(response))
 }
 
 /// Compares the revisions of both servers after `seen`; `seeds` are those of the sequences since then. Returns the

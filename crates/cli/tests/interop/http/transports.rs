@@ -4,14 +4,14 @@
 use testkit::server::http::READ_FREELY;
 use testkit::server::transport::Transport;
 
-use crate::pair::Client;
+use crate::pair::ScenarioClient;
 use crate::twins::{CONF, Twins, greek_repo};
 
 fn greek_over(transport: Transport) -> Twins {
     Twins::over(transport, &greek_repo(), &[("svnserve.conf", CONF)], READ_FREELY)
 }
 
-fn a_day(c: &mut Client) {
+fn a_day(c: &mut ScenarioClient) {
     c.lines(
         r"
         echo x >> wc/iota; svn rm -q wc/A/mu; svn commit -m 'Edit' wc
@@ -34,11 +34,11 @@ fn a_day(c: &mut Client) {
 }
 
 #[test]
-fn a_day_over_https() {
+fn a_scenario_over_https() {
     greek_over(Transport::Https).same(a_day);
 }
 
 #[test]
-fn a_day_with_servers_that_know_the_old_protocol_alone() {
+fn a_scenario_with_the_older_protocol() {
     greek_over(Transport::HttpV1).same(a_day);
 }

@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 
 use testkit::history::{Random, lines};
 
-use super::ask::Connection;
-use super::plain::ALICE;
+use super::raw_http::HttpConnection;
 use super::served::{AGENT, LONGEST, Served, code, compare_trees, twins, verify};
+use super::webdav_clients::ALICE;
 
 /// A request below the transaction's tree.
 struct Write {
@@ -33,10 +33,10 @@ fn writers_of_one_transaction_lose_nothing() {
     for seed in seeds {
         let [theirs, ours] = &twins;
         let lists = lists(seed);
-        let heard = in_turn(theirs, &lists);
-        let (said, took) = together(ours, &lists);
+        let received = in_turn(theirs, &lists);
+        let (output_text, took) = together(ours, &lists);
         slowest = slowest.max(took);
-        assert_eq!(heard, said, "WRITERS_SEEDS={seed}");
+        assert_eq!(received, output_text, "WRITERS_SEEDS={seed}");
         seen = compare_trees(&twins, seen, &format!("WRITERS_SEEDS={seed}"));
     }
     assert!(slowest < LONGEST, "{slowest:?}");
@@ -129,7 +129,7 @@ fn write(
 }
 
 /// Sends a request; returns its status and error.
-fn send(served: &Served, connection: &mut Connection, txn: &str, write: &Write) -> String {
+fn send(served: &Served, connection: &mut HttpConnection, txn: &str, write: &Write) -> String {
     let port = served.server.port();
     let mut headers = vec![AGENT, ALICE];
     let to = write
@@ -143,32 +143,32 @@ fn send(served: &Served, connection: &mut Connection, txn: &str, write: &Write) 
         Some(_) => format!("/r/!svn/rvr/1/{}", write.path),
         None => format!("/r/!svn/txr/{txn}/{}", write.path),
     };
-    let answer = connection.ask(write.method, &path, &headers, &write.body);
+    let response = connection.send_request(write.method, &path, &headers, &write.body);
     // With both servers a PUT that is refused while another text is written has created its file.
-    if write.method == "PUT" && answer.status == 204 {
+    if write.method == "PUT" && response.status == 204 {
         return format!("PUT {}: 201 ", write.path);
     }
     format!(
         "{} {}: {} {}",
         write.method,
         write.path,
-        answer.status,
-        code(&answer)
+        response.status,
+        code(&response)
     )
 }
 
 /// Sends all lists over one connection.
 fn in_turn(served: &Served, lists: &[Vec<Write>]) -> Vec<Vec<String>> {
     let txn = served.begin();
-    let mut connection = Connection::new(served.server.port());
+    let mut connection = HttpConnection::new(served.server.port());
     let mut one = |list: &Vec<Write>| {
         list.iter()
             .map(|write| send(served, &mut connection, &txn, write))
             .collect()
     };
-    let said = lists.iter().map(&mut one).collect();
+    let output_text = lists.iter().map(&mut one).collect();
     assert_eq!(served.merge(&txn).status, 200);
-    said
+    output_text
 }
 
 /// Sends each list over its own connection, all at the same time. Also returns the time of the slowest request.
@@ -176,33 +176,38 @@ fn together(served: &Served, lists: &[Vec<Write>]) -> (Vec<Vec<String>>, Duratio
     let txn = served.begin();
     let start = Barrier::new(lists.len());
     let one = |list: &Vec<Write>| {
-        let mut connection = Connection::new(served.server.port());
+        let mut connection = HttpConnection::new(served.server.port());
         start.wait();
         let mut slowest = Duration::ZERO;
-        let mut said = Vec::new();
+        let mut output_text = Vec::new();
         for write in list {
             let first = Instant::now();
             loop {
                 let begun = Instant::now();
-                let heard = send(served, &mut connection, &txn, write);
+                let received = send(served, &mut connection, &txn, write);
                 slowest = slowest.max(begun.elapsed());
                 // Both servers write one text at a time. The other requests are refused, and sent again.
-                if heard.ends_with(" 500 160044") && first.elapsed() < LONGEST {
+                if received.ends_with(" 500 160044") && first.elapsed() < LONGEST {
                     thread::sleep(Duration::from_millis(1));
                     continue;
                 }
-                said.push(heard);
+                output_text.push(received);
                 break;
             }
         }
-        (said, slowest)
+        (output_text, slowest)
     };
     let all: Vec<(Vec<String>, Duration)> = thread::scope(|scope| {
         let threads: Vec<_> = lists.iter().map(|list| scope.spawn(|| one(list))).collect();
         let ended = threads.into_iter().map(|thread| thread.join());
-        ended.map(|said| said.expect("because it only asks")).collect()
+        ended
+            .map(|output_text| output_text.expect("because it only asks"))
+            .collect()
     });
     assert_eq!(served.merge(&txn).status, 200);
     let slowest = all.iter().map(|(_, took)| *took).max().unwrap_or_default();
-    (all.into_iter().map(|(said, _)| said).collect(), slowest)
+    (
+        all.into_iter().map(|(output_text, _)| output_text).collect(),
+        slowest,
+    )
 }

@@ -11,18 +11,18 @@ use testkit::normalize::sorted_lines;
 use testkit::server::transport::Transport;
 use testkit::{Output, Repo, Side, Tool, branch_history, scratch};
 
-use super::peer::Peer;
+use super::peer::MergePeer;
 use crate::pair::compare;
 
 #[test]
-fn copied_histories_are_the_same() {
+fn copied_histories_are_equal() {
     for seed in testkit::seeds("FOREIGN_SEEDS", 0..1) {
         let history = branch_history::history(seed, 35);
         let repo = Repo::create("1.14");
         repo.load(history.stream.bytes());
         for transport in [Transport::Svn, Transport::Http] {
             let peers = Side::BOTH.map(|side| {
-                let peer = Peer::new(side, transport, &repo);
+                let peer = MergePeer::new(side, transport, &repo);
                 let empty = Repo::create("1.14");
                 empty.copy_to(&peer.repository.with_file_name("dumped"));
                 empty.copy_to(&peer.repository.with_file_name("mirror"));
@@ -35,8 +35,8 @@ fn copied_histories_are_the_same() {
                 peer
             });
             let [theirs, ours] = std::thread::scope(|scope| {
-                let ours = scope.spawn(|| told(&peers[1], &repo, seed));
-                let theirs = told(&peers[0], &repo, seed);
+                let ours = scope.spawn(|| results_of(&peers[1], &repo, seed));
+                let theirs = results_of(&peers[0], &repo, seed);
                 [theirs, ours.join().expect("because our side runs")]
             });
             if theirs != ours {
@@ -55,10 +55,10 @@ fn permit(repository: &Path) {
 }
 
 /// Returns the results of the programs for a peer's repository, and for others on its server.
-fn told(peer: &Peer, repo: &Repo, seed: u64) -> String {
-    let mut told = String::new();
+fn results_of(peer: &MergePeer, repo: &Repo, seed: u64) -> String {
+    let mut results_of = String::new();
     let mut note = |what: &str, output: &Output, result: String| {
-        told += &format!(
+        results_of += &format!(
             "{what}: {} {}\n{result}\n",
             output.code,
             peer.shown(output, false)
@@ -147,9 +147,9 @@ fn told(peer: &Peer, repo: &Repo, seed: u64) -> String {
         Tool::new("svnadmin").args(["verify", "-q"]).arg(path(name)).ok();
     }
     if std::env::var_os("FOREIGN_GIT").is_some() {
-        told += &with_git(peer);
+        results_of += &with_git(peer);
     }
-    told
+    results_of
 }
 
 fn quiet_of(output: Output) -> Output {
@@ -168,7 +168,7 @@ fn dump_of(repository: &Path) -> String {
 }
 
 /// Runs `git svn`: a clone, another fetch, and a commit back.
-fn with_git(peer: &Peer) -> String {
+fn with_git(peer: &MergePeer) -> String {
     let root = scratch();
     let git = |args: &[&str]| {
         Tool::new("git")
@@ -180,7 +180,7 @@ fn with_git(peer: &Peer) -> String {
             .dir(&root.path().join(if args[1] == "clone" { "." } else { "g" }))
             .run()
     };
-    let mut told = String::new();
+    let mut results_of = String::new();
     let url = peer.url();
     for args in [
         &[
@@ -209,10 +209,10 @@ fn with_git(peer: &Peer) -> String {
         let lines = [sorted_lines(&out), sorted_lines(&err)].concat().join("\n");
         for line in lines.lines() {
             // The first missing one, in hash order.
-            told += line.split(" (eg ").next().unwrap_or_default();
-            told.push('\n');
+            results_of += line.split(" (eg ").next().unwrap_or_default();
+            results_of.push('\n');
         }
-        told += &format!("git {}: {}\n", args[0], output.code);
+        results_of += &format!("git {}: {}\n", args[0], output.code);
     }
     fs::write(root.path().join("g/by-git"), "of git\n").expect("because the clone is there");
     for args in [
@@ -223,11 +223,11 @@ fn with_git(peer: &Peer) -> String {
     ] {
         let output = git(args);
         // The name of a new commit contains its date.
-        told += &format!("git {}: {} {}\n", args[0], output.code, output.err());
+        results_of += &format!("git {}: {} {}\n", args[0], output.code, output.err());
     }
-    told = told
+    results_of = results_of
         .replace(&url, "URL")
         .replace(&root.path().display().to_string(), "ROOT");
-    told += &peer.dump();
-    told
+    results_of += &peer.dump();
+    results_of
 }

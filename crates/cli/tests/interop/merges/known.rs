@@ -2,7 +2,7 @@
 
 /// The effect of a known difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Known {
+pub enum MergeDifference {
     /// Only the outputs differ.
     Words,
     /// Subversion's server ended.
@@ -10,10 +10,10 @@ pub enum Known {
 }
 
 /// Returns the reason for different outputs of the client, if it is known.
-pub fn known(args: &[String], theirs: &str, ours: &str) -> Option<Known> {
+pub fn known(args: &[String], theirs: &str, ours: &str) -> Option<MergeDifference> {
     let verb = args.first().map_or("", String::as_str);
     if theirs.ends_with("=> 137") && !ours.ends_with("=> 137") {
-        return Some(Known::Words);
+        return Some(MergeDifference::Words);
     }
     let merged = args.iter().any(|arg| arg == "-g");
     match verb {
@@ -24,16 +24,17 @@ pub fn known(args: &[String], theirs: &str, ours: &str) -> Option<Known> {
             let is_cut = ["E210002", "E170013", "E120", "E130003", "E200002"]
                 .iter()
                 .any(|code| theirs.contains(code));
-            (is_refused || is_cut || is_part(&revisions(theirs), &revisions(ours))).then_some(Known::Words)
+            (is_refused || is_cut || is_part(&revisions(theirs), &revisions(ours)))
+                .then_some(MergeDifference::Words)
         }
         // A merge source beyond HEAD, and one below a file.
         "blame" if merged && ["E160006", "E160016"].iter().any(|code| theirs.contains(code)) => {
-            Some(Known::Words)
+            Some(MergeDifference::Words)
         }
         _ => ENDED
             .iter()
             .any(|code| theirs.contains(code) && !ours.contains(code))
-            .then_some(Known::Died),
+            .then_some(MergeDifference::Died),
     }
 }
 

@@ -3,7 +3,7 @@
 use testkit::random_history::RandomHistory;
 use testkit::stream::RecordKind;
 
-use super::questions::Maker;
+use super::questions::MergeGenerator;
 
 /// Successive runs of the client.
 pub type Steps = Vec<Vec<String>>;
@@ -13,7 +13,7 @@ fn words(words: &[&str]) -> Vec<String> {
 }
 
 /// Checks out a tree; `None` if the last revision has none.
-pub fn checkout(maker: &mut Maker<'_>) -> Option<(String, Steps)> {
+pub fn checkout(maker: &mut MergeGenerator<'_>) -> Option<(String, Steps)> {
     let last = maker.history.trees.last()?;
     let trees: Vec<&String> = last
         .iter()
@@ -28,7 +28,7 @@ pub fn checkout(maker: &mut Maker<'_>) -> Option<(String, Steps)> {
 }
 
 /// Returns a merge into the working copy of `root`, requests about it, and its commit or revert.
-pub fn merge(maker: &mut Maker<'_>, root: &str) -> Steps {
+pub fn merge(maker: &mut MergeGenerator<'_>, root: &str) -> Steps {
     let target = inside(maker, root);
     let mut args = words(&["merge"]);
     let mut add = |more: &[&str]| args.extend(words(more));
@@ -44,7 +44,7 @@ pub fn merge(maker: &mut Maker<'_>, root: &str) -> Steps {
     }
     // Merges of related trees: the same path below another tree.
     let below = target.strip_prefix("wc").unwrap_or_default().to_owned();
-    let source = |maker: &mut Maker<'_>| {
+    let source = |maker: &mut MergeGenerator<'_>| {
         let (path, rev) = maker.node(Some(RecordKind::Dir));
         let (path, rev) = match maker.random.below(3) {
             0 => (path, rev),
@@ -113,7 +113,7 @@ pub fn merge(maker: &mut Maker<'_>, root: &str) -> Steps {
 }
 
 /// Returns a directory or a file in the working copy of `root`.
-fn inside(maker: &mut Maker<'_>, root: &str) -> String {
+fn inside(maker: &mut MergeGenerator<'_>, root: &str) -> String {
     if maker.one_in(2) {
         return "wc".to_owned();
     }

@@ -21,12 +21,12 @@ use testkit::random_history::RandomHistory;
 use testkit::server::transport::Transport;
 use testkit::{Repo, Side};
 
-use known::{Known, known};
-use peer::Peer;
-use questions::Maker;
+use known::{MergeDifference, known};
+use peer::MergePeer;
+use questions::MergeGenerator;
 
 /// The parameters of a run.
-struct Plan {
+struct MergePlan {
     revisions: u64,
     questions: usize,
     merges: usize,
@@ -35,7 +35,7 @@ struct Plan {
 
 /// The counts of a run.
 #[derive(Debug, Default)]
-struct Count {
+struct MergeCounts {
     histories: usize,
     runs: usize,
     /// Runs that ended with exit code 0.
@@ -47,20 +47,20 @@ struct Count {
 }
 
 #[test]
-fn merges_of_branches_end_alike() {
+fn merges_of_branches_have_equal_results() {
     let number = |name: &str, usual: usize| -> usize {
         let text = std::env::var(name).ok();
         text.map_or(usual, |text| {
             text.parse().unwrap_or_else(|_| panic!("{name}: a number"))
         })
     };
-    let plan = Plan {
+    let plan = MergePlan {
         revisions: number("MERGE_REVS", 40) as u64,
         questions: number("MERGE_QUESTIONS", 20),
         merges: number("MERGE_MERGES", 4),
         go_on: std::env::var_os("MERGE_GO_ON").is_some(),
     };
-    let mut count = Count::default();
+    let mut count = MergeCounts::default();
     for seed in testkit::seeds("MERGE_SEEDS", 0..1) {
         one_history(&plan, seed, &mut count);
     }
@@ -70,7 +70,7 @@ fn merges_of_branches_end_alike() {
     assert!(count.differ.is_empty(), "{}", count.differ.join("\n"));
 }
 
-fn one_history(plan: &Plan, seed: u64, count: &mut Count) {
+fn one_history(plan: &MergePlan, seed: u64, count: &mut MergeCounts) {
     let history = branch_history::history(seed, plan.revisions);
     let repo = Repo::create("1.14");
     repo.load(history.stream.bytes());
@@ -80,14 +80,14 @@ fn one_history(plan: &Plan, seed: u64, count: &mut Count) {
         random.next();
         random
     };
-    let pair = Side::BOTH.map(|side| Peer::new(side, Transport::Svn, &repo));
+    let pair = Side::BOTH.map(|side| MergePeer::new(side, Transport::Svn, &repo));
     let youngest = raw_values(plan, seed, &pair, &history, count);
     let raw = Repo::at(&pair[0].repository);
     if let Some(folder) = std::env::var_os("MERGE_KEEP") {
         raw.copy_to(&std::path::Path::new(&folder).join(format!("s{seed}")));
     }
-    let over_http = Side::BOTH.map(|side| Peer::new(side, Transport::Http, &raw));
-    let maker = || Maker {
+    let over_http = Side::BOTH.map(|side| MergePeer::new(side, Transport::Http, &raw));
+    let maker = || MergeGenerator {
         random: random(),
         history: &history,
         youngest,
@@ -97,7 +97,13 @@ fn one_history(plan: &Plan, seed: u64, count: &mut Count) {
 }
 
 /// Sends both servers the same values, which current clients do not send. Returns the youngest revision.
-fn raw_values(plan: &Plan, seed: u64, pair: &[Peer; 2], history: &RandomHistory, count: &mut Count) -> usize {
+fn raw_values(
+    plan: &MergePlan,
+    seed: u64,
+    pair: &[MergePeer; 2],
+    history: &RandomHistory,
+    count: &mut MergeCounts,
+) -> usize {
     let mut youngest = history.youngest as usize;
     for nth in 0..4 {
         let [theirs, ours] = pair.each_ref().map(|peer| {
@@ -120,14 +126,20 @@ fn raw_values(plan: &Plan, seed: u64, pair: &[Peer; 2], history: &RandomHistory,
     youngest
 }
 
-fn differ(plan: &Plan, seed: u64, count: &mut Count, text: String) {
+fn differ(plan: &MergePlan, seed: u64, count: &mut MergeCounts, text: String) {
     let text = format!("MERGE_SEEDS={seed}: {text}");
     assert!(plan.go_on, "{text}");
     eprintln!("{text}");
     count.differ.push(text);
 }
 
-fn play(plan: &Plan, seed: u64, pair: [Peer; 2], maker: &mut Maker<'_>, count: &mut Count) {
+fn play(
+    plan: &MergePlan,
+    seed: u64,
+    pair: [MergePeer; 2],
+    maker: &mut MergeGenerator<'_>,
+    count: &mut MergeCounts,
+) {
     for _ in 0..plan.questions {
         let question = maker.question();
         if !same(plan, seed, &pair, &question.args, question.is_ordered, count) {
@@ -149,7 +161,7 @@ fn play(plan: &Plan, seed: u64, pair: [Peer; 2], maker: &mut Maker<'_>, count: &
             }
         }
     }
-    let [theirs, ours] = pair.each_ref().map(Peer::dump);
+    let [theirs, ours] = pair.each_ref().map(MergePeer::dump);
     if theirs != ours {
         differ(
             plan,
@@ -161,9 +173,16 @@ fn play(plan: &Plan, seed: u64, pair: [Peer; 2], maker: &mut Maker<'_>, count: &
 }
 
 /// Runs the client on both sides; false if the working copies differ afterwards.
-fn same(plan: &Plan, seed: u64, pair: &[Peer; 2], args: &[String], ordered: bool, count: &mut Count) -> bool {
+fn same(
+    plan: &MergePlan,
+    seed: u64,
+    pair: &[MergePeer; 2],
+    args: &[String],
+    ordered: bool,
+    count: &mut MergeCounts,
+) -> bool {
     let run = || {
-        let run = |peer: &Peer| {
+        let run = |peer: &MergePeer| {
             let output = peer.svn(args);
             (peer.shown(&output, ordered), output.code)
         };
@@ -180,11 +199,11 @@ fn same(plan: &Plan, seed: u64, pair: &[Peer; 2], args: &[String], ordered: bool
         return true;
     }
     match known(args, &theirs.0, &ours.0) {
-        Some(Known::Words) => {
+        Some(MergeDifference::Words) => {
             count.known += 1;
             return true;
         }
-        Some(Known::Died) => {
+        Some(MergeDifference::Died) => {
             count.died += 1;
             return false;
         }

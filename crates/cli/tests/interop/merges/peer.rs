@@ -12,17 +12,17 @@ use testkit::{Output, Repo, Side, Tool, scratch};
 use crate::pair::{attributes_sorted, url};
 
 /// A server, its repository and a directory for working copies.
-pub struct Peer {
+pub struct MergePeer {
     pub transport: Transport,
     pub repository: PathBuf,
     pub server: std::sync::Arc<TestServer>,
     root: TempDir,
 }
 
-impl Peer {
+impl MergePeer {
     /// Serves a copy of `repo` with write access for everyone. The incumbent runs without caches, because it confuses
     /// mergeinfo of different kinds in them.
-    pub fn new(side: Side, transport: Transport, repo: &Repo) -> Peer {
+    pub fn new(side: Side, transport: Transport, repo: &Repo) -> MergePeer {
         let root = scratch();
         let repositories = root.path().join("repos");
         std::fs::create_dir_all(root.path().join("config")).expect("because the folder is ours");
@@ -44,7 +44,7 @@ impl Peer {
                 },
             ),
         };
-        Peer {
+        MergePeer {
             transport,
             repository,
             server: std::sync::Arc::new(server),

@@ -6,21 +6,21 @@ use testkit::stream::RecordKind;
 
 /// A run of the client.
 #[derive(Debug)]
-pub struct Question {
+pub struct MergeQuery {
     pub args: Vec<String>,
     /// True if the order of the output lines is significant.
     pub is_ordered: bool,
 }
 
 /// A generator of queries, and of the arguments of merges.
-pub struct Maker<'a> {
+pub struct MergeGenerator<'a> {
     pub random: Random,
     pub history: &'a RandomHistory,
     /// The youngest revision of the repositories. Revisions after the generated history have its last tree.
     pub youngest: usize,
 }
 
-impl Maker<'_> {
+impl MergeGenerator<'_> {
     pub fn one_in(&mut self, n: usize) -> bool {
         self.random.below(n) == 0
     }
@@ -72,7 +72,7 @@ impl Maker<'_> {
         }
     }
 
-    pub fn question(&mut self) -> Question {
+    pub fn question(&mut self) -> MergeQuery {
         let mut args: Vec<String> = Vec::new();
         let mut is_ordered = true;
         let mut add = |words: &[&str]| args.extend(words.iter().map(|word| (*word).to_owned()));
@@ -155,6 +155,6 @@ impl Maker<'_> {
                 add(&["proplist", "--show-inherited-props", "-v", &self.target(None)]);
             }
         }
-        Question { args, is_ordered }
+        MergeQuery { args, is_ordered }
     }
 }

@@ -47,8 +47,8 @@ fn seeds(what: &str, usual: u64, model: impl Fn(u64)) {
 
 /// Returns the number of steps of a run; more with `MODEL_SECONDS`. A longer run begins like the shorter one.
 fn steps(usual: usize) -> usize {
-    let asked = ["MODEL_SECONDS", "MODEL_SEEDS"].map(std::env::var_os);
-    if asked.iter().any(Option::is_some) {
+    let requested = ["MODEL_SECONDS", "MODEL_SEEDS"].map(std::env::var_os);
+    if requested.iter().any(Option::is_some) {
         usual * 3
     } else {
         usual

@@ -10,17 +10,17 @@ use testkit::history::Random;
 use testkit::server::TestServer;
 use testkit::{Side, Tool, scratch};
 
-use super::drive::{Manner, Outcome, commit, svnmucc};
-use super::edit::Maker;
+use super::drive::{CommitOutcome, CommitStyle, commit, svnmucc};
+use super::edit::EditGenerator;
 use super::{admin, create, examine, hotcopy, paths, seeds, serve, steps};
 
-const MANNER: Manner = Manner {
+const MANNER: CommitStyle = CommitStyle {
     texts_late: true,
     named_revisions: true,
 };
 
 /// Returns a random side.
-fn anyone(random: &mut Random) -> Side {
+fn random_side(random: &mut Random) -> Side {
     Side::BOTH[random.below(2)]
 }
 
@@ -31,8 +31,8 @@ fn one_repository_is_changed_in_turns() {
 
 fn in_turns(seed: u64) {
     let root = scratch();
-    let mut maker = Maker::new(seed, "turn");
-    let creator = anyone(&mut maker.random);
+    let mut maker = EditGenerator::new(seed, "turn");
+    let creator = random_side(&mut maker.random);
     let repository = create(creator, root.path(), seed);
     let servers = Side::BOTH.map(|side| serve(side, root.path()));
     let mut acknowledged = BTreeMap::new();
@@ -52,7 +52,7 @@ fn in_turns(seed: u64) {
         } else {
             commit(server, "repo", &edit, MANNER)
         };
-        let Outcome::Committed(rev) = outcome else {
+        let CommitOutcome::Committed(rev) = outcome else {
             panic!("{}: {outcome:?}\n{edit:?}", edit.log);
         };
         maker.committed(&edit);
@@ -65,7 +65,7 @@ fn in_turns(seed: u64) {
 }
 
 #[test]
-fn one_repository_is_changed_by_many_at_once() {
+fn one_repository_is_changed_by_many_clients_at_once() {
     seeds("at once", 2, at_once);
 }
 
@@ -73,7 +73,7 @@ fn at_once(seed: u64) {
     let root = scratch();
     let mut random = Random::new(seed);
     random.next();
-    let repository = create(anyone(&mut random), root.path(), seed);
+    let repository = create(random_side(&mut random), root.path(), seed);
     let servers = Side::BOTH.map(|side| serve(side, root.path()));
     let acknowledged = Mutex::new(BTreeMap::new());
     let over = AtomicBool::new(false);
@@ -174,7 +174,7 @@ fn svnlook_youngest(repository: &Path) -> u64 {
 
 /// Packs, changes a revision property, or copies, with a random program.
 fn administer(random: &mut Random, root: &Path, repository: &Path, server: &Arc<TestServer>, youngest: u64) {
-    let side = anyone(random);
+    let side = random_side(random);
     let rev = random.below(youngest as usize + 1).to_string();
     match random.below(4) {
         // Old formats do not support packing.

@@ -12,7 +12,7 @@ use testkit::probe::{ProbeItem, list, word};
 
 /// The data for a comparison of edits.
 #[derive(Debug, Default)]
-pub struct Known<'a> {
+pub struct EditFacts<'a> {
     /// The paths in the report, relative to the edit's root, and their parents.
     pub reported: BTreeSet<String>,
     /// All texts of the history, by digest.
@@ -25,7 +25,7 @@ pub struct Child<T> {
     pub name: String,
     /// True for a deletion.
     pub gone: bool,
-    pub told: T,
+    pub reported: T,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -47,11 +47,11 @@ pub fn in_order<T: Ord>(dir: &str, children: Vec<Child<T>>, reported: &BTreeSet<
         };
         match groups.last_mut() {
             // A replacement.
-            Some((last, name, told)) if *name == child.name => {
+            Some((last, name, reported)) if *name == child.name => {
                 *last = turn;
-                told.push(child.told);
+                reported.push(child.reported);
             }
-            _ => groups.push((turn, child.name, vec![child.told])),
+            _ => groups.push((turn, child.name, vec![child.reported])),
         }
     }
     for run in groups.chunk_by_mut(|a, b| a.0 == b.0) {
@@ -59,11 +59,11 @@ pub fn in_order<T: Ord>(dir: &str, children: Vec<Child<T>>, reported: &BTreeSet<
             run.sort_by(|a, b| (&a.1, &a.2).cmp(&(&b.1, &b.2)));
         }
     }
-    groups.into_iter().flat_map(|(_, _, told)| told).collect()
+    groups.into_iter().flat_map(|(_, _, reported)| reported).collect()
 }
 
 /// An open node.
-struct Open {
+struct OpenNode {
     path: String,
     begin: ProbeItem,
     props: Vec<ProbeItem>,
@@ -71,8 +71,8 @@ struct Open {
     children: Vec<Child<Vec<ProbeItem>>>,
 }
 
-impl Open {
-    fn end(mut self, known: &Known<'_>) -> Vec<ProbeItem> {
+impl OpenNode {
+    fn end(mut self, known: &EditFacts<'_>) -> Vec<ProbeItem> {
         let mut all = vec![self.begin];
         self.props.sort();
         all.append(&mut self.props);
@@ -84,8 +84,8 @@ impl Open {
 }
 
 /// Brings an edit, in which paths replace tokens, into canonical order.
-pub fn canonical(edit: Vec<ProbeItem>, known: &Known<'_>) -> Vec<ProbeItem> {
-    let mut open: Vec<Open> = Vec::new();
+pub fn canonical(edit: Vec<ProbeItem>, known: &EditFacts<'_>) -> Vec<ProbeItem> {
+    let mut open: Vec<OpenNode> = Vec::new();
     let mut all = Vec::new();
     for item in edit {
         let name = match item.items().first() {
@@ -97,7 +97,7 @@ pub fn canonical(edit: Vec<ProbeItem>, known: &Known<'_>) -> Vec<ProbeItem> {
             _ => String::new(),
         };
         match name.as_str() {
-            "open-root" | "add-dir" | "open-dir" | "add-file" | "open-file" => open.push(Open {
+            "open-root" | "add-dir" | "open-dir" | "add-file" | "open-file" => open.push(OpenNode {
                 path,
                 begin: item,
                 props: Vec::new(),
@@ -116,7 +116,7 @@ pub fn canonical(edit: Vec<ProbeItem>, known: &Known<'_>) -> Vec<ProbeItem> {
                 Some(dir) => dir.children.push(Child {
                     name: basename(&path),
                     gone: name == "delete-entry",
-                    told: vec![item],
+                    reported: vec![item],
                 }),
                 None => all.push(item),
             },
@@ -143,16 +143,16 @@ pub fn canonical(edit: Vec<ProbeItem>, known: &Known<'_>) -> Vec<ProbeItem> {
     all
 }
 
-fn end(node: Open, open: &mut [Open], all: &mut Vec<ProbeItem>, known: &Known<'_>) {
+fn end(node: OpenNode, open: &mut [OpenNode], all: &mut Vec<ProbeItem>, known: &EditFacts<'_>) {
     let name = basename(&node.path);
-    let told = node.end(known);
+    let reported = node.end(known);
     match open.last_mut() {
         Some(parent) => parent.children.push(Child {
             name,
             gone: false,
-            told,
+            reported,
         }),
-        None => all.extend(told),
+        None => all.extend(reported),
     }
 }
 
@@ -162,9 +162,9 @@ fn basename(path: &str) -> String {
 
 /// The partially received deltas, by file.
 #[derive(Debug, Default)]
-pub struct Texts(HashMap<ProbeItem, (Option<String>, Vec<u8>)>);
+pub struct DeltaReceiver(HashMap<ProbeItem, (Option<String>, Vec<u8>)>);
 
-impl Texts {
+impl DeltaReceiver {
     /// Begins a delta.
     pub fn begin(&mut self, file: &ProbeItem, base: &ProbeItem) {
         let base = match base.items().first() {
@@ -182,7 +182,7 @@ impl Texts {
     }
 
     /// Ends a delta. Returns its result, or `None` for an empty delta.
-    pub fn end(&mut self, file: &ProbeItem, known: &Known<'_>) -> Option<ProbeItem> {
+    pub fn end(&mut self, file: &ProbeItem, known: &EditFacts<'_>) -> Option<ProbeItem> {
         let (base, delta) = self.0.remove(file)?;
         let made = made(base.as_deref(), &delta, known.texts?)?;
         Some(list([word("text"), list([word(&made)])]))

@@ -5,15 +5,15 @@ use std::collections::BTreeSet;
 use testkit::history::Random;
 use testkit::random_history::RandomHistory;
 
-use super::answer::Shape;
-use super::report::{self, Operation};
+use super::report::{self, ReportOperation};
+use super::response::ResponseShape;
 
 /// An encoded request.
 #[derive(Debug)]
-pub struct Question {
+pub struct ReadRequest {
     pub kind: &'static str,
     pub words: String,
-    pub shape: Shape,
+    pub shape: ResponseShape,
     /// The path of the session.
     pub parent: String,
     /// True for a new session.
@@ -25,7 +25,7 @@ pub struct Question {
 }
 
 /// A generator of requests.
-pub struct Ask<'a> {
+pub struct ReadRequestGenerator<'a> {
     random: &'a mut Random,
     history: &'a RandomHistory,
     locks: &'a [(String, String)],
@@ -34,7 +34,7 @@ pub struct Ask<'a> {
     sessions: usize,
 }
 
-impl<'a> Ask<'a> {
+impl<'a> ReadRequestGenerator<'a> {
     /// Returns a generator for a history; in its last revision the paths in `locks` have locks with these tokens.
     pub fn new(
         random: &'a mut Random,
@@ -42,7 +42,7 @@ impl<'a> Ask<'a> {
         locks: &'a [(String, String)],
         compatible: &str,
     ) -> Self {
-        Ask {
+        ReadRequestGenerator {
             random,
             history,
             locks,
@@ -53,7 +53,7 @@ impl<'a> Ask<'a> {
     }
 
     /// Returns one request of each kind.
-    pub fn round(&mut self, only: &[String]) -> Vec<Question> {
+    pub fn round(&mut self, only: &[String]) -> Vec<ReadRequest> {
         // Sometimes another session, a fourth of them below the root.
         let fresh = self.sessions.is_multiple_of(4);
         self.sessions += 1;
@@ -75,19 +75,22 @@ impl<'a> Ask<'a> {
                     reported = report.reported();
                     deadly = report.is_deadly();
                     parent.clone_from(&report.anchor);
-                    (report::words(&report, "svn://localhost/repo"), Shape::Edit)
+                    (
+                        report::words(&report, "svn://localhost/repo"),
+                        ResponseShape::Edit,
+                    )
                 }
                 _ => self.question(kind),
             };
             let chosen = only.is_empty() || only.iter().any(|o| o == kind);
             let merged = ["mergeinfo", "log-g", "file-revs-g"].contains(&kind);
             if chosen && (self.knows_mergeinfo || !merged) {
-                questions.push(Question {
+                questions.push(ReadRequest {
                     kind,
                     words,
                     shape,
                     parent,
-                    fresh: (fresh && shape != Shape::Edit) || merged || kind == "log",
+                    fresh: (fresh && shape != ResponseShape::Edit) || merged || kind == "log",
                     reported,
                     deadly,
                 });
@@ -150,14 +153,17 @@ impl<'a> Ask<'a> {
         words
     }
 
-    fn question(&mut self, kind: &str) -> (String, Shape) {
+    fn question(&mut self, kind: &str) -> (String, ResponseShape) {
         let (params, shape) = match kind {
-            "check-path" | "stat" => (format!("{} {}", self.text_path(), self.at()), Shape::Single),
+            "check-path" | "stat" => (
+                format!("{} {}", self.text_path(), self.at()),
+                ResponseShape::Single,
+            ),
             "get-file" => {
                 let (path, at) = (self.text_path(), self.at());
                 (
                     format!("{path} {at} {} true {}", self.bit(), self.bit()),
-                    Shape::File,
+                    ResponseShape::File,
                 )
             }
             "get-dir" => {
@@ -165,10 +171,13 @@ impl<'a> Ask<'a> {
                 let (props, contents, iprops) = (self.bit(), self.random.below(4) > 0, self.bit());
                 (
                     format!("{path} {at} {props} {contents} {fields} {iprops}"),
-                    Shape::Single,
+                    ResponseShape::Single,
                 )
             }
-            "get-iprops" => (format!("{} {}", self.text_path(), self.at()), Shape::Single),
+            "get-iprops" => (
+                format!("{} {}", self.text_path(), self.at()),
+                ResponseShape::Single,
+            ),
             "list" => {
                 let (path, at, fields) = (self.text_path(), self.at(), self.fields());
                 let depth = self.one_of(&["empty", "files", "immediates", "infinity", "infinity"]);
@@ -177,7 +186,10 @@ impl<'a> Ask<'a> {
                     1 => format!("( {} 1:c 1:b )", text(self.one_of(&["A", "f", "B b"]))),
                     _ => String::new(),
                 };
-                (format!("{path} {at} {depth} {fields} {patterns}"), Shape::Stream)
+                (
+                    format!("{path} {at} {depth} {fields} {patterns}"),
+                    ResponseShape::Stream,
+                )
             }
             "mergeinfo" => {
                 let (mut paths, rev) = (self.text_path(), self.rev());
@@ -195,14 +207,20 @@ impl<'a> Ask<'a> {
                     _ => format!("( {rev} )"),
                 };
                 let inherit = self.one_of(&["explicit", "inherited", "nearest-ancestor"]);
-                (format!("( {paths} ) {at} {inherit} {descendants}"), Shape::Single)
+                (
+                    format!("( {paths} ) {at} {inherit} {descendants}"),
+                    ResponseShape::Single,
+                )
             }
-            "log" | "log-g" => (self.log(kind == "log-g"), Shape::Stream),
+            "log" | "log-g" => (self.log(kind == "log-g"), ResponseShape::Stream),
             "get-locations" => {
                 let (path, peg) = (self.text_path(), self.rev());
                 let count = self.random.below(7);
                 let revs: Vec<String> = (0..count).map(|_| self.rev().to_string()).collect();
-                (format!("{path} {peg} ( {} )", revs.join(" ")), Shape::Unordered)
+                (
+                    format!("{path} {peg} ( {} )", revs.join(" ")),
+                    ResponseShape::Unordered,
+                )
             }
             "get-location-segments" => {
                 let mut revs = [self.rev(), self.rev(), self.rev()];
@@ -214,21 +232,21 @@ impl<'a> Ask<'a> {
                     0 => "( )".to_owned(),
                     _ => format!("( {rev} )"),
                 });
-                (format!("{path} {peg} {start} {end}"), Shape::Stream)
+                (format!("{path} {peg} {start} {end}"), ResponseShape::Stream)
             }
             "get-deleted-rev" => (
                 format!("{} {} {}", self.text_path(), self.rev(), self.rev()),
-                Shape::Single,
+                ResponseShape::Single,
             ),
             "file-revs" => (
                 format!("{} {} {} false", self.text_path(), self.at(), self.at()),
-                Shape::FileRevs,
+                ResponseShape::FileRevs,
             ),
             "file-revs-g" => {
                 let (a, b) = (self.rev(), self.rev());
                 (
                     format!("{} ( {} ) ( {} ) true", self.text_path(), a.min(b), a.max(b)),
-                    Shape::FileRevs,
+                    ResponseShape::FileRevs,
                 )
             }
             "get-dated-rev" => {
@@ -237,16 +255,19 @@ impl<'a> Ask<'a> {
                 if self.bit() {
                     date.replace_range(20..26, "999999");
                 }
-                (text(&date), Shape::Single)
+                (text(&date), ResponseShape::Single)
             }
-            "rev-proplist" => (self.rev().to_string(), Shape::Single),
+            "rev-proplist" => (self.rev().to_string(), ResponseShape::Single),
             "rev-prop" => {
                 let name = self.one_of(&["svn:author", "svn:log", "custom:one", "svn:date"]);
-                (format!("{} {}", self.rev(), text(name)), Shape::Single)
+                (format!("{} {}", self.rev(), text(name)), ResponseShape::Single)
             }
             "replay" => {
                 let low = if self.bit() { 0 } else { self.rev() };
-                (format!("{} {low} {}", self.rev(), self.bit()), Shape::Replay)
+                (
+                    format!("{} {low} {}", self.rev(), self.bit()),
+                    ResponseShape::Replay,
+                )
             }
             "replay-range" => {
                 let (a, b) = (self.rev(), self.rev());
@@ -257,9 +278,12 @@ impl<'a> Ask<'a> {
                     (a.min(b), a.max(b))
                 };
                 let low = if self.bit() { 0 } else { self.rev() };
-                (format!("{first} {last} {low} {}", self.bit()), Shape::Replay)
+                (
+                    format!("{first} {last} {low} {}", self.bit()),
+                    ResponseShape::Replay,
+                )
             }
-            "get-lock" => (self.text_path(), Shape::Single),
+            "get-lock" => (self.text_path(), ResponseShape::Single),
             "get-locks" => {
                 let path = self.text_path();
                 let depth = self.one_of(&["empty", "files", "immediates", "infinity"]);
@@ -268,7 +292,7 @@ impl<'a> Ask<'a> {
                 } else {
                     String::new()
                 };
-                (format!("{path} {depth}"), Shape::Single)
+                (format!("{path} {depth}"), ResponseShape::Single)
             }
             other => unreachable!("because {other} is none of the kinds"),
         };
@@ -301,17 +325,17 @@ impl<'a> Ask<'a> {
     }
 
     /// Returns a request with a report.
-    fn report(&mut self, kind: &str) -> report::Report {
-        let mut maker = report::Maker {
+    fn report(&mut self, kind: &str) -> report::RandomReport {
+        let mut maker = report::ReportGenerator {
             random: self.random,
             history: self.history,
             locks: self.locks,
         };
         maker.report(match kind {
-            "update" => Operation::Update,
-            "switch" => Operation::Switch,
-            "status" => Operation::Status,
-            _ => Operation::Diff,
+            "update" => ReportOperation::Update,
+            "switch" => ReportOperation::Switch,
+            "status" => ReportOperation::Status,
+            _ => ReportOperation::Diff,
         })
     }
 }

@@ -13,7 +13,7 @@ use testkit::stream::RecordKind;
 
 /// The operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operation {
+pub enum ReportOperation {
     Update,
     Switch,
     Status,
@@ -22,15 +22,15 @@ pub enum Operation {
 
 /// A request with its report.
 #[derive(Clone, Debug)]
-pub struct Report {
-    pub operation: Operation,
+pub struct RandomReport {
+    pub operation: ReportOperation,
     /// The path with a leading slash, or "".
     pub anchor: String,
     /// An entry of the anchor, or "".
     pub operand: String,
     /// The target revision; `None` for the youngest.
     pub target: Option<u64>,
-    /// The depth; `None` for the older form of the request, which has [`Report::recurse`] only.
+    /// The depth; `None` for the older form of the request, which has [`RandomReport::recurse`] only.
     pub depth: Option<&'static str>,
     pub recurse: bool,
     /// The target of a switch or diff: a path with a leading slash, or "".
@@ -38,20 +38,20 @@ pub struct Report {
     pub text_deltas: bool,
     pub send_copyfrom: bool,
     pub ignore_ancestry: bool,
-    pub entries: Vec<Entry>,
+    pub entries: Vec<ReportEntry>,
 }
 
 /// A path of a report, relative to the operand.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct ReportEntry {
     pub path: String,
     /// The client's state; `None` if it does not have the path.
-    pub held: Option<Held>,
+    pub held: Option<ReportedState>,
 }
 
 /// The client's state of a path.
 #[derive(Clone, Debug)]
-pub struct Held {
+pub struct ReportedState {
     pub rev: u64,
     /// The depth; `None` is not sent and means infinity.
     pub depth: Option<&'static str>,
@@ -61,9 +61,9 @@ pub struct Held {
     pub link: Option<String>,
 }
 
-impl Held {
-    fn at(rev: u64, depth: &'static str) -> Held {
-        Held {
+impl ReportedState {
+    fn at(rev: u64, depth: &'static str) -> ReportedState {
+        ReportedState {
             rev,
             depth: Some(depth),
             start_empty: false,
@@ -73,7 +73,7 @@ impl Held {
     }
 }
 
-impl Report {
+impl RandomReport {
     /// Returns the paths, relative to the anchor, whose order in the report the response follows, and their parents.
     pub fn reported(&self) -> BTreeSet<String> {
         let mut all = BTreeSet::new();
@@ -95,7 +95,7 @@ impl Report {
     }
 }
 
-impl Report {
+impl RandomReport {
     /// True if Subversion may fail or crash (docs/KNOWN-DIFFERENCES.md): the operand is switched, and the report has
     /// paths below it.
     pub fn is_deadly(&self) -> bool {
@@ -108,15 +108,15 @@ impl Report {
 }
 
 /// A generator of reports.
-pub struct Maker<'a> {
+pub struct ReportGenerator<'a> {
     pub random: &'a mut Random,
     pub history: &'a RandomHistory,
     /// The locked paths with a leading slash, and their tokens.
     pub locks: &'a [(String, String)],
 }
 
-impl Maker<'_> {
-    pub fn report(&mut self, operation: Operation) -> Report {
+impl ReportGenerator<'_> {
+    pub fn report(&mut self, operation: ReportOperation) -> RandomReport {
         let top = self.rev();
         let target = self.some_rev();
         let anchor = self.anchor(top);
@@ -125,7 +125,7 @@ impl Maker<'_> {
             _ => String::new(),
         };
         let depth = ["unknown", "unknown", "empty", "files", "immediates", "infinity"][self.random.below(6)];
-        let mut report = Report {
+        let mut report = RandomReport {
             operation,
             operand,
             target,
@@ -147,26 +147,26 @@ impl Maker<'_> {
     }
 
     /// Makes the report of a working copy as the stock client does.
-    fn copy(&mut self, report: &mut Report, rev: u64) {
+    fn copy(&mut self, report: &mut RandomReport, rev: u64) {
         let depth = self.depth();
-        let mut first = Held::at(rev, depth);
+        let mut first = ReportedState::at(rev, depth);
         // A checkout, or an interrupted update.
         first.start_empty = self.random.below(5) == 0;
         let mut path = join(&report.anchor, &report.operand);
         let (mut rev, mut start_empty) = (rev, first.start_empty);
-        report.entries.push(said("", Some(first)));
+        report.entries.push(report_entry("", Some(first)));
         if !report.operand.is_empty() {
             match self.random.below(8) {
                 0..=2 => {
                     // Missing or excluded.
-                    report.entries.push(said("", None));
+                    report.entries.push(report_entry("", None));
                     return;
                 }
                 3 => {
                     let (held, to) = self.switched();
                     path = to;
                     (rev, start_empty) = (held.rev, held.start_empty);
-                    report.entries.push(said("", Some(held)));
+                    report.entries.push(report_entry("", Some(held)));
                 }
                 _ => {}
             }
@@ -191,7 +191,7 @@ impl Maker<'_> {
     )]
     fn children(
         &mut self,
-        out: &mut Vec<Entry>,
+        out: &mut Vec<ReportEntry>,
         dir: &str,
         path: &str,
         rev: u64,
@@ -228,12 +228,12 @@ impl Maker<'_> {
                 continue;
             }
             match self.random.below(8) {
-                0 => out.push(said(&child, Some(Held::at(rev, "exclude")))),
-                1 => out.push(said(&child, None)),
+                0 => out.push(report_entry(&child, Some(ReportedState::at(rev, "exclude")))),
+                1 => out.push(report_entry(&child, None)),
                 2 | 3 => {
                     let (held, to) = self.switched();
                     let (rev, depth, empty) = (held.rev, rank_of(&held), held.start_empty);
-                    out.push(said(&child, Some(held)));
+                    out.push(report_entry(&child, Some(held)));
                     self.children(out, &child, &to, rev, depth, empty, calm);
                 }
                 4 | 5 => self.explicit(out, &child, &at, other, calm),
@@ -243,29 +243,29 @@ impl Maker<'_> {
     }
 
     /// Reports a node in a state of its own, if that revision has it.
-    fn explicit(&mut self, out: &mut Vec<Entry>, child: &str, at: &str, rev: u64, calm: usize) {
+    fn explicit(&mut self, out: &mut Vec<ReportEntry>, child: &str, at: &str, rev: u64, calm: usize) {
         let Some(kind) = self.kind(at, rev) else {
             return;
         };
-        let mut held = Held::at(rev, "infinity");
+        let mut held = ReportedState::at(rev, "infinity");
         if kind == RecordKind::File {
             held.token = self.token(at);
-            out.push(said(child, Some(held)));
+            out.push(report_entry(child, Some(held)));
             return;
         }
         held.depth = Some(self.depth());
         held.start_empty = self.random.below(6) == 0;
         let (depth, empty) = (rank_of(&held), held.start_empty);
-        out.push(said(child, Some(held)));
+        out.push(report_entry(child, Some(held)));
         self.children(out, child, at, rev, depth, empty, calm);
     }
 
     /// Returns an existing path to switch to.
-    fn switched(&mut self) -> (Held, String) {
+    fn switched(&mut self) -> (ReportedState, String) {
         let rev = self.rev();
         let paths: Vec<&String> = self.history.trees[rev as usize].keys().collect();
         let to = join("", paths[self.random.below(paths.len())]);
-        let mut held = Held::at(rev, self.depth());
+        let mut held = ReportedState::at(rev, self.depth());
         held.start_empty = self.random.below(8) == 0;
         held.link = Some(to.clone());
         held.token = self.token(&to);
@@ -273,19 +273,19 @@ impl Maker<'_> {
     }
 
     /// Makes a report with arbitrary paths, revisions and depths.
-    fn arbitrary(&mut self, report: &mut Report, rev: u64) {
+    fn arbitrary(&mut self, report: &mut RandomReport, rev: u64) {
         let depth = self.any_depth();
-        let mut first = Held::at(rev, depth.unwrap_or("infinity"));
+        let mut first = ReportedState::at(rev, depth.unwrap_or("infinity"));
         first.depth = depth;
         first.start_empty = self.random.below(4) == 0;
         match self.random.below(100) {
             // The server refuses this.
             0 => first.link = Some(self.path()),
-            1 => report.entries.push(said("", None)),
+            1 => report.entries.push(report_entry("", None)),
             _ => {}
         }
         if self.random.below(100) > 0 {
-            report.entries.push(said("", Some(first)));
+            report.entries.push(report_entry("", Some(first)));
         }
         let top = join(&report.anchor, &report.operand);
         let mut paths: Vec<String> = (0..self.random.below(6)).map(|_| self.below(&top)).collect();
@@ -303,7 +303,7 @@ impl Maker<'_> {
         for path in paths {
             let held = (self.random.below(5) > 0).then(|| {
                 let beyond = u64::from(self.random.below(100) == 0);
-                let mut held = Held::at(self.rev() + beyond * self.history.youngest, "infinity");
+                let mut held = ReportedState::at(self.rev() + beyond * self.history.youngest, "infinity");
                 held.depth = self.any_depth();
                 held.start_empty = self.random.below(3) == 0;
                 if self.random.below(3) == 0 {
@@ -314,7 +314,7 @@ impl Maker<'_> {
                 }
                 held
             });
-            report.entries.push(Entry { path, held });
+            report.entries.push(ReportEntry { path, held });
         }
     }
 
@@ -434,7 +434,7 @@ impl Maker<'_> {
 }
 
 /// Encodes the report for svn://, for a session at the anchor of a repository with this URL.
-pub fn words(report: &Report, root: &str) -> String {
+pub fn words(report: &RandomReport, root: &str) -> String {
     let url = |path: &str| text(&format!("{root}{}", path.replace(' ', "%20")));
     let target = report.target.map_or("( )".into(), |rev| format!("( {rev} )"));
     let (operand, recurse) = (text(&report.operand), report.recurse);
@@ -445,21 +445,21 @@ pub fn words(report: &Report, root: &str) -> String {
         None => recurse,
     };
     let mut out = match (report.operation, report.depth) {
-        (Operation::Update, None) => format!("( update ( {target} {operand} {recurse} ) ) "),
-        (Operation::Update, _) => {
+        (ReportOperation::Update, None) => format!("( update ( {target} {operand} {recurse} ) ) "),
+        (ReportOperation::Update, _) => {
             format!("( update ( {target} {operand} {recurse} {depth} {copyfrom} {ancestry} ) ) ")
         }
-        (Operation::Switch, None) => {
+        (ReportOperation::Switch, None) => {
             let other = url(&report.other);
             format!("( switch ( {target} {operand} {recurse} {other} ) ) ")
         }
-        (Operation::Switch, _) => {
+        (ReportOperation::Switch, _) => {
             let other = url(&report.other);
             format!("( switch ( {target} {operand} {recurse} {other} {depth} {copyfrom} {ancestry} ) ) ")
         }
-        (Operation::Status, None) => format!("( status ( {operand} {recurse} {target} ) ) "),
-        (Operation::Status, _) => format!("( status ( {operand} {recurse} {target} {depth} ) ) "),
-        (Operation::Diff, _) => {
+        (ReportOperation::Status, None) => format!("( status ( {operand} {recurse} {target} ) ) "),
+        (ReportOperation::Status, _) => format!("( status ( {operand} {recurse} {target} {depth} ) ) "),
+        (ReportOperation::Diff, _) => {
             let (other, texts) = (url(&report.other), report.text_deltas);
             format!("( diff ( {target} {operand} {recurse} {ancestry} {other} {texts} {depth} ) ) ")
         }
@@ -485,9 +485,9 @@ pub fn words(report: &Report, root: &str) -> String {
     out + "( finish-report ( ) ) "
 }
 
-fn said(path: &str, held: Option<Held>) -> Entry {
+fn report_entry(path: &str, held: Option<ReportedState>) -> ReportEntry {
     let path = path.to_owned();
-    Entry { path, held }
+    ReportEntry { path, held }
 }
 
 fn rank(depth: &str) -> usize {
@@ -495,7 +495,7 @@ fn rank(depth: &str) -> usize {
     depths.iter().position(|known| *known == depth).unwrap_or(0)
 }
 
-fn rank_of(held: &Held) -> usize {
+fn rank_of(held: &ReportedState) -> usize {
     rank(held.depth.unwrap_or("infinity"))
 }
 

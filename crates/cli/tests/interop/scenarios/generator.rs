@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use testkit::history::Random;
 use testkit::server::transport::Transport;
 
-use super::sandbox::{Entry, Sandbox};
-use super::step::{Run, Step, Text};
+use super::sandbox::{DiskEntry, Sandbox};
+use super::step::{Run, ScenarioStep, StepText};
 
 /// The two working copies and their users.
 pub const COPIES: [(&str, &str); 2] = [("a", "alice"), ("b", "bob")];
@@ -28,10 +28,10 @@ pub const NAMES: [&str; 9] = [
 pub const TREES: [&str; 5] = ["trunk", "branches/b1", "branches/b2", "tags/t1", "branches/b3"];
 
 /// A generator of a scenario.
-pub struct Generator {
+pub struct StepGenerator {
     pub random: Random,
     pub transport: Transport,
-    pending: VecDeque<Step>,
+    pending: VecDeque<ScenarioStep>,
     serial: u32,
     /// The paths of files that may be locked, below a tree.
     pub locked: Vec<(&'static str, String)>,
@@ -42,13 +42,13 @@ pub struct Generator {
 /// The state that a step is generated from.
 pub struct View {
     dir: PathBuf,
-    entries: Vec<(String, Entry)>,
+    entries: Vec<(String, DiskEntry)>,
     pub youngest: u64,
 }
 
 /// The working copy of a step.
 #[derive(Clone, Copy)]
-pub struct Copy {
+pub struct WorkingCopy {
     pub dir: &'static str,
     pub user: &'static str,
 }
@@ -63,7 +63,7 @@ impl View {
     }
 
     /// Returns paths in a working copy.
-    pub fn paths(&self, copy: Copy, fits: impl Fn(Entry) -> bool) -> Vec<&str> {
+    pub fn paths(&self, copy: WorkingCopy, fits: impl Fn(DiskEntry) -> bool) -> Vec<&str> {
         let all = self.entries.iter().filter(|(_, entry)| fits(*entry));
         all.filter_map(|(path, _)| path.strip_prefix(copy.dir)?.strip_prefix('/'))
             .collect()
@@ -76,7 +76,7 @@ impl View {
     pub fn is_file(&self, path: &str) -> bool {
         self.entries
             .iter()
-            .any(|(known, entry)| known == path && *entry == Entry::File)
+            .any(|(known, entry)| known == path && *entry == DiskEntry::File)
     }
 
     /// Returns the contents of a file; empty if it does not exist.
@@ -85,11 +85,11 @@ impl View {
     }
 }
 
-impl Generator {
-    pub fn new(seed: u64, transport: Transport) -> Generator {
+impl StepGenerator {
+    pub fn new(seed: u64, transport: Transport) -> StepGenerator {
         let mut random = Random::new(seed);
         random.next();
-        let mut generator = Generator {
+        let mut generator = StepGenerator {
             whole: random.below(3) == 0,
             random,
             transport,
@@ -118,20 +118,20 @@ impl Generator {
             .enumerate()
         {
             let (dir, user) = COPIES[at];
-            let copy = Copy { dir: ".", user };
+            let copy = WorkingCopy { dir: ".", user };
             self.svn(copy, &["checkout", "--depth", depth, url, dir]);
         }
     }
 
     /// Returns the next step.
-    pub fn next(&mut self, view: &View) -> Step {
+    pub fn next(&mut self, view: &View) -> ScenarioStep {
         loop {
             if let Some(step) = self.pending.pop_front() {
                 return step;
             }
             let (dir, user) = COPIES[self.random.below(2)];
             let user = if self.one_in(10) { "bob" } else { user };
-            let copy = Copy { dir, user };
+            let copy = WorkingCopy { dir, user };
             match self.random.below(100) {
                 0..40 => self.change(view, copy),
                 40..54 => self.commit(view, copy),
@@ -144,13 +144,13 @@ impl Generator {
         }
     }
 
-    pub fn push(&mut self, step: Step) {
+    pub fn push(&mut self, step: ScenarioStep) {
         self.pending.push_back(step);
     }
 
     /// Adds a run of the client.
-    pub fn svn<T: AsRef<str>>(&mut self, copy: Copy, args: &[T]) {
-        self.push(Step::Svn(Run {
+    pub fn svn<T: AsRef<str>>(&mut self, copy: WorkingCopy, args: &[T]) {
+        self.push(ScenarioStep::Svn(Run {
             dir: copy.dir,
             user: copy.user,
             args: args.iter().map(|arg| arg.as_ref().to_owned()).collect(),
@@ -159,9 +159,9 @@ impl Generator {
     }
 
     /// Adds a run of the client with its output in a file of the sandbox.
-    pub fn svn_into(&mut self, copy: Copy, args: &[&str], file: &str) {
+    pub fn svn_into(&mut self, copy: WorkingCopy, args: &[&str], file: &str) {
         self.svn(copy, args);
-        if let Some(Step::Svn(run)) = self.pending.back_mut() {
+        if let Some(ScenarioStep::Svn(run)) = self.pending.back_mut() {
             run.save = Some(file.to_owned());
         }
     }
@@ -181,17 +181,17 @@ impl Generator {
         self.serial
     }
 
-    pub fn file(&mut self, view: &View, copy: Copy) -> Option<String> {
-        self.any(&view.paths(copy, |entry| entry == Entry::File))
+    pub fn file(&mut self, view: &View, copy: WorkingCopy) -> Option<String> {
+        self.any(&view.paths(copy, |entry| entry == DiskEntry::File))
     }
 
-    pub fn path(&mut self, view: &View, copy: Copy) -> Option<String> {
+    pub fn path(&mut self, view: &View, copy: WorkingCopy) -> Option<String> {
         self.any(&view.paths(copy, |_| true))
     }
 
     /// Returns a directory of the working copy; the root is "".
-    pub fn directory(&mut self, view: &View, copy: Copy) -> String {
-        let mut all = view.paths(copy, |entry| entry == Entry::Dir);
+    pub fn directory(&mut self, view: &View, copy: WorkingCopy) -> String {
+        let mut all = view.paths(copy, |entry| entry == DiskEntry::Dir);
         all.push("");
         self.any(&all).expect("because there is the root")
     }
@@ -201,7 +201,7 @@ impl Generator {
     }
 
     /// Returns an unused path of the working copy.
-    pub fn fresh(&mut self, view: &View, copy: Copy) -> Option<String> {
+    pub fn fresh(&mut self, view: &View, copy: WorkingCopy) -> Option<String> {
         for _ in 0..8 {
             let parent = self.directory(view, copy);
             let path = join(&parent, self.one_of(&NAMES));
@@ -213,7 +213,7 @@ impl Generator {
     }
 
     /// Returns a path of the working copy, below one of the trees of the repository.
-    pub fn in_repository(&mut self, view: &View, copy: Copy) -> String {
+    pub fn in_repository(&mut self, view: &View, copy: WorkingCopy) -> String {
         let mut path = match self.one_in(6) {
             true => String::new(),
             false => self.path(view, copy).unwrap_or_default(),
@@ -233,7 +233,7 @@ impl Generator {
     }
 
     /// Returns the path in the working copy of a tree like the trunk.
-    pub fn tree(&mut self, view: &View, copy: Copy) -> String {
+    pub fn tree(&mut self, view: &View, copy: WorkingCopy) -> String {
         if copy.dir == "a" || !self.whole {
             return ".".to_owned();
         }
@@ -255,7 +255,7 @@ impl Generator {
     }
 
     /// Returns a new text for a file with the text `before`.
-    pub fn text(&mut self, before: &[u8]) -> Text {
+    pub fn text(&mut self, before: &[u8]) -> StepText {
         let serial = self.serial();
         let end: &[u8] = match before.windows(2).any(|pair| pair == b"\r\n") {
             true => b"\r\n",
@@ -269,7 +269,7 @@ impl Generator {
         };
         let line = [format!("line {serial} $Rev$").as_bytes(), end].concat();
         match self.random.below(20) {
-            0..9 => Text::Bytes([before, &line].concat()),
+            0..9 => StepText::Bytes([before, &line].concat()),
             9..14 if !before.is_empty() => {
                 // Within the text, at the beginning of a line.
                 let mut at = self.random.below(before.len());
@@ -284,16 +284,16 @@ impl Generator {
                         .map_or(0, |end| end + 1),
                     false => 0,
                 };
-                Text::Bytes([&before[..at], &line, &rest[gone..]].concat())
+                StepText::Bytes([&before[..at], &line, &rest[gone..]].concat())
             }
-            14 => Text::Bytes(Vec::new()),
-            15 => Text::Bytes((0..300).map(|_| self.random.next() as u8).collect()),
+            14 => StepText::Bytes(Vec::new()),
+            15 => StepText::Bytes((0..300).map(|_| self.random.next() as u8).collect()),
             16 => {
                 let count = 1000 + self.random.below(6000);
-                Text::Lines(format!("a line of a long text, {serial}\n"), count)
+                StepText::Lines(format!("a line of a long text, {serial}\n"), count)
             }
-            17 => Text::Bytes(b"the same everywhere\n".to_vec()),
-            _ => Text::Bytes((0..1 + self.random.below(8)).flat_map(|_| line.clone()).collect()),
+            17 => StepText::Bytes(b"the same everywhere\n".to_vec()),
+            _ => StepText::Bytes((0..1 + self.random.below(8)).flat_map(|_| line.clone()).collect()),
         }
     }
 }

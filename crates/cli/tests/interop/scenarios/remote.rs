@@ -1,11 +1,11 @@
 //! Steps with a server.
 
-use super::generator::{Copy, Generator, TREES, View, join, target, url};
-use super::step::Step;
+use super::generator::{StepGenerator, TREES, View, WorkingCopy, join, target, url};
+use super::step::ScenarioStep;
 
-impl Generator {
+impl StepGenerator {
     /// Adds a commit, mostly of the whole working copy.
-    pub fn commit(&mut self, view: &View, copy: Copy) {
+    pub fn commit(&mut self, view: &View, copy: WorkingCopy) {
         if self.one_in(3) {
             self.svn(copy, &["update", "-q", "--accept", "postpone"]);
             self.resolve(copy);
@@ -31,7 +31,7 @@ impl Generator {
     }
 
     /// Adds an update, switch or relocate.
-    pub fn update(&mut self, view: &View, copy: Copy) {
+    pub fn update(&mut self, view: &View, copy: WorkingCopy) {
         let rev = format!("-r{}", self.revision(view));
         let path = match self.one_in(2) {
             true => String::new(),
@@ -69,7 +69,7 @@ impl Generator {
     }
 
     /// Adds an update of a path that a sparse working copy may lack.
-    fn update_absent(&mut self, view: &View, copy: Copy) {
+    fn update_absent(&mut self, view: &View, copy: WorkingCopy) {
         let from = self.in_repository(view, copy);
         let mut path = from;
         if copy.dir == "a" || self.one_in(2) {
@@ -91,7 +91,7 @@ impl Generator {
         }
     }
 
-    fn switch(&mut self, view: &View, copy: Copy, path: &str) {
+    fn switch(&mut self, view: &View, copy: WorkingCopy, path: &str) {
         let (path, to) = match self.random.below(5) {
             0 => (path.to_owned(), self.in_repository(view, copy)),
             1 | 2 => {
@@ -126,7 +126,7 @@ impl Generator {
     }
 
     /// Adds a merge into a tree of the working copy.
-    pub fn merge(&mut self, view: &View, copy: Copy) {
+    pub fn merge(&mut self, view: &View, copy: WorkingCopy) {
         let into = self.tree(view, copy);
         if self.one_in(2) {
             self.svn(copy, &["update", "-q", "--accept", "working"]);
@@ -170,7 +170,7 @@ impl Generator {
     }
 
     /// Adds a step that sets, steals, breaks or releases a lock.
-    pub fn lock(&mut self, view: &View, copy: Copy) {
+    pub fn lock(&mut self, view: &View, copy: WorkingCopy) {
         let Some(path) = self.file(view, copy) else { return };
         let mut at = target(&path);
         let from = self.in_repository(view, copy);
@@ -190,7 +190,7 @@ impl Generator {
                     self.svn(copy, &["unlock", &at]);
                 } else if self.one_in(2) {
                     let text = self.text(&view.text(&join(copy.dir, &at)));
-                    self.push(Step::Write(join(copy.dir, &at), text));
+                    self.push(ScenarioStep::Write(join(copy.dir, &at), text));
                     self.svn(copy, &["commit", "-m", "locked"]);
                 }
             }
@@ -202,7 +202,7 @@ impl Generator {
             _ => {
                 // The other user steals or breaks the lock.
                 let (dir, user) = super::generator::COPIES[usize::from(copy.dir == "a")];
-                let other = Copy { dir, user };
+                let other = WorkingCopy { dir, user };
                 let verb = self.one_of(&["lock", "unlock"]);
                 self.svn(other, &[verb, "--force", &at]);
                 self.svn(copy, &["status", "-u"]);
@@ -211,7 +211,7 @@ impl Generator {
     }
 
     /// Adds a change of the repository without a working copy.
-    pub fn by_url(&mut self, view: &View, copy: Copy) {
+    pub fn by_url(&mut self, view: &View, copy: WorkingCopy) {
         let (from, to) = (self.in_repository(view, copy), self.in_repository(view, copy));
         let log = format!("by url {}", self.serial());
         let rev = format!("-r{}", self.revision(view));
@@ -254,7 +254,7 @@ impl Generator {
     }
 
     /// Adds a command that changes nothing.
-    pub fn look(&mut self, view: &View, copy: Copy) {
+    pub fn look(&mut self, view: &View, copy: WorkingCopy) {
         let from = self.in_repository(view, copy);
         let from = url(&from);
         let path = self.path(view, copy).unwrap_or_default();
@@ -304,7 +304,7 @@ impl Generator {
                 let depth = self.one_of(&["files", "infinity"]);
                 let eol = self.one_of(&["LF", "CRLF"]);
                 self.svn(
-                    Copy { dir: ".", ..copy },
+                    WorkingCopy { dir: ".", ..copy },
                     &[
                         "export",
                         "--force",

@@ -18,7 +18,7 @@ use testkit::stream::{Content, DumpStream, RecordKind};
 use testkit::{Repo, Side, Tool, greek, scratch};
 
 use super::known::without_timing;
-use super::step::{Run, Step, USERS, change_disk};
+use super::step::{Run, ScenarioStep, USERS, change_disk};
 use crate::apache;
 use crate::pair::{attributes_sorted, serve, url};
 
@@ -120,11 +120,11 @@ fn letter(side: Side) -> &'static str {
 
 impl Sandbox {
     /// Runs a step; returns the client's output without the parts that may differ.
-    pub fn run(&mut self, step: &Step) -> String {
+    pub fn run(&mut self, step: &ScenarioStep) -> String {
         self.clock += 1;
         change_disk(step, &self.dir, self.clock);
         match step {
-            Step::Svn(run) => self.svn(run),
+            ScenarioStep::Svn(run) => self.svn(run),
             _ => String::new(),
         }
     }
@@ -160,9 +160,9 @@ impl Sandbox {
             Err(e) => return format!("no run: {:?}\n", e.kind()),
         };
         let pid = child.id();
-        let (tell, told) = mpsc::channel();
+        let (tell, reported) = mpsc::channel();
         thread::spawn(move || tell.send(child.wait_with_output()));
-        let Ok(output) = told.recv_timeout(PATIENCE) else {
+        let Ok(output) = reported.recv_timeout(PATIENCE) else {
             Tool::new("kill").args(["-KILL", &pid.to_string()]).run();
             return "hangs\n".to_owned();
         };
@@ -207,9 +207,9 @@ impl Sandbox {
         for (path, entry) in self.entries() {
             let path = self.dir.join(&path);
             _ = match entry {
-                Entry::Dir => writeln!(out, "{}/", path.display()),
-                Entry::Link => writeln!(out, "{} -> {:?}", path.display(), fs::read_link(&path)),
-                Entry::File => {
+                DiskEntry::Dir => writeln!(out, "{}/", path.display()),
+                DiskEntry::Link => writeln!(out, "{} -> {:?}", path.display(), fs::read_link(&path)),
+                DiskEntry::File => {
                     let bytes = fs::read(&path).unwrap_or_default();
                     let text = String::from_utf8_lossy(&bytes);
                     let shown = match bytes.len() {
@@ -224,7 +224,7 @@ impl Sandbox {
     }
 
     /// Returns all files below the sandbox, sorted, without the client's administrative files.
-    pub fn entries(&self) -> Vec<(String, Entry)> {
+    pub fn entries(&self) -> Vec<(String, DiskEntry)> {
         let mut found = Vec::new();
         walk(&self.dir, "", &mut found);
         found.sort();
@@ -242,17 +242,17 @@ impl Sandbox {
 
     /// Returns the final state: Subversion's dump of the repository, its locks and the number of its transactions.
     pub fn left(&self) -> String {
-        let ask = |tool: &str| {
+        let send_request = |tool: &str| {
             let args: Vec<&str> = tool.split(' ').collect();
-            let said = Tool::new("svnadmin").args(args).arg(&self.repository).run();
-            assert_eq!(said.code, 0, "{:?}: {said:?}", self.side);
-            String::from_utf8_lossy(&said.stdout).into_owned()
+            let output_text = Tool::new("svnadmin").args(args).arg(&self.repository).run();
+            assert_eq!(output_text.code, 0, "{:?}: {output_text:?}", self.side);
+            String::from_utf8_lossy(&output_text.stdout).into_owned()
         };
         if self.side == Side::Ours {
-            ask("verify -q");
+            send_request("verify -q");
         }
-        let mut text = ask("dump -q");
-        let locks = ask("lslocks");
+        let mut text = send_request("dump -q");
+        let locks = send_request("lslocks");
         let mut locks: Vec<&str> = locks.split("Path: ").map(str::trim).collect();
         locks.sort_unstable();
         _ = write!(text, "locks:\n{}\n", locks.join("\n"));
@@ -321,13 +321,13 @@ fn without_short_date(line: &str) -> String {
 
 /// The file at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Entry {
+pub enum DiskEntry {
     Dir,
     File,
     Link,
 }
 
-fn walk(top: &Path, below: &str, found: &mut Vec<(String, Entry)>) {
+fn walk(top: &Path, below: &str, found: &mut Vec<(String, DiskEntry)>) {
     for entry in fs::read_dir(top).into_iter().flatten().flatten() {
         let name = entry.file_name();
         if name == ".svn" {
@@ -343,9 +343,9 @@ fn walk(top: &Path, below: &str, found: &mut Vec<(String, Entry)>) {
             walk(&entry.path(), &path, found);
         }
         let kind = match (kind.is_dir(), kind.is_symlink()) {
-            (true, _) => Entry::Dir,
-            (_, true) => Entry::Link,
-            _ => Entry::File,
+            (true, _) => DiskEntry::Dir,
+            (_, true) => DiskEntry::Link,
+            _ => DiskEntry::File,
         };
         found.push((path, kind));
     }

@@ -9,11 +9,11 @@ use std::path::Path;
 /// A step. Paths are relative to the sandbox. In arguments `URL` stands for the repository's URL, `OTHERNAME` for the
 /// same with another host name.
 #[derive(Clone, Debug)]
-pub enum Step {
+pub enum ScenarioStep {
     /// A run of `svn`.
     Svn(Run),
     /// Writes a file without the client.
-    Write(String, Text),
+    Write(String, StepText),
     /// Makes a directory.
     Mkdir(String),
     /// Makes a symbolic link.
@@ -37,7 +37,7 @@ pub struct Run {
 
 /// The contents of a file.
 #[derive(Clone)]
-pub enum Text {
+pub enum StepText {
     Bytes(Vec<u8>),
     /// A repeated line.
     Lines(String, usize),
@@ -53,20 +53,20 @@ impl Run {
     }
 }
 
-impl Text {
+impl StepText {
     pub fn bytes(&self) -> Vec<u8> {
         match self {
-            Text::Bytes(bytes) => bytes.clone(),
-            Text::Lines(line, count) => line.repeat(*count).into_bytes(),
+            StepText::Bytes(bytes) => bytes.clone(),
+            StepText::Lines(line, count) => line.repeat(*count).into_bytes(),
         }
     }
 }
 
 /// Changes the files below `top`. A step that does not apply after the removal of others changes nothing.
-pub fn change_disk(step: &Step, top: &Path, clock: u64) {
+pub fn change_disk(step: &ScenarioStep, top: &Path, clock: u64) {
     match step {
-        Step::Svn(_) => {}
-        Step::Write(path, text) => {
+        ScenarioStep::Svn(_) => {}
+        ScenarioStep::Write(path, text) => {
             let path = top.join(path);
             if path.symlink_metadata().is_ok_and(|meta| !meta.is_file()) {
                 return;
@@ -80,9 +80,9 @@ pub fn change_disk(step: &Step, top: &Path, clock: u64) {
                 set_time(&path, clock);
             }
         }
-        Step::Mkdir(path) => _ = fs::create_dir_all(top.join(path)),
-        Step::Link(path, target) => _ = std::os::unix::fs::symlink(target, top.join(path)),
-        Step::Remove(path) => {
+        ScenarioStep::Mkdir(path) => _ = fs::create_dir_all(top.join(path)),
+        ScenarioStep::Link(path, target) => _ = std::os::unix::fs::symlink(target, top.join(path)),
+        ScenarioStep::Remove(path) => {
             let path = top.join(path);
             if path.symlink_metadata().is_ok_and(|meta| meta.is_dir()) {
                 _ = fs::remove_dir_all(path);
@@ -101,10 +101,10 @@ fn set_time(path: &Path, clock: u64) {
     }
 }
 
-impl fmt::Display for Step {
+impl fmt::Display for ScenarioStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Step::Svn(run) => {
+            ScenarioStep::Svn(run) => {
                 write!(f, "(cd {}; svn --username {}", run.dir, run.user)?;
                 for arg in &run.args {
                     // The repository's URL is a variable of the shell.
@@ -118,18 +118,18 @@ impl fmt::Display for Step {
                 }
                 write!(f, ")")
             }
-            Step::Write(path, text) => write!(f, "{text:?} > {}", quoted(path)),
-            Step::Mkdir(path) => write!(f, "mkdir -p {}", quoted(path)),
-            Step::Link(path, target) => write!(f, "ln -s {} {}", quoted(target), quoted(path)),
-            Step::Remove(path) => write!(f, "rm -rf {}", quoted(path)),
+            ScenarioStep::Write(path, text) => write!(f, "{text:?} > {}", quoted(path)),
+            ScenarioStep::Mkdir(path) => write!(f, "mkdir -p {}", quoted(path)),
+            ScenarioStep::Link(path, target) => write!(f, "ln -s {} {}", quoted(target), quoted(path)),
+            ScenarioStep::Remove(path) => write!(f, "rm -rf {}", quoted(path)),
         }
     }
 }
 
-impl fmt::Debug for Text {
+impl fmt::Debug for StepText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Text::Bytes(bytes) => {
+            StepText::Bytes(bytes) => {
                 write!(f, "printf '")?;
                 for byte in bytes {
                     match byte {
@@ -141,7 +141,7 @@ impl fmt::Debug for Text {
                 }
                 write!(f, "'")
             }
-            Text::Lines(line, count) => write!(f, "yes {} | head -n {count}", quoted(line.trim_end())),
+            StepText::Lines(line, count) => write!(f, "yes {} | head -n {count}", quoted(line.trim_end())),
         }
     }
 }

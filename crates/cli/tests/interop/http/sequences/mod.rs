@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::thread;
 use std::time::Duration;
 
-use self::drive::{Outcome, drive};
+use self::drive::{SequenceResult, drive};
 use self::generator::sequence;
 use super::served::{Served, compare_trees, twins, verify};
 
@@ -24,7 +24,7 @@ fn run(seeds: Range<u64>) {
     let mut waits = 0;
     for from in seeds.clone().step_by(20) {
         let part = from..(from + 20).min(seeds.end);
-        let all = |served: &Served| -> Vec<Outcome> {
+        let all = |served: &Served| -> Vec<SequenceResult> {
             part.clone()
                 .map(|seed| drive(served, seed, &sequence(seed)))
                 .collect()
@@ -35,10 +35,10 @@ fn run(seeds: Range<u64>) {
             [theirs.join().expect("because Apache is there"), ours]
         });
         for ((theirs, ours), seed) in theirs.iter().zip(&ours).zip(part.clone()) {
-            if theirs.told != ours.told {
+            if theirs.reported != ours.reported {
                 panic!(
                     "seed {seed}\n--- theirs\n{}\n--- ours\n{}",
-                    theirs.told, ours.told
+                    theirs.reported, ours.reported
                 );
             }
             if ours.slowest.0 > theirs.slowest.0 + LONG {

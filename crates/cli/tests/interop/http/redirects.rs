@@ -30,16 +30,16 @@ fn repositories(directories: &[&str]) -> TempDir {
 /// Returns the output of some commands of the stock client.
 fn story(server: &TestServer, folder: &Path) -> String {
     let root = format!("http://127.0.0.1:{}", server.port());
-    let mut told = String::new();
+    let mut reported = String::new();
     let mut run = |words: &[&str]| {
         let output = Tool::new("svn")
             .args(words)
             .arg("--non-interactive")
             .dir(folder)
             .run();
-        let said = format!("{}{}{}\n", words.join(" "), output.out(), output.err());
-        let said = said.replace(&folder.display().to_string(), "FOLDER");
-        told += &said.replace(&format!(":{}", server.port()), ":PORT");
+        let output_text = format!("{}{}{}\n", words.join(" "), output.out(), output.err());
+        let output_text = output_text.replace(&folder.display().to_string(), "FOLDER");
+        reported += &output_text.replace(&format!(":{}", server.port()), ":PORT");
     };
     for kind in ["perm", "temp", "loop", "path", "match", "perma"] {
         let old = format!("{root}/{kind}/r");
@@ -59,11 +59,11 @@ fn story(server: &TestServer, folder: &Path) -> String {
         run(&["mkdir", "-m", "x", &format!("{old}/no")]);
         run(&["log", "-q", &copy]);
     }
-    told
+    reported
 }
 
 #[test]
-fn clients_find_what_has_moved() {
+fn clients_follow_redirects() {
     let repositories = repositories(&["trunk%20x"]);
     let parent = repositories.path();
     let lines = LINES.replace("REPOSITORIES", &parent.display().to_string());
@@ -72,11 +72,11 @@ fn clients_find_what_has_moved() {
         TestServer::imported(&lines, &[]),
     );
     let folders = [scratch(), scratch()];
-    let told = [story(&theirs, folders[0].path()), story(&ours, folders[1].path())];
+    let reported = [story(&theirs, folders[0].path()), story(&ours, folders[1].path())];
     assert!(
-        told[0].contains("Redirecting to URL 'http://127.0.0.1:PORT/new/r'"),
+        reported[0].contains("Redirecting to URL 'http://127.0.0.1:PORT/new/r'"),
         "{}",
-        told[0]
+        reported[0]
     );
     // Both report an error for a missing URL, with different texts.
     let plain = |text: &str| {
@@ -85,7 +85,7 @@ fn clients_find_what_has_moved() {
             .filter(|line| !line.contains("perma") || line.contains("Redirecting"));
         lines.map(|line| format!("{line}\n")).collect::<String>()
     };
-    let [theirs, ours] = told.map(|text| plain(&text));
+    let [theirs, ours] = reported.map(|text| plain(&text));
     let differing = theirs
         .lines()
         .zip(ours.lines())
@@ -94,7 +94,7 @@ fn clients_find_what_has_moved() {
 }
 
 #[test]
-fn recursive_actions_are_refused_where_a_location_says_so() {
+fn recursive_actions_are_refused_by_configuration() {
     let repositories = repositories(&[
         "p",
         "p/tags",

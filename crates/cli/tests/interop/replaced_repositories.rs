@@ -14,7 +14,7 @@ use testkit::{Side, Tool, scratch};
 
 /// The change of the administrator.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Change {
+enum AdminChange {
     /// `current` and the revision files are those of a backup of revision 3; all other files stay.
     FilesBack,
     /// The same, and another process commits before the server reads the repository again.
@@ -35,28 +35,28 @@ enum Change {
     Pack,
 }
 
-const CHANGES: [Change; 9] = [
-    Change::FilesBack,
-    Change::FilesBackAndOn,
-    Change::DirectoryBack,
-    Change::Another,
-    Change::AnotherPacked,
-    Change::AnotherLonger,
-    Change::SetUuid,
-    Change::Upgrade,
-    Change::Pack,
+const CHANGES: [AdminChange; 9] = [
+    AdminChange::FilesBack,
+    AdminChange::FilesBackAndOn,
+    AdminChange::DirectoryBack,
+    AdminChange::Another,
+    AdminChange::AnotherPacked,
+    AdminChange::AnotherLonger,
+    AdminChange::SetUuid,
+    AdminChange::Upgrade,
+    AdminChange::Pack,
 ];
 
-struct Place {
+struct ChangedRepository {
     root: TempDir,
     path: PathBuf,
 }
 
-impl Place {
+impl ChangedRepository {
     /// Makes a repository with five revisions; `backup` has the first three.
-    fn new(version: &str) -> Place {
+    fn new(version: &str) -> ChangedRepository {
         let root = scratch();
-        let place = Place {
+        let place = ChangedRepository {
             path: root.path().join("repo"),
             root,
         };
@@ -81,7 +81,7 @@ impl Place {
         format!("file://{}", self.path.display())
     }
 
-    fn change(&self, change: Change) {
+    fn change(&self, change: AdminChange) {
         let (db, backup) = (self.path.join("db"), self.root.path().join("backup"));
         let back = || {
             for kind in ["revs", "revprops"] {
@@ -95,25 +95,25 @@ impl Place {
             }
         };
         match change {
-            Change::FilesBack => back(),
-            Change::FilesBackAndOn => {
+            AdminChange::FilesBack => back(),
+            AdminChange::FilesBackAndOn => {
                 back();
                 (4..=6).for_each(|rev| put(&self.url(), &format!("new {rev}")));
             }
-            Change::DirectoryBack => {
+            AdminChange::DirectoryBack => {
                 std::fs::remove_dir_all(&self.path).expect("because it is ours");
                 copy(&backup, &self.path);
             }
-            Change::Another => self.replace("1.14", 5),
-            Change::AnotherPacked => {
+            AdminChange::Another => self.replace("1.14", 5),
+            AdminChange::AnotherPacked => {
                 self.replace("1.14", 5);
                 Tool::new("svnadmin").args(["pack", "-q"]).arg(&self.path).ok();
             }
-            Change::AnotherLonger => {
+            AdminChange::AnotherLonger => {
                 self.replace("1.14", 6);
                 Tool::new("svnadmin").args(["pack", "-q"]).arg(&self.path).ok();
             }
-            Change::SetUuid => {
+            AdminChange::SetUuid => {
                 let uuid = Tool::new("svnlook").arg("uuid").arg(&self.path).ok().out();
                 Tool::new("svnadmin")
                     .arg("setuuid")
@@ -121,8 +121,8 @@ impl Place {
                     .arg(uuid.trim())
                     .ok();
             }
-            Change::Upgrade => drop(Tool::new("svnadmin").arg("upgrade").arg(&self.path).ok()),
-            Change::Pack => drop(Tool::new("svnadmin").args(["pack", "-q"]).arg(&self.path).ok()),
+            AdminChange::Upgrade => drop(Tool::new("svnadmin").arg("upgrade").arg(&self.path).ok()),
+            AdminChange::Pack => drop(Tool::new("svnadmin").args(["pack", "-q"]).arg(&self.path).ok()),
         }
     }
 
@@ -183,11 +183,11 @@ fn svn(args: &[&str]) -> testkit::Output {
 
 /// Returns the file in the youngest revision.
 fn head(connection: &mut Probe) -> String {
-    let said = connection.request("get-file", vec![text("file"), list([]), flag(false), flag(true)]);
+    let output_text = connection.request("get-file", vec![text("file"), list([]), flag(false), flag(true)]);
     assert_eq!(
-        said.items().first(),
+        output_text.items().first(),
         Some(&ProbeItem::Word("success".into())),
-        "{said:?}"
+        "{output_text:?}"
     );
     let mut bytes = Vec::new();
     while let ProbeItem::Text(piece) = connection.read() {
@@ -200,9 +200,9 @@ fn head(connection: &mut Probe) -> String {
     String::from_utf8(bytes).expect("because it is a text")
 }
 
-fn check(transport: Transport, version: &str, change: Change) {
+fn check(transport: Transport, version: &str, change: AdminChange) {
     let what = format!("{transport:?} {version} {change:?}");
-    let place = Place::new(version);
+    let place = ChangedRepository::new(version);
     let server = Arc::new(match transport {
         Transport::Svn => TestServer::svnserve(Side::Ours, place.root.path(), &[]),
         _ => TestServer::http_site(
@@ -253,11 +253,11 @@ fn check(transport: Transport, version: &str, change: Change) {
     read_all("after it");
     // A commit is based on the new youngest revision.
     let log = Tool::new("svnmucc").args(["--non-interactive", "-U", &url, "-m", "on top"]);
-    let said = log
+    let output_text = log
         .args(["-u", "alice", "-p", "secret", "--", "put", "-", "file"])
         .stdin("on top")
         .run();
-    assert_eq!(said.code, 0, "{what}: {said:?}");
+    assert_eq!(output_text.code, 0, "{what}: {output_text:?}");
     assert_eq!(place.youngest(), youngest + 1, "{what}");
     read_all("after a commit");
     let logged = svn(&["log", "-v", &url]).out();
@@ -267,8 +267,8 @@ fn check(transport: Transport, version: &str, change: Change) {
 }
 
 /// Commits that began before their repository was replaced by another one, each over its own connection.
-fn check_commit(version: &str, change: impl Fn(&Place)) {
-    let place = Place::new(version);
+fn check_commit(version: &str, change: impl Fn(&ChangedRepository)) {
+    let place = ChangedRepository::new(version);
     let server = Arc::new(TestServer::svnserve(Side::Ours, place.root.path(), &[]));
     let url = crate::pair::url(Transport::Svn, server.port(), "repo");
     let connect = || Probe::connect_as(server.clone(), url.clone(), None);
@@ -286,31 +286,35 @@ fn check_commit(version: &str, change: impl Fn(&Place)) {
     change(&place);
     let (youngest, text) = (place.youngest(), place.text(place.youngest()));
     before.send(end);
-    let said = before.read();
-    assert!(format!("{said:?}").contains("failure"), "{said:?}");
-    assert_eq!(place.youngest(), youngest, "{said:?}");
+    let output_text = before.read();
+    assert!(format!("{output_text:?}").contains("failure"), "{output_text:?}");
+    assert_eq!(place.youngest(), youngest, "{output_text:?}");
     // A commit that begins now is based on the new repository, or is refused because the layout differs.
     idle.send(begin);
     idle.send(end);
-    let said: Vec<ProbeItem> = (0..3).map(|_| idle.read()).collect();
-    let is_refused = format!("{said:?}").contains("failure");
-    assert_eq!(place.youngest(), youngest + u64::from(!is_refused), "{said:?}");
+    let output_text: Vec<ProbeItem> = (0..3).map(|_| idle.read()).collect();
+    let is_refused = format!("{output_text:?}").contains("failure");
+    assert_eq!(
+        place.youngest(),
+        youngest + u64::from(!is_refused),
+        "{output_text:?}"
+    );
     assert_eq!(place.text(place.youngest()), text);
     Tool::new("svnadmin").args(["verify", "-q"]).arg(&place.path).ok();
 }
 
 #[test]
-fn no_commit_goes_on_top_of_what_was_replaced() {
+fn no_commit_continues_on_a_replaced_repository() {
     check_commit("1.14", |place| place.replace("1.14", 5));
     check_commit("1.14", |place| place.replace("1.6", 5));
     check_commit("1.6", |place| place.replace("1.14", 5));
-    check_commit("1.14", |place| place.change(Change::DirectoryBack));
+    check_commit("1.14", |place| place.change(AdminChange::DirectoryBack));
 }
 
 /// Returns a format in which the change has an effect.
-fn version(change: Change) -> &'static str {
+fn version(change: AdminChange) -> &'static str {
     match change {
-        Change::Upgrade | Change::Pack => "1.6",
+        AdminChange::Upgrade | AdminChange::Pack => "1.6",
         _ => "1.14",
     }
 }

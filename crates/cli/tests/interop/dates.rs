@@ -17,26 +17,26 @@ use testkit::probe::{Probe, ProbeItem, text};
 use testkit::server::TestServer;
 use testkit::{Side, Tool, scratch};
 
-use crate::http::ask::Connection;
+use crate::http::raw_http::HttpConnection;
 
 /// The youngest revisions of the served repositories.
 const YOUNGEST: [u64; 9] = [0, 1, 2, 3, 5, 6, 9, 14, 31];
 
 /// The servers of one side, and a connection over HTTP.
-struct Asked {
+struct DateServers {
     side: Side,
     svn: Arc<TestServer>,
     http: TestServer,
-    connection: Connection,
+    connection: HttpConnection,
 }
 
-impl Asked {
-    fn open(side: Side, root: &Path) -> Asked {
+impl DateServers {
+    fn open(side: Side, root: &Path) -> DateServers {
         let http = TestServer::http(side, root, testkit::server::http::READ_FREELY, &[]);
-        Asked {
+        DateServers {
             side,
             svn: Arc::new(TestServer::svnserve(side, root, &[])),
-            connection: Connection::new(http.port()),
+            connection: HttpConnection::new(http.port()),
             http,
         }
     }
@@ -47,18 +47,18 @@ impl Asked {
         let url = format!("svn://localhost/{name}");
         // A new process of Subversion's server, without cached properties.
         let mut probe = Probe::connect_as(Arc::clone(&self.svn), url, None);
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for date in dates {
-            let answer: ProbeItem = probe.request("get-dated-rev", vec![text(date)]);
-            told.push(format!("svn {answer:?}"));
+            let response: ProbeItem = probe.request("get-dated-rev", vec![text(date)]);
+            reported.push(format!("svn {response:?}"));
             let body = format!(
                 "<S:dated-rev-report xmlns:S=\"svn:\" xmlns:D=\"DAV:\"><D:creationdate>{date}</D:creationdate>\
                  </S:dated-rev-report>"
             );
             let headers = [("Content-Type", "text/xml")];
             let url = format!("/{name}/!svn/me");
-            let answer = self.connection.ask("REPORT", &url, &headers, &body);
-            told.push(format!("http {}", answer.shown(&[])));
+            let response = self.connection.send_request("REPORT", &url, &headers, &body);
+            reported.push(format!("http {}", response.shown(&[])));
         }
         if with_admin && let Some(date) = dates.first() {
             let range = format!("{{{date}}}");
@@ -68,9 +68,9 @@ impl Asked {
                 .args(["dump", "-q", "-r", &range])
                 .arg(root.join(name))
                 .run();
-            told.push(format!("dump {} {}{}", dumped.code, dumped.out(), dumped.err()));
+            reported.push(format!("dump {} {}{}", dumped.code, dumped.out(), dumped.err()));
         }
-        told
+        reported
     }
 }
 
@@ -123,8 +123,8 @@ fn run(seeds: Range<u64>) -> usize {
             .stdin(stream)
             .ok();
     }
-    let mut sides = Side::BOTH.map(|side| Asked::open(side, root.path()));
-    let mut asked = 0;
+    let mut sides = Side::BOTH.map(|side| DateServers::open(side, root.path()));
+    let mut requested = 0;
     for seed in seeds {
         let mut random = Random::new(seed ^ 0xda7e);
         random.next();
@@ -153,9 +153,9 @@ fn run(seeds: Range<u64>) -> usize {
             .each_mut()
             .map(|side| side.all(root.path(), &name, &wanted, with_admin));
         assert_eq!(theirs, ours, "seed {seed}: {wanted:?} in {dates:?}");
-        asked += theirs.len();
+        requested += theirs.len();
     }
-    asked
+    requested
 }
 
 #[test]

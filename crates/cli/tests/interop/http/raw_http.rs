@@ -9,7 +9,7 @@ use wire::dav::xml::{Element, Limits};
 
 /// A response.
 #[derive(Debug)]
-pub struct Answer {
+pub struct HttpResponse {
     /// The status code.
     pub status: u16,
     /// The header lines by name in lower case.
@@ -19,7 +19,13 @@ pub struct Answer {
 }
 
 /// Sends a request over a new connection.
-pub fn ask(port: u16, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+pub fn send_request(
+    port: u16,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &str,
+) -> HttpResponse {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("because the server is there");
     let mut request = format!("{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n");
     for (name, value) in headers {
@@ -44,7 +50,7 @@ pub fn ask(port: u16, method: &str, path: &str, headers: &[(&str, &str)], body: 
     if headers.contains_key("transfer-encoding") {
         body = unchunked(&body);
     }
-    Answer {
+    HttpResponse {
         status,
         headers,
         body: without_port(body, port),
@@ -73,15 +79,15 @@ fn without_port(body: Vec<u8>, port: u16) -> Vec<u8> {
 
 /// A connection for many requests, which is reopened if the server has closed it.
 #[derive(Debug)]
-pub struct Connection {
+pub struct HttpConnection {
     port: u16,
     stream: Option<BufReader<TcpStream>>,
 }
 
-impl Connection {
+impl HttpConnection {
     /// Returns a connection to a server on this machine, opened by the first request.
-    pub fn new(port: u16) -> Connection {
-        Connection { port, stream: None }
+    pub fn new(port: u16) -> HttpConnection {
+        HttpConnection { port, stream: None }
     }
 
     /// True if the server keeps the connection open for the next request.
@@ -90,7 +96,13 @@ impl Connection {
     }
 
     /// Sends a request. If the body of the response is truncated, returns the received part.
-    pub fn ask(&mut self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+    pub fn send_request(
+        &mut self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> HttpResponse {
         let port = self.port;
         let mut request = format!("{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n");
         for (name, value) in headers {
@@ -102,18 +114,18 @@ impl Connection {
         request += "\r\n";
         request += body;
         if let Some(stream) = self.stream.take()
-            && let Some(answer) = self.answer(stream, &request)
+            && let Some(response) = self.response(stream, &request)
         {
-            return answer;
+            return response;
         }
         let stream = TcpStream::connect(("127.0.0.1", port)).expect("because the server is there");
         stream.set_nodelay(true).expect("because it is a TCP socket");
-        self.answer(BufReader::new(stream), &request)
+        self.response(BufReader::new(stream), &request)
             .unwrap_or_else(|| panic!("no answer to {method} {path}"))
     }
 
     /// Sends a request and reads the response; `None` if there is none.
-    fn answer(&mut self, mut stream: BufReader<TcpStream>, request: &str) -> Option<Answer> {
+    fn response(&mut self, mut stream: BufReader<TcpStream>, request: &str) -> Option<HttpResponse> {
         stream.get_mut().write_all(request.as_bytes()).ok()?;
         let mut lines = Vec::new();
         while !lines.ends_with(b"\r\n\r\n") {
@@ -134,7 +146,7 @@ impl Connection {
         if is_whole && !first("connection").eq_ignore_ascii_case("close") {
             self.stream = Some(stream);
         }
-        Some(Answer {
+        Some(HttpResponse {
             status,
             headers,
             body: without_port(body, self.port),
@@ -175,7 +187,7 @@ fn unchunked(mut rest: &[u8]) -> Vec<u8> {
     out
 }
 
-impl Answer {
+impl HttpResponse {
     /// Returns the parts that clients use: status, these header lines, and the body. XML is normalized: order of
     /// properties, prefixes. Pages that only repeat the status are omitted.
     pub fn shown(&self, headers: &[&str]) -> String {

@@ -66,7 +66,7 @@ fn change(path: &Path, text: &str, replace: bool) {
 }
 
 #[test]
-fn changed_rules_and_passwords_count_at_once() {
+fn changed_rules_and_passwords_apply_at_once() {
     let root = scratch();
     let conf = scratch();
     Tool::new("svnadmin")
