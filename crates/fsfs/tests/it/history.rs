@@ -10,9 +10,9 @@ use crate::compare;
 use crate::incumbent::Repository;
 
 /// Random numbers, the same each time.
-struct Dice(u64);
+struct TestRandom(u64);
 
-impl Dice {
+impl TestRandom {
     fn below(&mut self, limit: usize) -> usize {
         self.0 = self
             .0
@@ -24,8 +24,8 @@ impl Dice {
 
 /// A dump stream of `count` revisions full of copies.
 fn random_history(seed: u64, count: usize) -> Vec<u8> {
-    let mut dice = Dice(seed);
-    // True: a directory.
+    let mut dice = TestRandom(seed);
+    // Paths; true for directories.
     let mut trees: Vec<BTreeMap<String, bool>> = vec![BTreeMap::new()];
     let mut dump = "SVN-fs-dump-format-version: 2\n\n".to_owned();
     for rev in 1..=count {
@@ -88,7 +88,7 @@ fn random_history(seed: u64, count: usize) -> Vec<u8> {
                             tree.insert(format!("{path}{}", &old[source.len()..]), *is_dir);
                         }
                     }
-                    // Sometimes change something inside in the same revision.
+                    // Sometimes a node inside the copy is changed in the same revision.
                     let inside: Vec<_> = tree
                         .iter()
                         .filter(|(p, is_dir)| p.starts_with(&path) && !**is_dir)
@@ -126,7 +126,7 @@ fn remove(tree: &mut BTreeMap<String, bool>, path: &str) {
     tree.retain(|other, _| other != path && !other.starts_with(&below));
 }
 
-fn change(dump: &mut String, path: &str, dice: &mut Dice) {
+fn change(dump: &mut String, path: &str, dice: &mut TestRandom) {
     let text = format!("text {:010}", dice.below(1 << 30));
     write!(
         dump,
@@ -155,7 +155,7 @@ fn check(repository: &Repository, fs: &Fs, revs: impl Iterator<Item = u64>) -> u
     for rev in revs {
         let root = fs.root(Revnum(rev)).unwrap();
         for path in compare::read(&root).keys() {
-            let theirs = repository.look(&["history", "-r", &rev.to_string(), path]);
+            let theirs = repository.svnlook(&["history", "-r", &rev.to_string(), path]);
             assert_eq!(history(&root, path), theirs, "history of {path}@{rev}");
             compared += 1;
         }
@@ -164,7 +164,7 @@ fn check(repository: &Repository, fs: &Fs, revs: impl Iterator<Item = u64>) -> u
 }
 
 #[test]
-fn of_random_copies() {
+fn history_of_random_copies() {
     for (version, seed) in [("1.14", 15), ("1.3", 17)] {
         let repository = Repository::create(version, 10, "");
         repository.load(&random_history(seed, 90));
@@ -175,7 +175,7 @@ fn of_random_copies() {
 }
 
 #[test]
-fn without_crossing_copies_it_ends_at_the_copy() {
+fn history_without_crossing_copies_ends_at_the_copy() {
     let sample = &crate::sample::sample().repository;
     let fs = compare::open(sample);
     let root = fs.root(fs.youngest().unwrap()).unwrap();

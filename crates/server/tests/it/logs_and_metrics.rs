@@ -1,10 +1,10 @@
 //! Logs, metrics and health.
 
-use super::site::{Client, Site, request, status_of};
+use super::site::{RawClient, TestSite, request, status_of};
 
 #[test]
 fn requests_are_logged() {
-    let site = Site::plain();
+    let site = TestSite::plain();
     let path = site.path("access.log");
     let log = server::AccessLog::open(&path).expect("a log");
     site.service.set_access_log(Some(log));
@@ -50,10 +50,10 @@ fn requests_are_logged() {
 
 #[test]
 fn status_pages_show_health_and_metrics() {
-    let site = Site::plain();
+    let site = TestSite::plain();
     site.ask("OPTIONS", "/repo", "");
     let ask = |path: &str| {
-        let mut client = Client::to(site.status);
+        let mut client = RawClient::to(site.status);
         client.send(request("GET", path, "Connection: close\r\n"));
         client.rest()
     };
@@ -90,7 +90,7 @@ fn status_pages_show_health_and_metrics() {
 
 #[test]
 fn status_pages_can_be_on_all_listeners() {
-    let site = Site::new(|plan, _| plan.options.status = true);
+    let site = TestSite::new(|plan, _| plan.options.status = true);
     assert_eq!(site.ask("GET", "/-/health", "").0, 200);
     assert_eq!(site.ask("HEAD", "/-/metrics", "").0, 200);
     assert_eq!(site.ask("POST", "/-/health", "").0, 405);

@@ -392,8 +392,8 @@ fn run(seeds: Range<u64>) {
             panic!(
                 "{:?}\n--- theirs\n{}\n--- ours\n{}",
                 seed.map(|(line, _)| line),
-                around(&theirs, &ours),
-                around(&ours, &theirs)
+                lines_up_to_the_difference(&theirs, &ours),
+                lines_up_to_the_difference(&ours, &theirs)
             );
         }
         seen = compare_trees(&twins, seen, &format!("{part:?}:\n{ours}"));
@@ -402,7 +402,7 @@ fn run(seeds: Range<u64>) {
 }
 
 /// Returns the lines of `text` from the beginning of the sequence up to the first difference from `other`.
-fn around(text: &str, other: &str) -> String {
+fn lines_up_to_the_difference(text: &str, other: &str) -> String {
     let same = text
         .lines()
         .zip(other.lines())
