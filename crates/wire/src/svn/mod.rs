@@ -1,9 +1,8 @@
 //! The `svn://` protocol: one long, ordered conversation of nested lists.
 //!
-//! From the bottom up: [`item`] finds where an item ends and reads it, [`write`] appends items, [`handshake`] opens the
-//! conversation, [`auth`] proves who is there, [`command`] is what a client may ask, [`report`] what it says about
-//! its working copy, [`response`] what comes back, [`edit`] how one tree's difference from another travels, in either
-//! direction.
+//! From the bottom up: [`item`] finds the end of an item and reads it, [`write`] appends items, [`handshake`] opens
+//! the conversation, [`auth`] authenticates the user, [`command`] has the requests of clients, [`report`] the
+//! descriptions of working copies, [`response`] the responses, [`edit`] the messages of an edit in either direction.
 //!
 //! Messages are borrowed from the receive buffer where they are many or large (edits) and owned where they are few
 //! (commands). A malformed message is fatal for a connection, so [`Malformed`] says only what and where.
@@ -26,8 +25,8 @@ pub use edit_drive::{EditDriver, MessageSink, write_revprops};
 pub use item::{Item, Malformed, Scanner, Tuple};
 pub use write::Writer;
 
-/// Reads `bytes` as messages of every kind: the entry of the fuzz targets `svn_item` and `svn_command`. What the scanner
-/// passes must parse, and what a reader understands must not depend on how it was cut.
+/// Reads `bytes` as messages of every kind: the entry of the fuzz targets `svn_item` and `svn_command`. Items that
+/// the scanner accepts must parse, and the result must not depend on how the bytes were split.
 #[doc(hidden)]
 pub fn fuzz_message(bytes: &[u8]) {
     let mut rest = bytes;
