@@ -270,12 +270,12 @@ fn hooks_run_for_each_revision() {
         for (hook, script) in [
             (
                 "pre-commit",
-                "echo pre \"$2\" >> \"$1/told\"; svnlook changed -t \"$2\" \"$1\" >> \"$1/told\"\n\
+                "echo pre \"$2\" >> \"$1/hook-output\"; svnlook changed -t \"$2\" \"$1\" >> \"$1/hook-output\"\n\
                  svnlook log -t \"$2\" \"$1\" | grep -q stop && { echo no >&2; exit 1; }; exit 0\n",
             ),
             (
                 "post-commit",
-                "echo post \"$2 $3\" >> \"$1/told\"; svnlook youngest \"$1\" >> \"$1/told\"\n",
+                "echo post \"$2 $3\" >> \"$1/hook-output\"; svnlook youngest \"$1\" >> \"$1/hook-output\"\n",
             ),
         ] {
             let path = twin.dir(side).join("r/hooks").join(hook);
@@ -292,7 +292,7 @@ fn hooks_run_for_each_revision() {
          stream | load --use-pre-commit-hook --use-post-commit-hook r
          $ svnlook youngest r",
     );
-    twin.same_file("r/told");
+    twin.same_file("r/hook-output");
 }
 
 /// A running load whose stream stays open.

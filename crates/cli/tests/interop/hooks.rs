@@ -58,7 +58,7 @@ const SCRIPT: &str = r"
     bob unlock --force $U/A/mu
     bob unlock --force $U/A/mu
     svn lock -q wc/iota wc/A/mu; echo y >> wc/iota; echo y >> wc/A/mu; svn commit -m 'With tokens' wc
-    svn lock -q wc/A/mu; echo z >> wc/A/mu; svn commit --no-unlock -m 'Kept tokens' wc/A
+    svn lock -q wc/A/mu; echo z >> wc/A/mu; svn commit --no-unlock -m 'No unlock' wc/A
     svn mkdir -m 'Exists' $U/d
     svn mkdir -m 'Many
 lines' $U/A/f

@@ -49,7 +49,7 @@ fn out_of_date_and_locked() {
         c.lines(
             r"
             cp -r wc other; svn lock -q wc/iota wc/A/mu wc/A/B/lambda wc/A/D/gamma
-            for f in iota A/mu A/B/lambda A/D/gamma; do echo 1 >> wc/$f; done; svn commit -q --no-unlock -m 'Kept' wc
+            for f in iota A/mu A/B/lambda A/D/gamma; do echo 1 >> wc/$f; done; svn commit -q --no-unlock -m 'No unlock' wc
             echo 2 >> other/iota; bob commit -m 'Text' other/iota
             bob propset -q p v other/A/mu; bob commit -m 'Property' other/A/mu
             echo 2 >> other/A/B/lambda; bob propset -q p v other/A/B/lambda; bob commit -m 'Both' other/A/B/lambda
@@ -67,7 +67,7 @@ fn commits_with_locks() {
             cp -r wc other
             svn lock -q wc/iota wc/A/mu wc/A/B/lambda wc/A/D/G/pi
             echo 1 >> wc/iota; svn commit -m 'Released' wc/iota; svn status wc
-            svn lock -q wc/iota; echo 2 >> wc/iota; svn commit --no-unlock -m 'Kept' wc; svn status wc; svn info $U/iota
+            svn lock -q wc/iota; echo 2 >> wc/iota; svn commit --no-unlock -m 'No unlock' wc; svn status wc; svn info $U/iota
             echo 3 >> other/A/mu; bob commit -m 'Locked by another' other
             bob rm -m 'Locked by another' $U/A/mu
             bob rm -m 'Locked below' $U/A/B

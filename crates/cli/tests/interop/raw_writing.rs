@@ -49,11 +49,11 @@ fn conversation(side: Side) -> (String, Vec<String>) {
         }
     }
     let port = format!(":{}", server.port());
-    let tidied = |line: &str| {
+    let normalized = |line: &str| {
         let line = without_place(line).replace(&port, ":PORT");
         mask_dates(&mask_uuids(&line)).replace(&repo.display().to_string(), "REPO")
     };
-    let lines = logged.lines().map(tidied);
+    let lines = logged.lines().map(normalized);
     // Lines about closed connections have no defined order. Some connections only tested whether the server is up.
     let lines = lines.filter(|line| {
         [" 210002 ", " ERR 104 ", " - - ERR "]

@@ -24,7 +24,7 @@ impl TestRandom {
 
 /// A dump stream of `count` revisions full of copies.
 fn random_history(seed: u64, count: usize) -> Vec<u8> {
-    let mut dice = TestRandom(seed);
+    let mut random = TestRandom(seed);
     // Paths; true for directories.
     let mut trees: Vec<BTreeMap<String, bool>> = vec![BTreeMap::new()];
     let mut dump = "SVN-fs-dump-format-version: 2\n\n".to_owned();
@@ -36,15 +36,15 @@ fn random_history(seed: u64, count: usize) -> Vec<u8> {
         .unwrap();
         let mut tree = trees[rev - 1].clone();
         let mut touched: Vec<String> = Vec::new();
-        for _ in 0..1 + dice.below(4) {
+        for _ in 0..1 + random.below(4) {
             let dirs: Vec<String> = tree
                 .iter()
                 .filter(|(_, is_dir)| **is_dir)
                 .map(|(path, _)| path.clone())
                 .chain([String::new()])
                 .collect();
-            let parent = dirs[dice.below(dirs.len())].clone();
-            let path = format!("{parent}/n{}", dice.below(7));
+            let parent = dirs[random.below(dirs.len())].clone();
+            let path = format!("{parent}/n{}", random.below(7));
             let overlaps = |other: &String| {
                 other.starts_with(&format!("{path}/"))
                     || path.starts_with(&format!("{other}/"))
@@ -55,13 +55,13 @@ fn random_history(seed: u64, count: usize) -> Vec<u8> {
             }
             let existing = tree.get(&path).copied();
             let name = path.trim_start_matches('/');
-            match dice.below(20) {
+            match random.below(20) {
                 0 if existing.is_some() => {
                     write!(dump, "Node-path: {name}\nNode-action: delete\n\n").unwrap();
                     remove(&mut tree, &path);
                 }
                 1..=6 => {
-                    let from = dice.below(rev);
+                    let from = random.below(rev);
                     let sources: Vec<_> = trees[from]
                         .iter()
                         .map(|(path, is_dir)| (path.clone(), *is_dir))
@@ -69,7 +69,7 @@ fn random_history(seed: u64, count: usize) -> Vec<u8> {
                     if sources.is_empty() {
                         continue;
                     }
-                    let (source, is_dir) = sources[dice.below(sources.len())].clone();
+                    let (source, is_dir) = sources[random.below(sources.len())].clone();
                     if existing.is_some() {
                         write!(dump, "Node-path: {name}\nNode-action: delete\n\n").unwrap();
                         remove(&mut tree, &path);
@@ -94,8 +94,8 @@ fn random_history(seed: u64, count: usize) -> Vec<u8> {
                         .filter(|(p, is_dir)| p.starts_with(&path) && !**is_dir)
                         .map(|(p, _)| p)
                         .collect();
-                    if !inside.is_empty() && dice.below(2) == 0 {
-                        change(&mut dump, inside[dice.below(inside.len())], &mut dice);
+                    if !inside.is_empty() && random.below(2) == 0 {
+                        change(&mut dump, inside[random.below(inside.len())], &mut random);
                     }
                 }
                 7..=9 if existing.is_none() => {
@@ -111,7 +111,7 @@ fn random_history(seed: u64, count: usize) -> Vec<u8> {
                     .unwrap();
                     tree.insert(path.clone(), false);
                 }
-                _ if existing == Some(false) => change(&mut dump, &path, &mut dice),
+                _ if existing == Some(false) => change(&mut dump, &path, &mut random),
                 _ => continue,
             }
             touched.push(path);
@@ -126,8 +126,8 @@ fn remove(tree: &mut BTreeMap<String, bool>, path: &str) {
     tree.retain(|other, _| other != path && !other.starts_with(&below));
 }
 
-fn change(dump: &mut String, path: &str, dice: &mut TestRandom) {
-    let text = format!("text {:010}", dice.below(1 << 30));
+fn change(dump: &mut String, path: &str, random: &mut TestRandom) {
+    let text = format!("text {:010}", random.below(1 << 30));
     write!(
         dump,
         "Node-path: {}\nNode-kind: file\nNode-action: change\nText-content-length: 15\nContent-length: 15\n\n{text}\n\n",

@@ -287,20 +287,20 @@ impl UndamagedRepository {
 }
 
 /// Deletes or replaces files of revisions, as an administrator may do by mistake.
-fn damage(dice: &mut TestRandom, whole: &UndamagedRepository, repository: &Repository) -> Vec<String> {
+fn damage(random: &mut TestRandom, whole: &UndamagedRepository, repository: &Repository) -> Vec<String> {
     let db = repository.db();
     let mut done = Vec::new();
-    for _ in 0..=dice.below(3) {
-        let rev = dice.below(9) as u64;
+    for _ in 0..=random.below(3) {
+        let rev = random.below(9) as u64;
         let size = whole.shard_size;
-        let what = match dice.below(8) {
+        let what = match random.below(8) {
             0..3 => {
-                let current = dice.below(8) as u64;
+                let current = random.below(8) as u64;
                 set_current(repository, current);
                 format!("current {current}")
             }
             3 if db.join("min-unpacked-rev").exists() && size > 0 => {
-                let rev = dice.below(4) as u64 * size;
+                let rev = random.below(4) as u64 * size;
                 std::fs::write(db.join("min-unpacked-rev"), format!("{rev}\n")).unwrap();
                 format!("min-unpacked-rev {rev}")
             }
@@ -312,7 +312,7 @@ fn damage(dice: &mut TestRandom, whole: &UndamagedRepository, repository: &Repos
                 let path = rev_file(repository, size, rev);
                 if let Ok(text) = std::fs::read(&path) {
                     std::fs::remove_file(&path).unwrap();
-                    std::fs::write(&path, &text[..dice.below(text.len())]).unwrap();
+                    std::fs::write(&path, &text[..random.below(text.len())]).unwrap();
                 }
                 format!("half of {rev}")
             }
@@ -335,7 +335,7 @@ fn damage(dice: &mut TestRandom, whole: &UndamagedRepository, repository: &Repos
 }
 
 /// Runs a command on the repository; its result does not matter.
-fn command(dice: &mut TestRandom, whole: &UndamagedRepository, repository: &Repository) -> &'static str {
+fn command(random: &mut TestRandom, whole: &UndamagedRepository, repository: &Repository) -> &'static str {
     let db = repository.db();
     let open = || Fs::open(&db, &Cache::new(1 << 20));
     let add = |fs: &Fs| -> base::Result<()> {
@@ -343,7 +343,7 @@ fn command(dice: &mut TestRandom, whole: &UndamagedRepository, repository: &Repo
         apply(fs, &mut txn, &[Mkdir("new")])?;
         txn.commit(&now).map(drop)
     };
-    match dice.below(6) {
+    match random.below(6) {
         0 | 1 => {
             _ = open().and_then(|fs| add(&fs).and_then(|()| add(&fs)));
             "commit"
@@ -374,7 +374,7 @@ fn command(dice: &mut TestRandom, whole: &UndamagedRepository, repository: &Repo
             set_current(&source, 7);
             let fs = compare::open(&source);
             ours(&fs, &[Mkdir("other")]).unwrap();
-            if dice.below(2) == 0 {
+            if random.below(2) == 0 {
                 _ = pack::run(&fs, &mut |_| {}, &Cancel::new());
             }
             let options = hotcopy::HotcopyOptions { incremental: true };
@@ -396,10 +396,10 @@ fn no_command_destroys_a_whole_revision() {
         UndamagedRepository::new("1.14", 3, true),
     ];
     for seed in seed..seed + count {
-        let mut dice = TestRandom(seed);
-        let whole = &wholes[dice.below(wholes.len())];
+        let mut random = TestRandom(seed);
+        let whole = &wholes[random.below(wholes.len())];
         let repository = copy_of(&whole.repository);
-        let mut steps = damage(&mut dice, whole, &repository);
+        let mut steps = damage(&mut random, whole, &repository);
         let before = files(&repository.db());
         let damaged = copy_of(&repository);
         set_current(&damaged, 7);
@@ -411,8 +411,8 @@ fn no_command_destroys_a_whole_revision() {
                 .get(&whole.repository.db().join(relative(path)))
                 .is_some_and(|there| there == text)
         };
-        for _ in 0..=dice.below(2) {
-            steps.push(command(&mut dice, whole, &repository).to_owned());
+        for _ in 0..=random.below(2) {
+            steps.push(command(&mut random, whole, &repository).to_owned());
         }
         let after = files(&repository.db());
         let texts: std::collections::HashSet<&[u8]> = after.values().map(Vec::as_slice).collect();

@@ -199,9 +199,9 @@ fn programs_report_a_full_disk_and_damage_nothing() {
         if pages == 0 {
             let (theirs_failed, theirs) = attempt(Side::Theirs, &disk, folder.path(), number, pages);
             assert_eq!(failed, theirs_failed, "seed {seed}: {}", COMMANDS[number].0);
-            let tidied = |dump: &[u8]| testkit::normalize::mask_dates(&String::from_utf8_lossy(dump));
+            let normalized = |dump: &[u8]| testkit::normalize::mask_dates(&String::from_utf8_lossy(dump));
             assert!(
-                tidied(&ours) == tidied(&theirs),
+                normalized(&ours) == normalized(&theirs),
                 "seed {seed}: {}",
                 COMMANDS[number].0
             );

@@ -121,7 +121,7 @@ echo x >> wc/iota; svn add -q --parents wc/iota; svn commit -m 'Through the copy
 svn update wc
 svn lock wc/iota
 echo y >> wc/iota; svn commit -m 'With a token' wc
-svn lock -q wc/A/mu; echo z >> wc/A/mu; svn commit --no-unlock -m 'Kept' wc; svn status wc
+svn lock -q wc/A/mu; echo z >> wc/A/mu; svn commit --no-unlock -m 'No unlock' wc; svn status wc
 bob mkdir -m 'Beside' $U/new
 svn unlock wc/A/mu
 svn copy -m 'Copied' $U/A $U/copy

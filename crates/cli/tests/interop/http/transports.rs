@@ -21,7 +21,7 @@ fn a_day(c: &mut ScenarioClient) {
         svn update -q wc; svn merge $U/A wc/copy; svn commit -m 'Merged' wc; svn mergeinfo --show-revs merged $U/A $U/copy
         svn lock -m 'Mine' wc/A/D/gamma; svn status -u wc; bob lock $U/A/D/gamma
         echo l >> wc/A/D/gamma; svn commit -m 'With its lock' wc
-        svn mv -m 'Move' $U/copy $U/moved; svn rm -m 'Away' $U/moved/B; svn mkdir -m 'Again' $U/moved
+        svn mv -m 'Move' $U/copy $U/moved; svn rm -m 'Delete' $U/moved/B; svn mkdir -m 'Again' $U/moved
         cp -r wc other; echo 1 >> wc/iota; svn commit -q -m 'First' wc; echo 2 >> other/iota; svn commit -m 'Too late' other
         svn update -q wc; svn status -v wc | sed 's/^ *//'
         svn switch -q --ignore-ancestry $U/moved wc; svn info --show-item relative-url wc

@@ -160,9 +160,9 @@ impl Sandbox {
             Err(e) => return format!("no run: {:?}\n", e.kind()),
         };
         let pid = child.id();
-        let (tell, reported) = mpsc::channel();
-        thread::spawn(move || tell.send(child.wait_with_output()));
-        let Ok(output) = reported.recv_timeout(PATIENCE) else {
+        let (sender, receiver) = mpsc::channel();
+        thread::spawn(move || sender.send(child.wait_with_output()));
+        let Ok(output) = receiver.recv_timeout(PATIENCE) else {
             Tool::new("kill").args(["-KILL", &pid.to_string()]).run();
             return "hangs\n".to_owned();
         };

@@ -25,9 +25,9 @@ impl TestRandom {
 /// Paths of a tree: true for directories.
 pub(crate) type TreePaths = BTreeMap<String, bool>;
 
-fn pick(dice: &mut TestRandom, tree: &TreePaths, dirs: bool) -> Option<String> {
+fn pick(random: &mut TestRandom, tree: &TreePaths, dirs: bool) -> Option<String> {
     let paths: Vec<_> = tree.iter().filter(|(_, dir)| **dir == dirs).collect();
-    let at = dice.below(paths.len());
+    let at = random.below(paths.len());
     paths.get(at).map(|(path, _)| (*path).clone())
 }
 
@@ -36,13 +36,13 @@ fn leak(text: String) -> &'static str {
 }
 
 /// A random step, and the tree after it.
-pub(crate) fn step(dice: &mut TestRandom, trees: &[TreePaths]) -> (CommitStep, TreePaths) {
+pub(crate) fn step(random: &mut TestRandom, trees: &[TreePaths]) -> (CommitStep, TreePaths) {
     let mut tree = trees.last().unwrap().clone();
     loop {
-        let name = format!("n{}", dice.below(6));
-        let parent = match dice.below(4) {
+        let name = format!("n{}", random.below(6));
+        let parent = match random.below(4) {
             0 => String::new(),
-            _ => pick(dice, &tree, true).unwrap_or_default(),
+            _ => pick(random, &tree, true).unwrap_or_default(),
         };
         let free = if parent.is_empty() {
             name
@@ -50,7 +50,7 @@ pub(crate) fn step(dice: &mut TestRandom, trees: &[TreePaths]) -> (CommitStep, T
             format!("{parent}/{name}")
         };
         let is_free = !tree.contains_key(&free) && free.len() < 30;
-        match dice.below(10) {
+        match random.below(10) {
             0 if is_free => {
                 tree.insert(free.clone(), true);
                 return (CommitStep::Mkdir(leak(free)), tree);
@@ -58,21 +58,21 @@ pub(crate) fn step(dice: &mut TestRandom, trees: &[TreePaths]) -> (CommitStep, T
             1 | 2 if is_free => {
                 tree.insert(free.clone(), false);
                 return (
-                    CommitStep::Put(leak(free), format!("text {}\n", dice.below(9)).into_bytes()),
+                    CommitStep::Put(leak(free), format!("text {}\n", random.below(9)).into_bytes()),
                     tree,
                 );
             }
             3..=5 => {
-                if let Some(file) = pick(dice, &tree, false) {
-                    let text = format!("text {}\n", dice.below(9));
+                if let Some(file) = pick(random, &tree, false) {
+                    let text = format!("text {}\n", random.below(9));
                     return (CommitStep::Put(leak(file), text.into_bytes()), tree);
                 }
             }
             6 | 7 if is_free => {
-                let rev = 1 + dice.below(trees.len() - 1);
+                let rev = 1 + random.below(trees.len() - 1);
                 let Some(old) = trees.get(rev) else { continue };
-                let is_dir = dice.below(3) > 0;
-                let Some(source) = pick(dice, old, is_dir) else {
+                let is_dir = random.below(3) > 0;
+                let Some(source) = pick(random, old, is_dir) else {
                     continue;
                 };
                 let inside = format!("{source}/");
@@ -88,22 +88,22 @@ pub(crate) fn step(dice: &mut TestRandom, trees: &[TreePaths]) -> (CommitStep, T
                 return (CommitStep::Cp(rev as u64, leak(source), leak(free)), tree);
             }
             8 => {
-                let is_dir = dice.below(2) == 0;
-                let Some(node) = pick(dice, &tree, is_dir) else {
+                let is_dir = random.below(2) == 0;
+                let Some(node) = pick(random, &tree, is_dir) else {
                     continue;
                 };
-                let (name, value) = match dice.below(2) {
+                let (name, value) = match random.below(2) {
                     0 => ("p", "v".to_owned()),
-                    _ => ("svn:mergeinfo", format!("/x:{}", 1 + dice.below(3))),
+                    _ => ("svn:mergeinfo", format!("/x:{}", 1 + random.below(3))),
                 };
-                if dice.below(4) == 0 {
+                if random.below(4) == 0 {
                     return (CommitStep::Propdel(leak(node), name), tree);
                 }
                 return (CommitStep::Propset(leak(node), name, leak(value)), tree);
             }
             9 if tree.len() > 12 => {
-                let is_dir = dice.below(3) == 0;
-                let Some(node) = pick(dice, &tree, is_dir) else {
+                let is_dir = random.below(3) == 0;
+                let Some(node) = pick(random, &tree, is_dir) else {
                     continue;
                 };
                 let inside = format!("{node}/");
@@ -119,10 +119,10 @@ fn run(version: &str, conf: &str, seed: u8, steps: usize) {
     let a = Repository::create(version, 1000, conf);
     let b = copy_of(&a);
     let fs = compare::open(&a);
-    let mut dice = TestRandom(u64::from(seed));
+    let mut random = TestRandom(u64::from(seed));
     let mut trees = vec![TreePaths::new()];
     for at in 1..=steps {
-        let (op, tree) = step(&mut dice, &trees);
+        let (op, tree) = step(&mut random, &trees);
         let op = [op];
         let committed =
             ours(&fs, &op).unwrap_or_else(|e| panic!("{version} seed {seed} r{at} {op:?}: {e:?}"));

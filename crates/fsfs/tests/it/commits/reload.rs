@@ -106,8 +106,8 @@ fn a_transaction_that_was_removed_is_not_found() {
 #[test]
 fn two_processes_edit_a_transaction_in_turns() {
     for seed in 0..number("SVEN_RELOADS", 12) {
-        let mut dice = TestRandom(seed);
-        let version = ["1.3", "1.6", "1.8", "1.14"][dice.below(4)];
+        let mut random = TestRandom(seed);
+        let version = ["1.3", "1.6", "1.8", "1.14"][random.below(4)];
         let (repository, at_once) = (
             Repository::create(version, 3, ""),
             Repository::create(version, 3, ""),
@@ -118,15 +118,15 @@ fn two_processes_edit_a_transaction_in_turns() {
             let mut txn = begin(&fs);
             let mut ops: Vec<CommitStep> = Vec::new();
             let mut tree = trees.last().unwrap().clone();
-            for _ in 0..1 + dice.below(8) {
+            for _ in 0..1 + random.below(8) {
                 let known = [&trees[..], &[tree.clone()]].concat();
-                let (op, after) = step(&mut dice, &known);
+                let (op, after) = step(&mut random, &known);
                 // Sources of copies are committed revisions.
                 if matches!(op, Cp(rev, ..) if rev as usize >= trees.len()) {
                     continue;
                 }
                 tree = after;
-                match dice.below(2) {
+                match random.below(2) {
                     0 => apply(&fs, &mut txn, std::slice::from_ref(&op)).unwrap(),
                     _ => change_on_disk(&repository, &mut txn, |fs, txn| {
                         apply(fs, txn, std::slice::from_ref(&op)).unwrap();

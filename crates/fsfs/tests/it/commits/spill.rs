@@ -43,12 +43,12 @@ fn files(repository: &Repository, txn: &Txn) -> Vec<(String, String)> {
 }
 
 /// Looks up a path of the tree or one near it, because a look-up starts from the previous one.
-fn look_up(dice: &mut TestRandom, txn: &Txn, tree: &TreePaths) {
+fn look_up(random: &mut TestRandom, txn: &Txn, tree: &TreePaths) {
     let paths: Vec<_> = tree.keys().collect();
-    let Some(near) = paths.get(dice.below(paths.len())) else {
+    let Some(near) = paths.get(random.below(paths.len())) else {
         return;
     };
-    let text = match dice.below(4) {
+    let text = match random.below(4) {
         0 => format!("{near}/none/below"),
         1 => format!("{near}1"),
         2 => near.rsplit_once('/').map_or("", |(parent, _)| parent).to_owned(),
@@ -82,16 +82,16 @@ fn run(version: &str, seed: u8, commits: usize) {
     let a = Repository::create(version, 1000, "");
     let b = copy_of(&a);
     let (sparse, full) = (compare::open(&a), compare::open(&b));
-    let mut dice = TestRandom(u64::from(seed));
+    let mut random = TestRandom(u64::from(seed));
     let mut trees = vec![TreePaths::new()];
     for rev in 1..=commits {
-        let most = 1 + dice.below(6);
+        let most = 1 + random.below(6);
         let (mut little, mut all) = (begin(&sparse, most), begin(&full, usize::MAX));
         let mut now_there = trees[rev - 1].clone();
         let mut done = Vec::new();
         while done.len() < 40 {
             trees.push(now_there.clone());
-            let (op, then) = step(&mut dice, &trees);
+            let (op, then) = step(&mut random, &trees);
             trees.pop();
             if matches!(&op, CommitStep::Cp(from, ..) if *from >= rev as u64) {
                 continue;
@@ -108,10 +108,10 @@ fn run(version: &str, seed: u8, commits: usize) {
             }
             done.push(op);
             now_there = then;
-            for _ in 0..dice.below(4) {
-                look_up(&mut dice, &little, &now_there);
+            for _ in 0..random.below(4) {
+                look_up(&mut random, &little, &now_there);
             }
-            match dice.below(12) {
+            match random.below(12) {
                 0 => {
                     little.write_to_disk().unwrap();
                     all.write_to_disk().unwrap();
@@ -123,7 +123,7 @@ fn run(version: &str, seed: u8, commits: usize) {
                     let (mine, other) = (changes(&little), changes(&all));
                     assert_eq!(mine, other, "{version} seed {seed} r{rev} {done:?}");
                 }
-                2 if dice.below(3) == 0 => {
+                2 if random.below(3) == 0 => {
                     let names = [&little, &all].map(|txn| txn.name().to_owned());
                     drop((little, all));
                     little = sparse.open_txn(&names[0]).unwrap();

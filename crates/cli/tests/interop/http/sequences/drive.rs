@@ -172,7 +172,9 @@ impl Driver<'_> {
         };
         match step {
             SequenceStep::One(request) => send("", request, &self.one(request).shown()),
-            SequenceStep::Kept(request) => send("kept: ", request, &self.over_kept(request).shown()),
+            SequenceStep::OnOpenConnection(request) => {
+                send("kept: ", request, &self.over_open_connection(request).shown())
+            }
             SequenceStep::Pipelined(requests) => {
                 for (request, output_text) in requests.iter().zip(self.pipelined(requests)) {
                     send("pipelined: ", request, &output_text.shown());
@@ -208,8 +210,10 @@ impl Driver<'_> {
                                 slowest: (Duration::ZERO, String::new()),
                             };
                             scope.spawn(move || {
-                                let output_text =
-                                    list.iter().map(|request| other.over_kept(request)).collect();
+                                let output_text = list
+                                    .iter()
+                                    .map(|request| other.over_open_connection(request))
+                                    .collect();
                                 (output_text, other.slowest)
                             })
                         })
@@ -310,7 +314,7 @@ impl Driver<'_> {
     }
 
     /// Sends a request over the persistent connection, which is reopened if the server has closed it.
-    fn over_kept(&mut self, request: &SequenceRequest) -> RecordedResponse {
+    fn over_open_connection(&mut self, request: &SequenceRequest) -> RecordedResponse {
         if let Some(mut stream) = self.kept.take()
             && let Some(output_text) = self.send_request(&mut stream, request)
         {

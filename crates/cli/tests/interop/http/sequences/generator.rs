@@ -29,7 +29,7 @@ pub enum SequenceStep {
     /// A request over a connection of its own.
     One(SequenceRequest),
     /// A request over the connection of the sequence.
-    Kept(SequenceRequest),
+    OnOpenConnection(SequenceRequest),
     /// Pipelined requests over one connection.
     Pipelined(Vec<SequenceRequest>),
     /// A request with `Expect: 100-continue`.
@@ -85,7 +85,7 @@ pub fn sequence(seed: u64) -> RequestSequence {
 fn step(random: &mut Random, is_v1: bool) -> SequenceStep {
     match random.below(16) {
         0..5 => SequenceStep::One(request(random, is_v1)),
-        5..8 => SequenceStep::Kept(request(random, is_v1)),
+        5..8 => SequenceStep::OnOpenConnection(request(random, is_v1)),
         8..10 => {
             let count = 2 + random.below(5);
             SequenceStep::Pipelined((0..count).map(|_| request(random, is_v1)).collect())
