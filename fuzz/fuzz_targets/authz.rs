@@ -1,5 +1,6 @@
 #![no_main]
-//! Authz files (then, each behind a NUL byte, a path and a groups file): recursive answers agree with single ones.
+//! Authz files (then, each after a NUL byte, a path and a groups file): rights to subtrees agree with those to single
+//! paths.
 
 use base::FsPath;
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,5 @@
-//! Bytes as `Authorization` headers and as requests on a connection: no panic, and the same result in any pieces.
+//! Bytes as `Authorization` headers and as requests on a connection: no panic, and the same result however they are
+//! split.
 
 #![no_main]
 
@@ -11,12 +12,12 @@ mod digest;
 #[path = "../../crates/server/src/http/request_framing.rs"]
 mod request_framing;
 
-/// As the server compares secrets; here time tells nothing.
+/// Stands for the server's comparison of secrets in constant time, which is not needed here.
 fn same(a: &[u8], b: &[u8]) -> bool {
     a == b
 }
 
-/// As the server makes random bytes; here each run must be the same.
+/// Stands for the server's random bytes: here every run must be the same.
 fn random<const LEN: usize>() -> [u8; LEN] {
     [7; LEN]
 }
@@ -57,7 +58,7 @@ fn refused(data: &[u8], step: usize) -> Vec<bool> {
             part = &part[read..];
         }
     }
-    // A request takes a byte at least.
+    // A request has at least one byte.
     assert!(framing.begun() <= data.len() as u64);
     (0..50).map(|_| refused.next()).collect()
 }

@@ -1,5 +1,5 @@
-//! Bytes as a PROPFIND body and as the header lines of a GET: refused or understood; and whatever is asked for, the answer can be
-//! read.
+//! Bytes as a PROPFIND body and as the header lines of a GET: refused or parsed, and every response to a parsed
+//! request is well-formed.
 
 #![no_main]
 
@@ -16,7 +16,7 @@ fuzz_target!(|data: &[u8]| {
     if let Ok(root) = Element::parse(data, Limits::default())
         && let Ok(wanted) = Propfind::parse(&root)
     {
-        answer(&wanted, data);
+        build_response(&wanted, data);
     }
     let Ok(text) = std::str::from_utf8(data) else {
         return;
@@ -42,7 +42,7 @@ fuzz_target!(|data: &[u8]| {
     assert_eq!(uri::decode(&encoded).as_deref(), Some(text));
 });
 
-fn answer(wanted: &Propfind, value: &[u8]) {
+fn build_response(wanted: &Propfind, value: &[u8]) {
     let form = Multistatus::new(wanted);
     let mut out = String::new();
     Multistatus::open(&mut out);

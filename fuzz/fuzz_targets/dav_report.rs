@@ -1,4 +1,4 @@
-//! Bytes as the body of a report over HTTP: every kind is refused or understood, in bounded memory.
+//! Bytes as the body of an HTTP report: every kind is refused or parsed, in bounded memory.
 
 #![no_main]
 

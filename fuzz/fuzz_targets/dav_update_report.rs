@@ -1,4 +1,5 @@
-//! Bytes as the body of an update report: options and paths one by one. What is read as a stream is what is read whole.
+//! Bytes as the body of an update report: the incremental parser gives the same options and paths as the one for
+//! whole bodies.
 
 #![no_main]
 

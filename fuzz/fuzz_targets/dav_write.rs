@@ -1,5 +1,4 @@
-//! Bytes as the bodies and headers of requests that write over HTTP: each is refused or understood, and what is answered to it
-//! is written.
+//! Bytes as the bodies and headers of HTTP requests that write: each is refused or parsed, and its response is built.
 
 #![no_main]
 
@@ -31,7 +30,7 @@ fuzz_target!(|data: &[u8]| {
     _ = Merge::parse(&root);
     _ = find_lock_tokens(&root);
     if let Some(lock) = LockInfo::parse(&root, data) {
-        lock_answer(&lock);
+        check_lock_response(&lock);
     }
     if let Some(changes) = PropChange::parse_all(&root) {
         let outcome = vec![None; changes.len()];
@@ -55,7 +54,7 @@ fn header_lines(text: &str) {
     let Some(path) = uri::path_of(text) else { return };
     assert!(path.starts_with('/') && text.contains(path));
     if let Some((components, _)) = uri::split(path) {
-        // What is decoded stays one name.
+        // A decoded name is still a single component.
         assert!(
             components
                 .iter()
@@ -65,10 +64,10 @@ fn header_lines(text: &str) {
     _ = uri::report_path(text);
 }
 
-/// Who asks for a lock gets words back; whatever they were, the answer can be read.
-fn lock_answer(lock: &LockInfo) {
+/// The response to a lock request repeats the client's text: whatever that is, the response is well-formed.
+fn check_lock_response(lock: &LockInfo) {
     for (comment, comment_is_xml) in [(&lock.owner_text, false), (&lock.owner_xml, true)] {
-        if comment.as_ref().is_some_and(|text| xml_cannot_hold(text)) {
+        if comment.as_ref().is_some_and(|text| has_control_characters(text)) {
             continue;
         }
         let active = ActiveLock {
@@ -91,8 +90,8 @@ fn lock_answer(lock: &LockInfo) {
     }
 }
 
-/// Control characters, which the engine refuses in comments.
-fn xml_cannot_hold(text: &str) -> bool {
+/// True for text with control characters, which the storage engine refuses in comments.
+fn has_control_characters(text: &str) -> bool {
     text.chars()
         .any(|c| c.is_control() && !matches!(c, '\t' | '\n' | '\r'))
 }

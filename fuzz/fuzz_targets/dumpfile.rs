@@ -1,5 +1,5 @@
-//! Dump streams: read at once and byte by byte they say the same, what is skipped does not matter, and headers that were
-//! read are written and read again.
+//! Dump streams: read at once and byte by byte they give the same records, and headers that were read are written and
+//! read again unchanged.
 
 #![no_main]
 
@@ -8,11 +8,11 @@ use std::io::{BufRead, BufReader};
 use libfuzzer_sys::fuzz_target;
 use repos::dumpfile::{Reader, Record};
 
-type Records = Vec<(Record, Vec<base::PropChange>, Vec<u8>)>;
+type RecordsWithContents = Vec<(Record, Vec<base::PropChange>, Vec<u8>)>;
 
-fn read(input: impl BufRead) -> base::Result<Records> {
+fn read(input: impl BufRead) -> base::Result<RecordsWithContents> {
     let mut reader = Reader::open(input)?;
-    let mut told = Vec::new();
+    let mut records = Vec::new();
     while let Some(record) = reader.next_record()? {
         let mut props = Vec::new();
         while let Some(prop) = reader.next_prop()? {
@@ -26,19 +26,19 @@ fn read(input: impl BufRead) -> base::Result<Records> {
             }
             text.extend_from_slice(&piece[..length]);
         }
-        told.push((record, props, text));
+        records.push((record, props, text));
     }
-    Ok(told)
+    Ok(records)
 }
 
 fuzz_target!(|data: &[u8]| {
     let whole = read(data);
-    let slowly = read(BufReader::with_capacity(1, data));
-    assert_eq!(whole, slowly);
-    let Ok(told) = whole else {
+    let byte_by_byte = read(BufReader::with_capacity(1, data));
+    assert_eq!(whole, byte_by_byte);
+    let Ok(records) = whole else {
         return;
     };
-    for (record, _, _) in told {
+    for (record, _, _) in records {
         let Record::Node(headers) = record else {
             continue;
         };

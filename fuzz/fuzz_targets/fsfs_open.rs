@@ -1,5 +1,5 @@
-//! A small repository with any bytes laid over its files: opened, read everywhere, verified. Errors are fine; panics, endless
-//! loops and large allocations are not.
+//! A small repository whose files are patched with any bytes: opened, read completely, verified. Errors are fine;
+//! panics, endless loops and large allocations are not.
 //!
 //! The first byte chooses the repository, and whether it is read or verified. Then come patches: file, offset (two bytes),
 //! length, bytes.
@@ -30,17 +30,17 @@ const IMAGES: [&[u8]; 5] = [
 ];
 
 /// The files of each repository, parsed once.
-static FILES: LazyLock<Vec<Vec<(PathBuf, Arc<Bytes>)>>> =
+static FILES: LazyLock<Vec<Vec<(PathBuf, Arc<MemoryFile>)>>> =
     LazyLock::new(|| IMAGES.iter().map(|image| files(image)).collect());
 
-fn files(image: &[u8]) -> Vec<(PathBuf, Arc<Bytes>)> {
+fn files(image: &[u8]) -> Vec<(PathBuf, Arc<MemoryFile>)> {
     let mut files = Vec::new();
     let mut reader = Reader::new(image, Terminator::End, false);
     while let Ok(Some(entry)) = reader.next_entry() {
         let name = String::from_utf8_lossy(entry.key).into_owned();
         // Lock files are not read: patches of them would be wasted.
         if name.starts_with("db/") && !name.ends_with('/') && !name.ends_with("lock") {
-            let bytes = Bytes(entry.value.unwrap_or_default().to_vec());
+            let bytes = MemoryFile(entry.value.unwrap_or_default().to_vec());
             files.push((Path::new("/r").join(name), Arc::new(bytes)));
         }
     }
@@ -48,12 +48,12 @@ fn files(image: &[u8]) -> Vec<(PathBuf, Arc<Bytes>)> {
 }
 
 /// Files in memory.
-struct Memory(HashMap<PathBuf, Arc<Bytes>>);
+struct MemoryDisk(HashMap<PathBuf, Arc<MemoryFile>>);
 
 #[derive(Clone)]
-struct Bytes(Vec<u8>);
+struct MemoryFile(Vec<u8>);
 
-impl DiskFile for Bytes {
+impl DiskFile for MemoryFile {
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
         let rest = usize::try_from(offset).ok().and_then(|at| self.0.get(at..)).unwrap_or_default();
         let length = rest.len().min(buf.len());
@@ -66,13 +66,13 @@ impl DiskFile for Bytes {
     }
 }
 
-impl Memory {
-    fn file(&self, path: &Path) -> io::Result<&Arc<Bytes>> {
+impl MemoryDisk {
+    fn file(&self, path: &Path) -> io::Result<&Arc<MemoryFile>> {
         self.0.get(path).ok_or_else(|| io::Error::from_raw_os_error(2))
     }
 }
 
-impl Disk for Memory {
+impl Disk for MemoryDisk {
     fn open(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
         Ok(self.file(path)?.clone())
     }
@@ -97,9 +97,9 @@ impl Disk for Memory {
     }
 }
 
-struct Quiet;
+struct IgnoringObserver;
 
-impl VerifyObserver for Quiet {
+impl VerifyObserver for IgnoringObserver {
     fn progress(&mut self, _: VerifyProgress) {}
 
     fn failed(&mut self, _: Option<Revnum>, _: &Error) -> ControlFlow<()> {
@@ -121,7 +121,7 @@ fuzz_target!(|data: &[u8]| {
         let end = (at + bytes.len()).min(file.len());
         file.splice(at..end, bytes.iter().copied());
     }
-    let memory = Arc::new(Memory(files.into_iter().collect()));
+    let memory = Arc::new(MemoryDisk(files.into_iter().collect()));
     let _ = match choice / IMAGES.len() as u8 % 2 {
         0 => read_all(memory),
         _ => verify_all(memory),
@@ -130,7 +130,7 @@ fuzz_target!(|data: &[u8]| {
 
 fn read_all(disk: Arc<dyn Disk>) -> base::Result<()> {
     let fs = Fs::open_on(Path::new("/r/db"), &Cache::new(1 << 20), disk)?;
-    // `current` may promise a great many.
+    // A patched `current` may contain a huge number.
     let last = fs.youngest()?.0.min(40);
     let mut seen = HashSet::new();
     for rev in (0..=last).map(Revnum) {
@@ -153,10 +153,11 @@ fn verify_all(disk: Arc<dyn Disk>) -> base::Result<()> {
     let mut options = VerifyOptions::range(Revnum(0), Revnum(fs.youngest()?.0.min(40)));
     options.jobs = 1;
     options.cache_budget = 1 << 20;
-    verify::run(&fs, &options, &mut Quiet)
+    verify::run(&fs, &options, &mut IgnoringObserver)
 }
 
-/// Each node-revision once: most of a tree is that of the revision before, and a damaged directory may contain itself.
+/// Reads each node-revision once: most of a tree is shared with the previous revision, and a damaged directory may
+/// contain itself.
 fn walk(node: &Node, seen: &mut HashSet<NodeRevId>) -> base::Result<()> {
     let _ = node.props();
     if node.kind() == NodeKind::File {

@@ -1,16 +1,17 @@
 #![no_main]
-//! Configuration files: every value can be read, within bounds, and the two ways of reading agree on what there is.
+//! Configuration files: every value can be read, within bounds, and the event parser and [`Ini`] agree on the
+//! contents.
 
 use base::ini::{Case, Ini, IniVisitor, parse};
 use libfuzzer_sys::fuzz_target;
 
 #[derive(Default)]
-struct Count {
+struct CountingVisitor {
     sections: usize,
     options: usize,
 }
 
-impl IniVisitor for Count {
+impl IniVisitor for CountingVisitor {
     fn section(&mut self, name: &[u8]) -> base::Result<()> {
         assert!(!name.contains(&b']') && !name.contains(&b'\n'));
         self.sections += 1;
@@ -25,11 +26,11 @@ impl IniVisitor for Count {
 }
 
 fuzz_target!(|text: &[u8]| {
-    let mut count = Count::default();
-    let heard = parse(text, &mut count);
+    let mut count = CountingVisitor::default();
+    let result = parse(text, &mut count);
     for case in [Case::Sensitive, Case::Ignored] {
         let ini = Ini::parse(text, case);
-        assert_eq!(ini.is_ok(), heard.is_ok());
+        assert_eq!(ini.is_ok(), result.is_ok());
         let Ok(ini) = ini else { continue };
         let (mut sections, mut options) = (0, 0);
         for section in ini.sections() {

@@ -1,4 +1,4 @@
-//! Digest files of user locks: what was read comes back after it was written.
+//! Digest files of user locks: entries that were read are written and read again unchanged.
 
 #![no_main]
 

@@ -1,6 +1,6 @@
 #![no_main]
-//! Mergeinfo values (two, behind each other with a NUL byte between): what parses prints and parses again the same, and
-//! what one has over the other, taken away and added, leads from one to the other.
+//! Two mergeinfo values, separated by a NUL byte: a parsed value prints text that parses to the same value, and the
+//! difference of two values, applied to the first, gives the second.
 
 use base::mergeinfo::{Inheritance, Mergeinfo};
 use libfuzzer_sys::fuzz_target;

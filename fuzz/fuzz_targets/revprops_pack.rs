@@ -1,4 +1,4 @@
-//! Packed revision properties: what was read comes back after it was written.
+//! Packed revision properties: lists that were read are written and read again unchanged.
 
 #![no_main]
 

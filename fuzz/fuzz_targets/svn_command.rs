@@ -1,4 +1,4 @@
-//! Bytes as a conversation of `svn://`: every message of every kind is refused or read and written again; an edit is consumed.
+//! Bytes as a conversation of `svn://`: every message is refused, or read and written again; an edit is consumed.
 
 #![no_main]
 

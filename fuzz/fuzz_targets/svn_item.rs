@@ -1,4 +1,4 @@
-//! The scanner: where an item ends must not depend on how its bytes arrive.
+//! The scanner: the end of an item must not depend on how its bytes are split.
 
 #![no_main]
 

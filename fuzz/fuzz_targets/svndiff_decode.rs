@@ -1,4 +1,4 @@
-//! A window anywhere in memory: applying it and decoding it must agree, and re-framing must keep its meaning.
+//! A window in memory: applying it and decoding it must agree, and re-framing must keep its effect.
 //! The first byte is the version, the rest the window; the source is zeros and a counter.
 
 #![no_main]

@@ -1,4 +1,5 @@
-//! A document in pieces: however it is cut, the same windows and the same outcome. The first byte says how it is cut.
+//! A document in pieces: however it is split, the same windows and the same outcome. The first byte chooses how it is
+//! split.
 
 #![no_main]
 

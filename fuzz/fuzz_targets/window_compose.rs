@@ -1,4 +1,4 @@
-//! Two windows made out of the input: composing them must do what applying both does.
+//! Two windows from the input: the composed window must have the same result as both one after the other.
 
 #![no_main]
 
@@ -6,7 +6,7 @@ use delta::compose::compose;
 use delta::window::{Op, Window};
 use libfuzzer_sys::fuzz_target;
 
-/// Five bytes an instruction: kind, place, length.
+/// Makes a window, with five bytes for each instruction: kind, offset, length.
 fn window(source_len: u32, plan: &[u8]) -> Window {
     let mut window = Window {
         source_len,

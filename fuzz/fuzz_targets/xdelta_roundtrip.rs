@@ -1,5 +1,6 @@
-//! Two texts out of the input: the windows made of them must make the target, through every version.
-//! The first byte is how often the texts are repeated (long texts out of short inputs), the second where one ends.
+//! Two texts from the input: windows between them must reproduce the target, encoded in every version.
+//! The first byte is the number of repetitions (for long texts from short inputs), the second the end of the first
+//! text.
 
 #![no_main]
 

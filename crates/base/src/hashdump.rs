@@ -83,7 +83,7 @@ impl<'a> Reader<'a> {
         }
         let rest = &self.input[self.at..];
         let Some(line) = self.line() else {
-            // Of what is stored the last line may lack its end.
+            // In stored files the last line may lack its newline.
             let is_end = self.terminator == Terminator::End && rest == b"END";
             self.at += if is_end { rest.len() } else { 0 };
             return match is_end {
@@ -260,7 +260,7 @@ mod tests {
             &Props::from([("name".into(), b"value".to_vec())]),
             Terminator::End,
         );
-        // The last line may lack its end.
+        // The last line may lack its newline.
         assert!(read_props(&out[..out.len() - 1]).is_ok());
         for end in 0..out.len() - 1 {
             assert_eq!(
@@ -270,7 +270,7 @@ mod tests {
         }
     }
 
-    /// As `svnlook` 1.14.2 says it.
+    /// The messages of `svnlook` 1.14.2.
     #[test]
     fn what_is_wrong_is_said_as_the_incumbent_says_it() {
         let length = |part: &str, reason: &str| {

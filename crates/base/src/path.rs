@@ -123,7 +123,7 @@ impl FsPath {
         self.0.split('/').filter(|c| !c.is_empty())
     }
 
-    /// What must be appended to `ancestor` to get this path (empty if they are equal); `None` if it is not
+    /// The path relative to `ancestor` (empty if they are equal); `None` if it is not
     /// at or below `ancestor`.
     pub fn relative_to(&self, ancestor: &FsPath) -> Option<RelPath> {
         self.rel_str_below(ancestor).map(|rel| RelPath(rel.into()))
@@ -232,7 +232,7 @@ impl RelPath {
         self.0.split('/').filter(|c| !c.is_empty())
     }
 
-    /// What must be appended to `ancestor` to get this path; `None` if it is not at or below it.
+    /// The path relative to `ancestor`; `None` if it is not at or below it.
     pub fn relative_to(&self, ancestor: &RelPath) -> Option<RelPath> {
         if ancestor.is_empty() {
             return Some(self.clone());
@@ -271,8 +271,9 @@ fn components_are_canonical(text: &str) -> bool {
     !is_empty_or_dots(&bytes[start..])
 }
 
-/// True for paths in which no component is empty or begins with a dot, without NUL. Nearly all paths are such, and vector
-/// instructions find it out: a log of a million paths asks this about each, and a commit about paths of any depth.
+/// True for paths in which no component is empty or begins with a dot, without NUL. Nearly all paths are such, and
+/// vector instructions check it: a log of a million paths checks each of them, and a commit checks paths of any
+/// depth.
 fn is_plain(bytes: &[u8]) -> bool {
     let [first, .., last] = bytes else {
         return false;
@@ -291,7 +292,7 @@ fn is_empty_or_dots(component: &[u8]) -> bool {
 
 pub(crate) fn cmp_tree(a: &str, b: &str) -> Ordering {
     let key = |byte: &u8| if *byte == b'/' { 0u16 } else { u16::from(*byte) + 1 };
-    // What deep paths share is skipped quickly.
+    // The common prefix of deep paths is skipped quickly.
     let (a, b) = (a.as_bytes(), b.as_bytes());
     let same = a.chunks(64).zip(b.chunks(64)).take_while(|(a, b)| a == b).count() * 64;
     let rest = |text: &[u8]| -> usize { same.min(text.len()) };

@@ -1,7 +1,7 @@
-//! A property list as it was read: one piece of memory, for what reads many lists and changes none.
+//! A property list as it was read: one piece of memory, for code that reads many lists and changes none.
 //!
-//! The text form is kept and walked again for each look-up: a list has a handful of entries, and a walk over
-//! thousands of lists pays for every allocation. What changes lists takes [`Props`].
+//! The text form is kept and parsed again for each look-up: a list has a handful of entries, and code that reads
+//! thousands of lists pays for every allocation. Code that changes lists uses [`Props`].
 
 use std::fmt;
 use std::sync::Arc;

@@ -74,19 +74,19 @@ fn tool_with(command: &mut Command, input: Stdio, output: Stdio) -> Result<RunCo
 /// Waits for the end of a child without reaping it and returns its time. Calls `sample` repeatedly meanwhile.
 fn watch(child: &Child, mut sample: impl FnMut()) -> Result<Instant, String> {
     let pid = Pid::from_child(child);
-    let (tell, told) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     // Sampling sleeps, so another thread waits for the end.
     thread::scope(|scope| {
         scope.spawn(move || {
             let ended = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
             let ended = ended.map(|_| Instant::now()).map_err(|e| format!("waitid: {e}"));
             // The receiver lives longer than this thread.
-            _ = tell.send(ended);
+            _ = sender.send(ended);
         });
         let mut pause = Duration::from_micros(500);
         loop {
             sample();
-            match told.recv_timeout(pause) {
+            match receiver.recv_timeout(pause) {
                 Ok(ended) => return ended,
                 Err(mpsc::RecvTimeoutError::Timeout) => pause = (pause * 2).min(Duration::from_millis(5)),
                 Err(error) => return Err(error.to_string()),

@@ -89,7 +89,6 @@ impl<'a> Applier<'a> {
 
 /// Appends `len` bytes of `buffer` from `from` on, byte by byte in effect: where the range reaches the end of the
 /// buffer it continues with the bytes just appended.
-/// buffer it goes on with what was just appended.
 fn repeat_within(buffer: &mut Vec<u8>, from: usize, len: usize) {
     let mut left = len;
     while left > 0 {

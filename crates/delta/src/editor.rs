@@ -115,7 +115,6 @@ pub struct NodeFacts<'a> {
 ///
 /// Every consumer handles additions, deletions and openings. The default methods ignore texts, properties, ends and
 /// absent nodes.
-/// do not look at them.
 pub trait Editor {
     /// Names the revision that the edit leads to.
     fn set_target_revision(&mut self, rev: Revnum) -> Result<()>;

@@ -6,9 +6,9 @@
 //! neighbours, the one that adds to the old text before it takes away is chosen: that is what makes the result the incumbent's,
 //! found by comparing with its output (see `tests/it`).
 //!
-//! Chains of matches are kept in an arena that is cleaned between two rounds of the walk once half of it may be out of use, so
-//! that memory stays in proportion to what can still be reached from the walk's front and a step that matches nothing, as nearly all
-//! do between unlike texts, touches nothing but its diagonal and the two beside it.
+//! Chains of matches are kept in an arena. Between two rounds of the walk, when half of it may be unused, unreachable
+//! chains are dropped, so that memory stays proportional to the chains that the front of the walk can reach. A step
+//! that matches nothing (nearly all steps between unlike texts) touches only its diagonal and the two next to it.
 
 /// A run of equal elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,7 +141,7 @@ struct Reach {
     chain: u32,
 }
 
-/// Matches that end at some front, each pointing to the one before it, which was always added earlier.
+/// Matches that end at some front, each pointing to the previous one, which was always added earlier.
 #[derive(Default)]
 struct Chains {
     nodes: Vec<Node>,

@@ -1,5 +1,5 @@
-//! Commits files made up on the spot, and says how fast that went: `put DB KIND FILES BYTES`, where KIND is `noise`
-//! (does not compress), `text` or `zeros`, into one revision below a new directory.
+//! Times a commit of generated files: `put DB KIND FILES BYTES`, where KIND is `noise` (does not compress), `text` or
+//! `zeros`, commits them in one revision below a new directory.
 
 #![expect(
     clippy::print_stdout,

@@ -1,4 +1,4 @@
-//! Reads a repository and tells how long that took: `walk changes REPOS [CACHE-MB]` reads what each revision changed,
+//! Times reading a repository: `walk changes REPOS [CACHE-MB]` reads what each revision changed,
 //! `walk tree REPOS REV [CACHE-MB]` a whole tree, `walk trees REPOS STEP [CACHE-MB]` every STEP-th tree without texts.
 
 #![expect(
@@ -13,7 +13,7 @@ use base::{NodeKind, Result, Revnum};
 use fsfs::{Cache, Fs, Node};
 
 #[derive(Default)]
-struct Read {
+struct ReadTotals {
     nodes: u64,
     bytes: u64,
 }
@@ -26,7 +26,7 @@ fn main() -> Result<()> {
     let budget = number(if mode == "changes" { 3 } else { 4 }, 256);
     let cache = Cache::new(budget << 20);
     let fs = Fs::open(&std::path::Path::new(&arg(2)).join("db"), &cache)?;
-    let mut read = Read::default();
+    let mut read = ReadTotals::default();
     let start = Instant::now();
     match &*mode {
         "changes" => {
@@ -53,7 +53,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-fn changes(fs: &Fs, rev: Revnum, read: &mut Read) -> Result<()> {
+fn changes(fs: &Fs, rev: Revnum, read: &mut ReadTotals) -> Result<()> {
     let root = fs.root(rev)?;
     for change in root.changed_paths()?.iter() {
         if let Some(node) = root.try_node(&change.path)? {
@@ -63,7 +63,7 @@ fn changes(fs: &Fs, rev: Revnum, read: &mut Read) -> Result<()> {
     Ok(())
 }
 
-fn tree(node: &Node, texts: bool, read: &mut Read) -> Result<()> {
+fn tree(node: &Node, texts: bool, read: &mut ReadTotals) -> Result<()> {
     one(node, texts, read)?;
     if node.kind() == NodeKind::Dir {
         for entry in node.entries()?.iter() {
@@ -73,7 +73,7 @@ fn tree(node: &Node, texts: bool, read: &mut Read) -> Result<()> {
     Ok(())
 }
 
-fn one(node: &Node, texts: bool, read: &mut Read) -> Result<()> {
+fn one(node: &Node, texts: bool, read: &mut ReadTotals) -> Result<()> {
     read.nodes += 1;
     node.props()?;
     if node.kind() == NodeKind::Dir {

@@ -13,7 +13,7 @@ const TRANSPORTS: [&str; 4] = ["svn", "http", "http-v1", "https"];
 const PROTOCOL_INDEPENDENT: [&str; 18] = [
     "access::passwords",
     "access::paths",
-    "access::user_names_are_folded_for_authz_alone",
+    "access::user_names_change_case_for_authz_only",
     "checkout::",
     CONCURRENT_COMMITS,
     "history::",
@@ -33,7 +33,7 @@ const PROTOCOL_INDEPENDENT: [&str; 18] = [
 
 /// A scenario that does not work without HTTPv2: there each client checks out the latest baseline first, and is
 /// refused if it is out of date (E190003).
-const CONCURRENT_COMMITS: &str = "drained::two_hundred";
+const CONCURRENT_COMMITS: &str = "raw_commits::two_hundred";
 
 /// Runs the interop suite over all transports, or over the one after `--over`; `rest` can have filters for the names
 /// of scenarios.

@@ -1,4 +1,4 @@
-//! The MD5 block function in AVX-512's terms, for [`super::md5_lanes`].
+//! The MD5 block function with AVX-512 instructions, for [`super::md5_lanes`].
 //!
 //! Each round's logic is one three-way instruction and rotation is one more, which shortens the chain from word to
 //! word: even a single text, in a single lane, runs half as quick again as in the integer registers.
@@ -34,7 +34,7 @@ macro_rules! steps {
     };
 }
 
-/// Takes the whole blocks of one text.
+/// Adds the whole blocks of one text.
 #[target_feature(enable = "avx512f,avx512vl")]
 pub(super) fn compress_one(state: &mut Md5State, blocks: &[u8]) {
     macro_rules! step {
@@ -62,7 +62,7 @@ pub(super) fn compress_one(state: &mut Md5State, blocks: &[u8]) {
     *state = chain.map(|word| _mm_cvtsi128_si32(word).cast_unsigned());
 }
 
-/// Takes the first `count` blocks of sixteen texts.
+/// Adds the first `count` blocks of sixteen texts.
 #[target_feature(enable = "avx512f,avx512vl")]
 pub(super) fn compress_lanes(states: &mut [Md5State; LANES], texts: &[&[u8]; LANES], count: usize) {
     macro_rules! step {

@@ -14,7 +14,7 @@ pub(super) const LANES: usize = 16;
 /// A digest that is being computed.
 pub(super) type Md5State = [u32; 4];
 
-/// Takes the whole blocks of one text.
+/// Adds the whole blocks of one text.
 pub(super) fn compress_one(state: &mut Md5State, blocks: &[u8]) {
     debug_assert!(blocks.len().is_multiple_of(BLOCK));
     #[cfg(target_arch = "x86_64")]
@@ -56,7 +56,7 @@ pub(super) fn compress_pair(md5: &mut Md5State, sha1: &mut [u32; 5], blocks: &[u
     false
 }
 
-/// Takes the first `count` blocks of each text into the state of the same number. Only the first `active` lanes
+/// Adds the first `count` blocks of each text to the state of the same number. Only the first `active` lanes
 /// matter; the others must nevertheless hold texts as long.
 pub(super) fn compress_lanes(
     states: &mut [Md5State; LANES],

@@ -15,7 +15,7 @@ use super::text::Sha1State;
 /// Which word of the block a round's steps start with, and how far they go on.
 const WORDS: [(usize, usize); 4] = [(0, 1), (1, 5), (5, 3), (0, 7)];
 
-/// Takes the whole blocks of one text into both digests.
+/// Adds the whole blocks of one text to both digests.
 #[target_feature(enable = "avx512f,avx512vl,sha,sse4.1")]
 pub(super) fn compress_pair(md5: &mut Md5State, sha1: &mut Sha1State, blocks: &[u8]) {
     let mut chain: [__m128i; 4] = md5.map(|word| _mm_cvtsi32_si128(word.cast_signed()));
@@ -35,7 +35,7 @@ pub(super) fn compress_pair(md5: &mut Md5State, sha1: &mut Sha1State, blocks: &[
         let mut state = front;
         let mut before = state;
 
-        // One step of MD5, which makes `$a` new.
+        // One step of MD5, which computes a new `$a`.
         macro_rules! step {
             ($table:literal, $round:literal, $number:expr, $turns:literal, $a:ident, $b:ident, $c:ident, $d:ident) => {
                 let (first, stride) = WORDS[$round];
@@ -108,7 +108,7 @@ pub(super) fn compress_pair(md5: &mut Md5State, sha1: &mut Sha1State, blocks: &[
     .map(i32::cast_unsigned);
 }
 
-/// Four words of a block as SHA-1 wants them: the first one highest.
+/// Four words of a block in the order of SHA-1's instructions: the first one highest.
 #[inline]
 #[target_feature(enable = "sse4.1")]
 fn quarter(block: &[u8; BLOCK], number: usize) -> __m128i {

@@ -20,7 +20,7 @@ mod rangelist;
 
 pub use rangelist::{Inheritance, Range, Rangelist};
 
-/// A set of merge sources with what was merged from each.
+/// A set of merge sources with the merged revisions of each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mergeinfo(Vec<(Source, Rangelist)>);
 
@@ -122,7 +122,7 @@ impl Mergeinfo {
         self.0.iter().map(|(source, ranges)| (source, ranges))
     }
 
-    /// What was merged from `source`.
+    /// The revisions merged from `source`.
     pub fn get(&self, source: &Source) -> Option<&Rangelist> {
         let at = self.0.binary_search_by(|(have, _)| have.cmp(source)).ok()?;
         Some(&self.0[at].1)
@@ -139,7 +139,7 @@ impl Mergeinfo {
         }
     }
 
-    /// Everything that either has merged; see [`Rangelist::merge`].
+    /// The union; see [`Rangelist::merge`].
     pub fn merge(&self, other: &Mergeinfo) -> Mergeinfo {
         self.zip(other, |mine, theirs| match (mine, theirs) {
             (Some(mine), Some(theirs)) => mine.merge(theirs),
@@ -148,7 +148,7 @@ impl Mergeinfo {
         })
     }
 
-    /// What this has and `eraser` has not; see [`Rangelist::remove`].
+    /// The revisions that are not in `eraser`; see [`Rangelist::remove`].
     pub fn remove(&self, eraser: &Mergeinfo, inheritance: Inheritance) -> Mergeinfo {
         self.zip(eraser, |mine, theirs| match (mine, theirs) {
             (Some(mine), Some(theirs)) => mine.remove(theirs, inheritance),
@@ -157,7 +157,7 @@ impl Mergeinfo {
         })
     }
 
-    /// What both have; see [`Rangelist::intersect`].
+    /// The intersection; see [`Rangelist::intersect`].
     pub fn intersect(&self, other: &Mergeinfo, inheritance: Inheritance) -> Mergeinfo {
         self.zip(other, |mine, theirs| match (mine, theirs) {
             (Some(mine), Some(theirs)) => mine.intersect(theirs, inheritance),
@@ -165,12 +165,12 @@ impl Mergeinfo {
         })
     }
 
-    /// What must be taken away from and what must be added to `self` to get `to`: (deleted, added).
+    /// The difference between `self` and `to`: (deleted, added).
     pub fn diff(&self, to: &Mergeinfo, inheritance: Inheritance) -> (Mergeinfo, Mergeinfo) {
         (self.remove(to, inheritance), to.remove(self, inheritance))
     }
 
-    /// What passes down to a node that lies `rel` below the one with this mergeinfo: inheritable ranges alone, each
+    /// The mergeinfo that a node at `rel` below the one with this mergeinfo inherits: inheritable ranges only, each
     /// source extended by the same relative path.
     pub fn inherited_by(&self, rel: &RelPath) -> Mergeinfo {
         let mut passed: Vec<(Source, Rangelist)> = self
@@ -184,7 +184,7 @@ impl Mergeinfo {
         Mergeinfo(passed)
     }
 
-    /// Point-wise combination; sources left without ranges go.
+    /// Combines both for each revision; sources left without ranges are removed.
     fn zip(
         &self,
         other: &Mergeinfo,

@@ -11,7 +11,7 @@ pub struct Range {
     pub start: Revnum,
     /// The last revision.
     pub end: Revnum,
-    /// False: the merge does not count for what is below the node.
+    /// False if the merge does not apply to the nodes below.
     pub inheritable: bool,
 }
 
@@ -30,7 +30,7 @@ impl fmt::Display for Range {
 /// Whether ranges of different inheritability are taken for different.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inheritance {
-    /// A merged revision is a merged revision.
+    /// Inheritability is ignored.
     Ignore,
     /// `3` and `3*` are different.
     Consider,
@@ -74,7 +74,7 @@ impl Rangelist {
         (range.start < rev).then_some(range.inheritable)
     }
 
-    /// What either has; a revision that both have is inheritable if it is so in one.
+    /// The union; a revision in both is inheritable if it is so in one of them.
     pub fn merge(&self, other: &Rangelist) -> Rangelist {
         self.zip(other, |mine, theirs| match (mine, theirs) {
             (Some(mine), Some(theirs)) => Some(mine || theirs),
@@ -82,7 +82,7 @@ impl Rangelist {
         })
     }
 
-    /// What this has and `eraser` has not.
+    /// The revisions of this list that are not in `eraser`.
     pub fn remove(&self, eraser: &Rangelist, inheritance: Inheritance) -> Rangelist {
         self.zip(eraser, |mine, theirs| match inheritance {
             Inheritance::Ignore => mine.filter(|_| theirs.is_none()),
@@ -90,7 +90,7 @@ impl Rangelist {
         })
     }
 
-    /// What both have; where the difference is ignored, inheritable if it is so in one.
+    /// The intersection; if inheritability is ignored, a revision is inheritable if it is so in one of them.
     pub fn intersect(&self, other: &Rangelist, inheritance: Inheritance) -> Rangelist {
         self.zip(other, |mine, theirs| match (mine, theirs, inheritance) {
             (Some(mine), Some(theirs), Inheritance::Ignore) => Some(mine || theirs),
@@ -104,7 +104,7 @@ impl Rangelist {
         Rangelist(self.0.iter().copied().filter(|r| r.inheritable).collect())
     }
 
-    /// Applies `f` to each revision: what this list says of it, what the other says, to what the result says.
+    /// Applies `f` to the state of each revision in this list and in the other; it returns the state in the result.
     /// `f(None, None)` must be `None`.
     pub fn zip(
         &self,
@@ -146,8 +146,8 @@ impl Rangelist {
     }
 }
 
-/// What the ranges say of the revisions right after `start`, dropping ranges that end before. Ranges never begin or
-/// end inside of the stretch that is asked for.
+/// The state of the revisions right after `start`: `None` if not merged, else whether it is inheritable. Drops ranges
+/// that end before. No range begins or ends inside of the interval of the query.
 fn covering(ranges: &mut &[Range], start: Revnum) -> Option<bool> {
     while let Some((first, rest)) = ranges.split_first() {
         if first.end > start {

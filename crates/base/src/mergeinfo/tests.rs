@@ -1,4 +1,4 @@
-//! What the real 1.14.2 accepts, prints and refuses (recorded), and the laws of the algebra.
+//! Values that the real 1.14.2 accepts, prints and refuses (recorded), and the laws of the operations.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -134,7 +134,7 @@ fn children_inherit_with_extended_sources() {
     assert_eq!(info.inherited_by(&rel).to_string(), "/A/x/y:1,5\n/x/y:2");
 }
 
-/// What a list says of revisions 1 to 20.
+/// The state of revisions 1 to 20 in a list.
 type Table = [Option<bool>; 20];
 
 fn table(list: &Rangelist) -> Table {

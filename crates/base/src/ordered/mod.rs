@@ -1,7 +1,8 @@
 //! Work on several threads whose results are taken in the order of the tasks.
 //!
 //! A [`ThreadPool`] runs tasks; an [`OrderedQueue`] puts tasks into it and returns their results in order. [`in_order`]
-//! is the loop that most callers need: a pool of its own, a sequence of items, one function that works and one that takes.
+//! is the loop that most callers need: a pool of its own, a sequence of items, a function that works and one that
+//! consumes.
 //!
 //! The thread that takes results works too: it runs the task whose turn it is if no thread has begun it, and a later one
 //! while a thread of the pool is still busy with the task whose turn it is. So a busy pool never delays a queue: at worst

@@ -42,8 +42,9 @@ pub(super) enum Priority {
 const MOST_WAITING: usize = 1024;
 
 impl ThreadPool<'static> {
-    /// Starts a pool that lasts until [`ThreadPool::close`], with `threads` threads beside the callers'. All queues together hold
-    /// `bytes` of results at most, as [`Limits::bytes`](super::Limits::bytes) says. `None` if no thread was started.
+    /// Starts a pool that lasts until [`ThreadPool::close`], with `threads` threads in addition to the callers'. Together
+    /// the results of all queues hold at most `bytes`, see [`Limits::bytes`](super::Limits::bytes). `None` if no
+    /// thread was started.
     pub fn start(name: &str, threads: usize, bytes: usize) -> Option<Self> {
         let pool = ThreadPool::new(bytes);
         let started = (0..threads).filter(|_| {

@@ -227,14 +227,14 @@ mod tests {
     fn missing_and_non_utf8_files_are_reported() {
         let folder = tempfile::tempdir().expect("because /tmp is there");
         let path = folder.path().join("sven.toml");
-        let said = |path: &Path| Config::read(path).map(drop).map_err(|e| e.to_string());
-        let gone = said(&path).expect_err("because it is not there");
+        let read = |path: &Path| Config::read(path).map(drop).map_err(|e| e.to_string());
+        let gone = read(&path).expect_err("because it is not there");
         assert!(
             gone.ends_with("sven.toml: Can't read it: No such file or directory"),
             "{gone}"
         );
         std::fs::write(&path, b"[serve]\nroot = '\xff'\n").expect("because it is ours");
-        let odd = said(&path).expect_err("because it is not UTF-8");
+        let odd = read(&path).expect_err("because it is not UTF-8");
         assert!(odd.ends_with("sven.toml:2: it is not UTF-8 here"), "{odd}");
     }
 

@@ -33,7 +33,7 @@ pub fn listen(server: &ApacheServer<'_>) -> TableDraft {
         table
             .remark("Nothing says where Apache listens: these are the ports of its hosts, or the usual one.");
     }
-    for (address, said) in addresses {
+    for (address, is_https) in addresses {
         let port = port_of(&address).unwrap_or(80);
         let hosts: Vec<&ApacheHost<'_>> = server.hosts.iter().filter(|host| host.is_at(port)).collect();
         let served = hosts.iter().any(|host| server.serves_in(host));
@@ -42,7 +42,7 @@ pub fn listen(server: &ApacheServer<'_>) -> TableDraft {
         if !served && !elsewhere {
             continue;
         }
-        let encrypted = said || hosts.iter().any(|host| is_on(host.setting("SSLEngine")));
+        let encrypted = is_https || hosts.iter().any(|host| is_on(host.setting("SSLEngine")));
         let address = match address.contains([':', '.']) {
             true => address,
             false => format!(":{address}"),

@@ -466,13 +466,13 @@ mod tests {
 
     #[test]
     fn syntax_errors_are_reported_with_their_position() {
-        for (text, said) in [
+        for (text, expected) in [
             ("<Location /x>\nA\n", "/x:1: <Location> is not closed"),
             ("A\n</Location>\n", "/x:2: </Location> closes nothing"),
             ("<A>\n<B>\n</A>\n", "/x:3: </A> closes <B> of line 2"),
         ] {
             let error = parse(&[("x", text)]).expect_err("because it is broken");
-            assert!(error.message().ends_with(said), "{}", error.message());
+            assert!(error.message().ends_with(expected), "{}", error.message());
         }
         let loops = parse(&[("x", "Include x\n")]).expect_err("because it never ends");
         assert!(

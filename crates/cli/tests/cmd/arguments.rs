@@ -1,8 +1,8 @@
-//! Argument lists: what is refused, in which words, and in which order of complaints.
+//! Argument lists: the errors, their messages, and which error is reported first.
 
 use testkit::{Repo, Side, Spec, Tool, build, scratch, tool::sven_binary};
 
-use crate::pair::Pair;
+use crate::pair::ToolPair;
 
 fn empty() -> Repo {
     Repo::create("1.14")
@@ -11,15 +11,15 @@ fn empty() -> Repo {
 fn all(tool: &str, lines: &[&str]) {
     let repo = empty();
     let folder = repo.path().parent().expect("because it is in a scratch folder");
-    let pair = Pair::new(tool, folder);
+    let pair = ToolPair::new(tool, folder);
     for line in lines {
         pair.same_line(line);
     }
 }
 
-/// Under sven's own name a tool's messages begin with the command as it was typed; for the rest they are the tool's.
+/// Messages of a tool started as `sven TOOL` begin with the command as typed; otherwise they equal the tool's.
 #[test]
-fn sven_names_the_command_as_typed() {
+fn messages_begin_with_the_command_as_typed() {
     let folder = scratch();
     for (tool, word) in [("svnadmin", "admin"), ("svnlook", "look"), ("svnauthz", "authz")] {
         for typed in [tool, word] {
@@ -71,7 +71,7 @@ fn every_command_explains_itself_and_names_the_program_once() {
 }
 
 #[test]
-fn svnadmin_refuses_alike() {
+fn svnadmin_reports_the_same_argument_errors() {
     all(
         "svnadmin",
         &[
@@ -148,7 +148,7 @@ fn svnadmin_refuses_alike() {
 }
 
 #[test]
-fn svnlook_refuses_alike() {
+fn svnlook_reports_the_same_argument_errors() {
     all(
         "svnlook",
         &[
@@ -228,22 +228,22 @@ fn svnlook_refuses_alike() {
 }
 
 #[test]
-fn bytes_that_are_no_text_are_refused_alike() {
+fn arguments_that_are_not_utf8_are_errors_in_both() {
     use std::os::unix::ffi::OsStrExt as _;
     let repo = empty();
     let folder = repo.path().parent().expect("because it is in a scratch folder");
     let bad = std::ffi::OsStr::from_bytes(b"ab\xff\xfe");
-    Pair::new("svnlook", folder).same(&["cat".as_ref(), "repo".as_ref(), bad]);
+    ToolPair::new("svnlook", folder).same(&["cat".as_ref(), "repo".as_ref(), bad]);
 }
 
 #[test]
-fn dates_are_looked_up_in_the_local_zone() {
+fn dates_are_resolved_in_the_local_time_zone() {
     let repo = build(&Spec::new("1.14"));
     for zone in ["UTC", "America/New_York", "Asia/Kolkata"] {
         let env = [("TZ", zone)];
-        let pair = Pair {
+        let pair = ToolPair {
             env: &env,
-            ..Pair::new("svnadmin", repo.path())
+            ..ToolPair::new("svnadmin", repo.path())
         };
         for range in [
             "{2020-02-29T03:00}:{2020-02-29T09:00}",

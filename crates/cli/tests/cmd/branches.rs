@@ -1,5 +1,8 @@
-//! Whole histories of branches through `svnadmin dump` and `load`, as they are, renumbered, below a directory and in parts: both
-//! programs make the same repository of the same stream, and each reads what the other has written, in every format.
+//! Histories of branches through `svnadmin dump` and `load`: unchanged, renumbered, below a directory and in parts.
+//! Both programs make the same repository of the same stream, and each reads what the other has written, in every
+//! format.
+//!
+//! `BRANCHES_SEEDS=100..1000 cargo test -p sven --test cmd histories_of_branches` runs these seeds.
 //!
 //! `BRANCHES_SEEDS=100..1000 cargo test -p sven --test cmd histories_of_branches` tries these seeds.
 
@@ -12,18 +15,18 @@ use testkit::{Repo, Side, Tool, branch_history, scratch};
 use crate::mergeinfo::lost_or_reversed;
 
 #[test]
-fn histories_of_branches_are_loaded_alike() {
+fn histories_of_branches_load_to_equal_repositories() {
     for seed in testkit::seeds("BRANCHES_SEEDS", 0..4) {
-        round(seed);
+        compare_seed(seed);
     }
 }
 
-/// A way to load a history.
+/// The options of a load.
 #[derive(Debug)]
-struct Way {
-    /// Revisions in the repository before.
+struct LoadCase {
+    /// The number of revisions in the repository before the load.
     before: usize,
-    /// The directory below which it is loaded.
+    /// The value of `--parent-dir`.
     parent: Option<&'static str>,
     /// Options of the dump.
     dump: Vec<String>,
@@ -31,13 +34,13 @@ struct Way {
     load: Vec<&'static str>,
 }
 
-fn round(seed: u64) {
+fn compare_seed(seed: u64) {
     let mut random = Random::new(seed ^ 0xb4a);
     random.next();
     let history = branch_history::history(seed, 25 + random.below(30) as u64);
     let repo = Repo::create("1.14");
     repo.load(history.stream.bytes());
-    formats(seed, history.stream.bytes(), history.youngest);
+    compare_formats(seed, history.stream.bytes(), history.youngest);
     let values = split(&history.stream.bytes()).1.into_iter().collect();
     let first = 2 + random.below(10);
     let part = format!("{first}:{}", first + random.below(15));
@@ -56,67 +59,67 @@ fn round(seed: u64) {
         (1, Some("p"), words(&["-r", &part]), vec![]),
     ];
     for (before, parent, dump, load) in ways {
-        let way = Way {
+        let case = LoadCase {
             before,
             parent,
             dump,
             load,
         };
-        compare(seed, &repo, &way, &values);
+        compare(seed, &repo, &case, &values);
     }
 }
 
-fn compare(seed: u64, repo: &Repo, way: &Way, values: &BTreeSet<String>) {
+fn compare(seed: u64, repo: &Repo, case: &LoadCase, values: &BTreeSet<String>) {
     let [theirs, ours] = Side::BOTH.map(|side| {
-        let dump = side.tool("svnadmin").args(["dump", "-q"]).args(&way.dump);
+        let dump = side.tool("svnadmin").args(["dump", "-q"]).args(&case.dump);
         dump.arg(repo.path()).ok().stdout
     });
     assert!(
-        theirs == ours || way.dump.contains(&"--deltas".to_owned()),
-        "BRANCHES_SEEDS={seed}: {way:?}: dumps differ"
+        theirs == ours || case.dump.contains(&"--deltas".to_owned()),
+        "BRANCHES_SEEDS={seed}: {case:?}: dumps differ"
     );
-    let [theirs, ours] = Side::BOTH.map(|side| load(side, way, theirs.clone()));
+    let [theirs, ours] = Side::BOTH.map(|side| load(side, case, theirs.clone()));
     let (theirs, ours) = match (theirs, ours) {
         (Ok(theirs), Ok(ours)) => (theirs, ours),
         (Err(theirs), Err(ours)) => {
-            assert_eq!(theirs, ours, "BRANCHES_SEEDS={seed}: {way:?}");
+            assert_eq!(theirs, ours, "BRANCHES_SEEDS={seed}: {case:?}");
             return;
         }
-        // Theirs refuses ranges that it has reversed or emptied itself.
+        // Subversion rejects ranges that it has reversed or emptied itself.
         (Err(theirs), Ok(_)) => {
             let is_own = ["E200020", "E235000: bad range"]
                 .iter()
                 .any(|code| theirs.contains(code));
-            assert!(is_own, "BRANCHES_SEEDS={seed}: {way:?}: {theirs}");
+            assert!(is_own, "BRANCHES_SEEDS={seed}: {case:?}: {theirs}");
             return;
         }
-        (Ok(_), Err(ours)) => panic!("BRANCHES_SEEDS={seed}: {way:?}: ours alone refuses: {ours}"),
+        (Ok(_), Err(ours)) => panic!("BRANCHES_SEEDS={seed}: {case:?}: ours alone refuses: {ours}"),
     };
     if theirs == ours {
         return;
     }
     assert!(
-        way.before > 0,
-        "BRANCHES_SEEDS={seed}: {way:?}\n{}",
+        case.before > 0,
+        "BRANCHES_SEEDS={seed}: {case:?}\n{}",
         first_difference(&theirs, &ours)
     );
-    // What is renumbered may name revisions that the stream does not bring.
+    // Renumbered mergeinfo may have revisions that are not in the stream.
     let shown = first_difference(&theirs, &ours);
     let (theirs, ours) = (split(&theirs), split(&ours));
-    assert_eq!(theirs.0, ours.0, "BRANCHES_SEEDS={seed}: {way:?}");
-    assert_eq!(theirs.1.len(), ours.1.len(), "BRANCHES_SEEDS={seed}: {way:?}");
+    assert_eq!(theirs.0, ours.0, "BRANCHES_SEEDS={seed}: {case:?}");
+    assert_eq!(theirs.1.len(), ours.1.len(), "BRANCHES_SEEDS={seed}: {case:?}");
     for (theirs, ours) in theirs.1.iter().zip(&ours.1) {
-        // With --bypass-prop-validation theirs leaves values alone of which it makes a reversed range.
-        let is_left = way.load.contains(&"--bypass-prop-validation") && values.contains(theirs);
+        // With --bypass-prop-validation Subversion keeps values that it cannot renumber without reversing a range.
+        let is_left = case.load.contains(&"--bypass-prop-validation") && values.contains(theirs);
         assert!(
             theirs == ours || is_left || lost_or_reversed(theirs, ours),
-            "BRANCHES_SEEDS={seed}: {way:?}\ntheirs {theirs:?}\nours   {ours:?}\n{shown}"
+            "BRANCHES_SEEDS={seed}: {case:?}\ntheirs {theirs:?}\nours   {ours:?}\n{shown}"
         );
     }
 }
 
-/// Each program writes a repository of some format, packs it or not, and both read both.
-fn formats(seed: u64, stream: Vec<u8>, youngest: u64) {
+/// Each program writes a repository of some format and packs it or not. Both programs read both repositories.
+fn compare_formats(seed: u64, stream: Vec<u8>, youngest: u64) {
     let version = ["1.14", "1.9", "1.8", "1.7", "1.5"][seed as usize % 5];
     let mut written = Vec::new();
     for writer in Side::BOTH {
@@ -149,8 +152,8 @@ fn formats(seed: u64, stream: Vec<u8>, youngest: u64) {
                     &["diff"],
                 ] {
                     let look = side.tool("svnlook").args(question).args(["-r", &rev]).arg(&path);
-                    let said = look.ok().out();
-                    read.extend(sorted_lines(&said).join("\n").bytes());
+                    let output_text = look.ok().out();
+                    read.extend(sorted_lines(&output_text).join("\n").bytes());
                 }
             }
             read
@@ -175,8 +178,8 @@ fn other(side: Side) -> Side {
     }
 }
 
-/// The repository that comes of a stream, as the incumbent dumps it.
-fn load(side: Side, way: &Way, stream: Vec<u8>) -> Result<Vec<u8>, String> {
+/// Loads a stream and returns Subversion's dump of the repository.
+fn load(side: Side, case: &LoadCase, stream: Vec<u8>) -> Result<Vec<u8>, String> {
     let root = scratch();
     let path = root.path().join("r");
     Tool::new("svnadmin").arg("create").arg(&path).ok();
@@ -191,10 +194,10 @@ fn load(side: Side, way: &Way, stream: Vec<u8>) -> Result<Vec<u8>, String> {
         .arg("svn:date")
         .ok();
     let mut before = b"SVN-fs-dump-format-version: 2\n\n".to_vec();
-    for number in 1..=way.before {
+    for number in 1..=case.before {
         let head = "Prop-content-length: 10\nContent-length: 10\n\nPROPS-END\n\n";
         before.extend(format!("Revision-number: {number}\n{head}").bytes());
-        if let (1, Some(parent)) = (number, way.parent) {
+        if let (1, Some(parent)) = (number, case.parent) {
             before.extend(format!("Node-path: {parent}\nNode-kind: dir\nNode-action: add\n{head}\n").bytes());
         }
     }
@@ -206,14 +209,14 @@ fn load(side: Side, way: &Way, stream: Vec<u8>) -> Result<Vec<u8>, String> {
     let mut tool = side
         .tool("svnadmin")
         .args(["load", "-q", "--ignore-uuid", "--no-flush-to-disk"]);
-    if way.load.contains(&"--force-uuid") {
+    if case.load.contains(&"--force-uuid") {
         tool = side
             .tool("svnadmin")
             .args(["load", "-q", "--force-uuid", "--no-flush-to-disk"]);
     } else {
-        tool = tool.args(&way.load);
+        tool = tool.args(&case.load);
     }
-    if let Some(parent) = way.parent {
+    if let Some(parent) = case.parent {
         tool = tool.args(["--parent-dir", parent]);
     }
     let output = tool.arg(&path).stdin(stream).run();
@@ -224,7 +227,7 @@ fn load(side: Side, way: &Way, stream: Vec<u8>) -> Result<Vec<u8>, String> {
     Ok(Tool::new("svnadmin").args(["dump", "-q"]).arg(&path).ok().stdout)
 }
 
-/// What a dump says of nodes, and the values of mergeinfo in it.
+/// Splits a dump into the records without mergeinfo, and the values of mergeinfo.
 fn split(dump: &[u8]) -> (Vec<String>, Vec<String>) {
     let text = String::from_utf8_lossy(dump);
     let nodes = text

@@ -1,4 +1,4 @@
-//! `sven check-config` and `sven import-config`, on set-ups as administrators have them.
+//! `sven check-config` and `sven import-config`, with realistic configurations.
 
 use std::fs;
 use std::path::Path;
@@ -6,12 +6,12 @@ use std::path::Path;
 use tempfile::TempDir;
 use testkit::{Output, Tool, scratch};
 
-/// A folder that stands for the root of a machine: `/` at the beginning of a name is it.
-struct Machine(TempDir);
+/// A directory that stands for the root directory of a machine.
+struct MachineRoot(TempDir);
 
-impl Machine {
-    fn new(files: &[(&str, &str)]) -> Machine {
-        let machine = Machine(scratch());
+impl MachineRoot {
+    fn new(files: &[(&str, &str)]) -> MachineRoot {
+        let machine = MachineRoot(scratch());
         for (name, text) in files {
             let path = machine.path(name);
             fs::create_dir_all(Path::new(&path).parent().expect("because it has one"))
@@ -21,7 +21,7 @@ impl Machine {
         machine
     }
 
-    /// A name on the machine, as the system knows it.
+    /// Returns the real path of a path on the machine.
     fn path(&self, name: &str) -> String {
         format!("{}{name}", self.0.path().display())
     }
@@ -30,7 +30,7 @@ impl Machine {
         Tool::new("svnadmin").args(["create", &self.path(name)]).ok();
     }
 
-    /// What `sven` says to these words, with the machine's root as `@`.
+    /// Returns the output of `sven` with these arguments; `@` stands for the machine's root.
     fn sven(&self, words: &[&str]) -> (i32, String, String) {
         let words = words.iter().map(|word| word.replace("@/", &self.path("/")));
         let output: Output = Tool::new(testkit::tool::sven_binary()).args(words).run();
@@ -38,7 +38,7 @@ impl Machine {
         (output.code, shown(output.out()), shown(output.err()))
     }
 
-    /// Writes what `import-config` says to `/sven.toml`, and answers it and what `check-config` says to that.
+    /// Writes the output of `import-config` to `/sven.toml`. Returns it and the output of `check-config` for it.
     fn imported(&self, words: &[&str]) -> (String, (i32, String, String)) {
         let mut all = vec!["import-config"];
         all.extend(words);
@@ -49,8 +49,8 @@ impl Machine {
     }
 }
 
-/// The text without lines that are comments, and without empty ones.
-fn in_force(text: &str) -> String {
+/// Returns the text without comments and empty lines.
+fn active_lines(text: &str) -> String {
     let lines = text
         .lines()
         .filter(|line| !line.is_empty() && !line.starts_with('#'));
@@ -60,8 +60,8 @@ fn in_force(text: &str) -> String {
 const ACCESS: &str = "[groups]\ndev = alice\n[/]\n* = r\n@dev = rw\n";
 
 #[test]
-fn a_file_is_checked_with_all_that_it_names() {
-    let machine = Machine::new(&[
+fn check_config_checks_the_named_files() {
+    let machine = MachineRoot::new(&[
         ("/access", ACCESS),
         ("/broken", "[/]\nalice = rx\n"),
         ("/htpasswd", "alice:{SHA}qUqP5cyxm6YcTAhz05Hph5gvu9M=\n"),
@@ -79,13 +79,13 @@ fn a_file_is_checked_with_all_that_it_names() {
     fs::create_dir(machine.path("/svn")).expect("because it is ours");
     machine.repository("/svn/one");
     let good = machine.sven(&["check-config", "@/good.toml"]);
-    let said = "svn://127.0.0.1/ serves @/svn\n\
+    let output_text = "svn://127.0.0.1/ serves @/svn\n\
                 http://*:8080/svn/ serves the repositories below @/svn\n\
                 http://*:8080/one/ serves the repository @/svn/one\n\
                 http://[::1]:81/svn/ serves the repositories below @/svn\n\
                 http://[::1]:81/one/ serves the repository @/svn/one\n\
                 @/good.toml: no mistakes.\n";
-    assert_eq!(good, (0, said.to_owned(), String::new()));
+    assert_eq!(good, (0, output_text.to_owned(), String::new()));
     assert_eq!(
         machine.sven(&["check-config", "-q", "@/good.toml"]),
         (0, String::new(), String::new())
@@ -107,12 +107,12 @@ fn a_file_is_checked_with_all_that_it_names() {
 }
 
 #[test]
-fn debians_own_file_is_imported() {
-    // As Debian ships it, with the signs taken away that its comments say.
+fn debians_apache_configuration_is_imported() {
+    // Debian's file, uncommented as its comments explain.
     let conf = "<Location /svn>\n  DAV svn\n  SVNParentPath @/var/lib/svn\n  AuthType Basic\n  AuthName \"Subversion Repository\"\n  \
                 AuthUserFile @/etc/apache2/dav_svn.passwd\n  <IfModule mod_authz_svn.c>\n    AuthzSVNAccessFile @/etc/apache2/dav_svn.authz\n  \
                 </IfModule>\n  <LimitExcept GET PROPFIND OPTIONS REPORT>\n    Require valid-user\n  </LimitExcept> \n\n</Location>\n";
-    let machine = Machine::new(&[
+    let machine = MachineRoot::new(&[
         (
             "/etc/apache2/apache2.conf",
             "ServerRoot \"@/etc/apache2\"\nInclude ports.conf\nIncludeOptional mods-enabled/*.conf\nErrorLog ${APACHE_LOG_DIR}/error.log\nLogLevel warn\n",
@@ -140,12 +140,12 @@ fn debians_own_file_is_imported() {
                     [auth]\nrealm = \"Subversion Repository\"\nhtpasswd-file = \"@/etc/apache2/dav_svn.passwd\"\n\
                     [[location]]\npath = \"/svn\"\nparent = \"@/var/lib/svn\"\nlist = false\nauthz = \"@/etc/apache2/dav_svn.authz\"\n\
                     require = \"anyone\"\nrequire-write = \"valid-user\"\n";
-    assert_eq!(in_force(&text), expected, "{text}");
+    assert_eq!(active_lines(&text), expected, "{text}");
     assert_eq!((checked.0, checked.2.as_str()), (0, ""), "{checked:?}");
 }
 
 #[test]
-fn many_repositories_with_a_directory_of_users_are_imported() {
+fn a_configuration_with_many_repositories_and_ldap_is_imported() {
     let site = "<VirtualHost *:80>\n  ServerName svn.example.org\n  RewriteEngine On\n  RewriteRule ^ https://svn.example.org%{REQUEST_URI} [R]\n</VirtualHost>\n\
         <VirtualHost *:443>\n  ServerName svn.example.org\n  SSLEngine on\n  SSLCertificateFile @/etc/ssl/svn.pem\n  SSLCertificateKeyFile @/etc/ssl/svn.key\n  \
         SSLProtocol all -SSLv3 -TLSv1 -TLSv1.1\n  SSLCipherSuite HIGH:!aNULL\n  CustomLog @/log/access.log combined\n  \
@@ -157,7 +157,7 @@ fn many_repositories_with_a_directory_of_users_are_imported() {
         <Location /repos/>\n  DAV svn\n  SVNParentPath @/srv/svn\n  SVNListParentPath On\n  SVNPathAuthz short_circuit\n  \
         SVNAllowBulkUpdates Prefer\n  SVNCacheFullTexts on\n  SVNBlockRead on\n  SVNAdvertiseV2Protocol off\n  AuthzForceUsernameCase Lower\n  \
         AuthzSVNReposRelativeAccessFile authz\n  Require ldap-group cn=dev,ou=groups,dc=example,dc=org\n  ExpiresActive on\n</Location>\n</VirtualHost>\n";
-    let machine = Machine::new(&[
+    let machine = MachineRoot::new(&[
         (
             "/etc/httpd/httpd.conf",
             "ServerRoot @/etc/httpd\nListen 80\nListen [::]:443 https\nInclude sites/*.conf\n",
@@ -187,7 +187,7 @@ fn many_repositories_with_a_directory_of_users_are_imported() {
         groups-base = \"ou=groups,dc=example,dc=org\"\n\
         [[location]]\npath = \"/repos\"\nparent = \"@/srv/svn\"\nlist = true\nadvertise-v2 = false\npath-authz = \"short-circuit\"\n\
         bulk-updates = \"prefer\"\nforce-username-case = \"lower\"\nrepository-authz = \"authz\"\nanonymous = false\n";
-    assert_eq!(in_force(&text), expected, "{text}");
+    assert_eq!(active_lines(&text), expected, "{text}");
     for remark in [
         "@/etc/httpd/sites/svn.conf:12: SSLCipherSuite HIGH:!aNULL: ciphers are chosen",
         "@/etc/httpd/sites/svn.conf:17: SVNUseUTF8 On: hooks always get UTF-8",
@@ -204,13 +204,13 @@ fn many_repositories_with_a_directory_of_users_are_imported() {
             "{remark}\n{text}"
         );
     }
-    // The host on port 80 serves nothing: what it rewrites does not matter.
+    // The host on port 80 serves no repositories, so its rewrite rules do not matter.
     assert!(!text.contains("RewriteRule"), "{text}");
     assert_eq!((checked.0, checked.2.as_str()), (0, ""), "{checked:?}");
 }
 
 #[test]
-fn two_locations_with_rules_for_paths_are_imported() {
+fn two_locations_with_authz_files_are_imported() {
     let site = "Define ROOT @/srv\n<IfDefine !TEST>\nListen 8080\n</IfDefine>\n<IfDefine TEST>\nListen 127.0.0.1:8081\n</IfDefine>\n\
         <Location /open>\n DAV svn\n SVNPath ${ROOT}/open\n SVNReposName 'Open source'\n SVNIndexXSLT /svnindex.xsl\n SVNAutoversioning on\n \
         AuthzSVNAccessFile access\n Satisfy Any\n Require valid-user\n AuthType Basic\n AuthName Open\n AuthUserFile users\n</Location>\n\
@@ -220,7 +220,7 @@ fn two_locations_with_rules_for_paths_are_imported() {
         <If \"%{HTTP_HOST} == 'x'\">\n  Require all denied\n </If>\n</Location>\n\
         <LocationMatch ^/x(.*)>\n DAV svn\n SVNPath /x\n</LocationMatch>\n\
         <VirtualHost *:8081>\n <Location /open>\n  DAV svn\n  SVNPath ${ROOT}/other\n </Location>\n</VirtualHost>\n";
-    let machine = Machine::new(&[
+    let machine = MachineRoot::new(&[
         ("/etc/site.conf", site),
         ("/etc/access", ACCESS),
         ("/etc/groups", "[groups]\ndev = alice\n"),
@@ -246,7 +246,7 @@ fn two_locations_with_rules_for_paths_are_imported() {
         activities-db = \"@/etc/activities\"\nhooks-env = \"@/etc/hooks-env\"\nauthz = \"^/conf/access\"\ngroups = \"@/etc/groups\"\n\
         require = \"nobody\"\n\
         [location.auth]\nbasic = false\ndigest = true\nrealm = \"Closed\"\nhtpasswd-file = \"@/etc/digests\"\n";
-    assert_eq!(in_force(&text), expected, "{text}");
+    assert_eq!(active_lines(&text), expected, "{text}");
     for remark in [
         "<If %{HTTP_HOST} == 'x'>: what is in it was passed over",
         "<LocationMatch ^/x(.*)>: patterns and folders are not translated",
@@ -257,13 +257,13 @@ fn two_locations_with_rules_for_paths_are_imported() {
     assert_eq!((checked.0, checked.2.as_str()), (0, ""), "{checked:?}");
 }
 
-/// A location with these lines between `DAV svn` and its end, imported: what is in force of `[[location]]`, from the access on.
+/// Imports a location with these lines after `DAV svn`. Returns the active lines of its `[[location]]` about access.
 fn access_of(lines: &str) -> (String, String) {
     let conf = format!(
         "Listen 80\n<Location /svn>\nDAV svn\nSVNParentPath @/srv\nAuthType Basic\nAuthName x\nAuthUserFile users\n\
          AuthGroupFile members\n{lines}\n</Location>\n"
     );
-    let machine = Machine::new(&[
+    let machine = MachineRoot::new(&[
         ("/etc/site.conf", &conf),
         ("/etc/users", "alice:{SHA}qUqP5cyxm6YcTAhz05Hph5gvu9M=\n"),
         ("/etc/members", "dev: alice\n"),
@@ -276,7 +276,7 @@ fn access_of(lines: &str) -> (String, String) {
     fs::create_dir_all(machine.path("/srv")).expect("because it is ours");
     let (text, checked) = machine.imported(&["--apache", "@/etc/site.conf"]);
     assert_eq!((checked.0, checked.2.as_str()), (0, ""), "{checked:?}\n{text}");
-    let all = in_force(&text);
+    let all = active_lines(&text);
     let (_, tail) = all.split_once("list = false\n").expect("because it is there");
     (tail.to_owned(), text.replace("\n# ", " "))
 }
@@ -319,7 +319,7 @@ fn requirements_are_imported() {
         let (found, text) = access_of(lines);
         assert_eq!(found, access, "{lines}");
         assert_eq!(text.contains("lets nobody in"), lines.contains("host"), "{lines}");
-        // With an access file conditions about users come to whether there is one.
+        // With an authz file, conditions about users reduce to whether a login is needed.
         let (found, _) = access_of(&format!("{FILE}{lines}"));
         let (_, found) = found.split_once("\n").expect("because the file comes first");
         let users = found.contains("user alice") || found.contains("group");
@@ -356,7 +356,7 @@ fn requirements_are_imported() {
 
 #[test]
 fn redirects_are_imported() {
-    let machine = Machine::new(&[(
+    let machine = MachineRoot::new(&[(
         "/etc/site.conf",
         "Listen 80\nRedirect permanent /old https://new.example.org/svn\n<VirtualHost *:80>\nRedirect /x /svn/x\n\
          RedirectMatch 301 ^/y\\.z/(.*)$ https://new.example.org/$1\nRedirectMatch 301 ^/([a-z]+)/q$ /$1\nRedirect gone /gone\n\
@@ -368,7 +368,7 @@ fn redirects_are_imported() {
     let expected = "[[redirect]]\nfrom = \"/old\"\nto = \"https://new.example.org/svn\"\npermanent = true\n\
                     [[redirect]]\nfrom = \"/x\"\nto = \"/svn/x\"\npermanent = false\n\
                     [[redirect]]\nfrom = \"/y.z\"\nto = \"https://new.example.org\"\npermanent = true\n";
-    assert!(in_force(&text).contains(expected), "{text}");
+    assert!(active_lines(&text).contains(expected), "{text}");
     assert_eq!(
         text.matches("write a [[redirect]] for each path").count(),
         1,
@@ -421,20 +421,20 @@ fn addresses_are_imported() {
 }
 
 #[test]
-fn what_is_closed_stays_closed() {
+fn restrictions_that_cannot_be_translated_close_the_location() {
     let closed = |more: &str| {
         let conf = format!(
             "Listen 80\n<Location /svn>\nDAV svn\nSVNParentPath @/srv\nAuthType Basic\nAuthName x\nAuthUserFile users\n\
              Require valid-user\n</Location>\n{more}\n"
         );
-        let machine = Machine::new(&[
+        let machine = MachineRoot::new(&[
             ("/etc/site.conf", &conf),
             ("/etc/users", "alice:{SHA}qUqP5cyxm6YcTAhz05Hph5gvu9M=\n"),
         ]);
         fs::create_dir_all(machine.path("/srv")).expect("because it is ours");
         let (text, checked) = machine.imported(&["--apache", "@/etc/site.conf"]);
         assert_eq!((checked.0, checked.2.as_str()), (0, ""), "{checked:?}\n{text}");
-        let all = in_force(&text);
+        let all = active_lines(&text);
         let (_, tail) = all.split_once("list = false\n").expect("because it is there");
         tail.lines()
             .filter(|line| line.starts_with("path") || line.starts_with("require"))
@@ -487,16 +487,16 @@ fn what_is_closed_stays_closed() {
 }
 
 #[test]
-fn a_word_that_is_no_option_is_not_taken_for_svnserves() {
-    let machine = Machine::new(&[]);
+fn a_word_that_is_no_svnserve_option_is_an_error() {
+    let machine = MachineRoot::new(&[]);
     let (code, out, err) = machine.sven(&["import-config", "/nowhere"]);
     assert_eq!((code, out.as_str()), (1, ""));
     assert!(err.contains("'/nowhere' is no option of svnserve."), "{err}");
 }
 
 #[test]
-fn svnserves_set_up_is_imported() {
-    let machine = Machine::new(&[
+fn an_svnserve_configuration_is_imported() {
+    let machine = MachineRoot::new(&[
         (
             "/etc/svnserve.conf",
             "[general]\nanon-access = none\npassword-db = passwd\nauthz-db = access\nrealm = Ours\nforce-username-case = lower\n",
@@ -525,9 +525,9 @@ fn svnserves_set_up_is_imported() {
     ]);
     let expected = "[listen]\nsvn = \":3691\"\n[serve]\nroot = \"@/srv/svn\"\nsvnserve-config = \"@/etc/svnserve.conf\"\n\
         [cache]\nmemory = \"512 MiB\"\n[compression]\nlevel = 0\n[limits]\nrequest = 0\n[log]\noperational = \"@/log/svn.log\"\n";
-    assert_eq!(in_force(&text), expected, "{text}");
+    assert_eq!(active_lines(&text), expected, "{text}");
     assert_eq!((checked.0, checked.2.as_str()), (0, ""), "{checked:?}");
-    // What it offers for http:// is right as well.
+    // The commented lines for http:// are valid as well.
     let all = text.lines().map(|line| match line.strip_prefix("# ") {
         Some(rest)
             if rest.contains(" = ") && !rest.contains(": ")
@@ -548,8 +548,8 @@ fn svnserves_set_up_is_imported() {
 }
 
 #[test]
-fn what_is_not_there_is_said() {
-    let machine = Machine::new(&[
+fn missing_files_are_reported() {
+    let machine = MachineRoot::new(&[
         ("/x.conf", "<Location /svn>\nDAV svn\n"),
         ("/y.conf", "Listen 80\n"),
     ]);

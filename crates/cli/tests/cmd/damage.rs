@@ -1,5 +1,8 @@
-//! `svnadmin verify` of damaged repositories, beside the incumbent: what it refuses is refused here, nothing panics or hangs, and
-//! the first error has the same number almost always.
+//! `svnadmin verify` of damaged repositories, compared with the incumbent: it reports all damage that the incumbent
+//! reports, never panics or hangs, and the first error almost always has the same number.
+//!
+//! The default run is short. `DAMAGE_SEEDS=1000..9000 TMPDIR=/dev/shm cargo test -p sven --test cmd damaged --
+//! --nocapture` runs these seeds, one damage each, and prints all differences by kind.
 //!
 //! The ordinary run is short. `DAMAGE_SEEDS=1000..9000 TMPDIR=/dev/shm cargo test -p sven --test cmd damaged -- --nocapture` tries
 //! these seeds, one damage each, and shows what differs in other ways, by kind.
@@ -15,14 +18,14 @@ use testkit::{Output, Side, Tool};
 use crate::random::one_of;
 
 #[test]
-fn damaged_repositories_are_refused_as_the_incumbent_refuses_them() {
+fn damaged_repositories_fail_verification_as_with_the_incumbent() {
     let scratch = testkit::scratch();
-    let repositories = Repositories::new(scratch.path());
+    let repositories = TemplateRepositories::new(scratch.path());
     let mut counts: BTreeMap<String, (usize, String)> = BTreeMap::new();
     let mut wrong = Vec::new();
     let (mut runs, mut refused) = (0, 0);
     for seed in testkit::seeds("DAMAGE_SEEDS", 0..80) {
-        let Some(case) = repositories.round(seed) else {
+        let Some(case) = repositories.compare_seed(seed) else {
             continue;
         };
         runs += 1;
@@ -44,13 +47,13 @@ fn damaged_repositories_are_refused_as_the_incumbent_refuses_them() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Whole repositories of several formats.
-struct Repositories {
+/// Undamaged repositories of several formats.
+struct TemplateRepositories {
     folder: PathBuf,
     names: Vec<String>,
 }
 
-impl Repositories {
+impl TemplateRepositories {
     fn new(folder: &Path) -> Self {
         let stream = history().bytes();
         let mut names = Vec::new();
@@ -73,14 +76,14 @@ impl Repositories {
                 names.push(name);
             }
         }
-        Repositories {
+        TemplateRepositories {
             folder: folder.to_owned(),
             names,
         }
     }
 
-    /// Damages a copy of a repository and verifies it on both sides. `None` if the damage changes nothing.
-    fn round(&self, seed: u64) -> Option<Case> {
+    /// Damages a copy of a repository and verifies it with both programs. `None` if the damage changes nothing.
+    fn compare_seed(&self, seed: u64) -> Option<DamagedRepository> {
         let mut random = Random::new(seed);
         random.next();
         let name = &self.names[random.below(self.names.len())];
@@ -105,7 +108,7 @@ impl Repositories {
             ],
         );
         let run = |side: Side| {
-            // Some damage keeps theirs busy for ever.
+            // With some damage Subversion does not end.
             let tool = Tool::new("timeout").args(["-s", "KILL", "30"]);
             let tool = match side {
                 Side::Theirs => tool.arg("svnadmin"),
@@ -113,7 +116,7 @@ impl Repositories {
             };
             tool.arg("verify").args(options).arg(&repo).run()
         };
-        let case = damage.map(|damage| Case {
+        let case = damage.map(|damage| DamagedRepository {
             what: format!("DAMAGE_SEEDS={seed} {name} {options:?}: {damage}"),
             theirs: run(Side::Theirs),
             ours: run(Side::Ours),
@@ -123,15 +126,15 @@ impl Repositories {
     }
 }
 
-/// One damaged repository, verified on both sides.
-struct Case {
+/// A damaged repository and the results of both programs.
+struct DamagedRepository {
     what: String,
     theirs: Output,
     ours: Output,
 }
 
-impl Case {
-    /// What differs, and whether it is a fault.
+impl DamagedRepository {
+    /// Returns the difference, and whether it is a fault of Sven.
     fn difference(&self) -> Option<(bool, String)> {
         let (theirs, ours) = (&self.theirs, &self.ours);
         let numbers = |output: &Output| format!("{:?}", output.error_codes());
@@ -166,7 +169,7 @@ impl Case {
     }
 }
 
-/// A line without numbers and what is quoted, so that the same differences count as one kind.
+/// Returns a line without numbers and quoted texts, so that equal differences count as one kind.
 fn without_values(line: &str) -> String {
     let quoted = line.split('\'').enumerate().map(|(at, part)| match at % 2 {
         0 => part,
@@ -180,7 +183,7 @@ fn without_values(line: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-impl std::fmt::Debug for Case {
+impl std::fmt::Debug for DamagedRepository {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         writeln!(f, "{}", self.what)?;
         writeln!(f, "theirs {}: {}", self.theirs.code, self.theirs.err())?;
@@ -188,7 +191,7 @@ impl std::fmt::Debug for Case {
     }
 }
 
-/// Changes one file below a folder. Returns what was done; `None` if the file is as before.
+/// Changes one file below a directory. Returns a description; `None` if the file is unchanged.
 fn damage(random: &mut Random, db: &Path) -> Option<String> {
     let mut files = Vec::new();
     collect(db, &mut files);
@@ -200,7 +203,7 @@ fn damage(random: &mut Random, db: &Path) -> Option<String> {
         !UNREAD.contains(&name)
     });
     files.sort();
-    // Revisions more often than what describes them.
+    // Revision files are chosen more often than other files.
     let of_revisions: Vec<PathBuf> = files
         .iter()
         .filter(|file| file.starts_with(db.join("revs")))
@@ -303,7 +306,7 @@ fn change_line(random: &mut Random, bytes: &mut Vec<u8>, at: usize) -> String {
     )
 }
 
-/// A word of the format becomes another one.
+/// Replaces a keyword of the format by another one.
 fn change_word(random: &mut Random, bytes: &mut Vec<u8>, at: usize) -> String {
     let (from, to) = WORDS[random.below(WORDS.len())];
     let found = bytes[at..]
@@ -317,7 +320,7 @@ fn change_word(random: &mut Random, bytes: &mut Vec<u8>, at: usize) -> String {
     format!("{} at {found:?} to {}", from.escape_ascii(), to.escape_ascii())
 }
 
-/// A few revisions with all kinds of changes.
+/// Returns a few revisions with all kinds of changes.
 fn history() -> DumpStream {
     let mut stream = DumpStream::new("11520c07-9fae-4785-8122-b3cc0b4316f4");
     let long: String = (0..60).map(|line| format!("line {line} of a text\n")).collect();
@@ -351,7 +354,7 @@ fn history() -> DumpStream {
     stream
 }
 
-/// Files that `verify` does not read, and the database, whose damage is SQLite's to find.
+/// Files that `verify` does not read, and the database, whose damage SQLite detects.
 const UNREAD: &[&str] = &[
     "rep-cache.db",
     "fsfs.conf",
@@ -361,7 +364,7 @@ const UNREAD: &[&str] = &[
     "pack-lock",
 ];
 
-/// Words of the format and what they become.
+/// Keywords of the format and their replacements.
 const WORDS: &[(&[u8], &[u8])] = &[
     (b"file", b"dir"),
     (b"file", b"fild"),

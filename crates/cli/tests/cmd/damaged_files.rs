@@ -1,5 +1,8 @@
-//! Files of a repository that are missing, empty, cut, directories, FIFOs or unreadable: what each command makes of them, beside
-//! the incumbent. The exit status must be equal, and a FIFO keeps nothing waiting.
+//! Commands on repositories in which a file is missing, empty, truncated, a directory, a FIFO or unreadable, compared
+//! with the incumbent. The exit codes must be equal, and no command waits for a FIFO.
+//!
+//! The default run has a part of the table; `DAMAGED_FILES=all TMPDIR=/dev/shm cargo test -p sven --test cmd
+//! damaged_files` runs all of it.
 //!
 //! The ordinary run takes some of the table; `DAMAGED_FILES=all TMPDIR=/dev/shm cargo test -p sven --test cmd damaged_files` all.
 
@@ -9,7 +12,7 @@ use std::path::{Path, PathBuf};
 use testkit::{Output, Side, Tool};
 
 #[test]
-fn commands_on_damaged_files_end_as_the_incumbents() {
+fn commands_on_damaged_files_have_the_incumbents_exit_code() {
     let scratch = testkit::scratch();
     let template = template(scratch.path());
     let is_whole = std::env::var("DAMAGED_FILES").is_ok();
@@ -26,7 +29,7 @@ fn commands_on_damaged_files_end_as_the_incumbents() {
                 let run = |side: Side| run(side, scratch.path(), &template, file, damage, command);
                 let (theirs, ours) = (run(Side::Theirs), run(Side::Ours));
                 let is_equal = match theirs.code {
-                    // Killed: it waits for the FIFO, or died. Ours must end by itself.
+                    // Subversion was killed because it waited for the FIFO, or crashed. Sven must end by itself.
                     KILLED | ABORTED | CRASHED | -1 => (0..=1).contains(&ours.code),
                     code => ours.code == code,
                 };
@@ -51,15 +54,15 @@ fn commands_on_damaged_files_end_as_the_incumbents() {
     );
 }
 
-/// What `docs/KNOWN-DIFFERENCES.md` lists.
+/// True for differences that `docs/KNOWN-DIFFERENCES.md` lists.
 fn is_known(file: &str, damage: &str, command: &str) -> bool {
     let tool = command.rsplit_once(" R").map_or(command, |(tool, _)| tool);
     if file == "format" && damage == "truncated" {
-        // The incumbent reads beyond the end of a file without a line end, and refuses it or not.
+        // The incumbent reads beyond the end of a file without a line end, with random results.
         return true;
     }
     match (tool, file) {
-        // They read less, or more, than the incumbent's of what they do not need.
+        // These commands read fewer or more files that they do not need than the incumbent's.
         (
             "svnadmin info" | "svnadmin lstxns" | "svnadmin lslocks" | "svnadmin upgrade"
             | "svnlook youngest",
@@ -67,12 +70,12 @@ fn is_known(file: &str, damage: &str, command: &str) -> bool {
         ) => true,
         ("svnadmin info", "db/revs/0.pack/pack") => true,
         ("svnadmin setuuid", "db/current" | "db/write-lock") => true,
-        // What is copied is checked, and what need not be there is not missed.
+        // Copied files are checked, and optional files may be missing.
         ("svnadmin hotcopy -q", _) => true,
         ("svnadmin pack -q", "db/pack-lock") => true,
-        // Lock files are made anew where their links lead.
+        // Lock files that are dangling links are created.
         ("svnadmin recover" | "svnadmin upgrade", _) if file.ends_with("-lock") => damage == "dangling",
-        // Directories and FIFOs are no files of a revision.
+        // Directories and FIFOs are not taken for revision files.
         ("svnadmin recover", "db/revs/3/6" | "db/revs/0.pack/pack") => damage == "directory",
         ("svnadmin recover", "db/revprops/3/6") => matches!(damage, "fifo" | "dangling"),
         ("svnadmin recover", "db/current") => damage == "unreadable",
@@ -82,7 +85,7 @@ fn is_known(file: &str, damage: &str, command: &str) -> bool {
     }
 }
 
-/// A repository with packed and single revisions, revision properties, a lock and an open transaction.
+/// Makes a repository with packed and unpacked revisions, revision properties, a lock and an open transaction.
 fn template(folder: &Path) -> PathBuf {
     let repo = folder.join("template");
     let script = r#"

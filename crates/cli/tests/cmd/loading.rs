@@ -1,4 +1,4 @@
-//! `svnadmin load` as a whole: what it makes of every kind of stream, good or bad, and how it lives beside others.
+//! `svnadmin load`: valid and invalid streams, and loads while other processes write.
 
 use std::io::Write as _;
 use std::os::unix::process::ExitStatusExt as _;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use testkit::stream::{DumpStream, RecordKind};
 use testkit::{Output, Side, Spec, Tool, build};
 
-use crate::script::Twin;
+use crate::script::TwinDirectories;
 
 fn dump(side: Side, repo: &Path, options: &[&str]) -> Vec<u8> {
     let dump = side.tool("svnadmin").args(["dump", "-q"]).args(options);
@@ -28,7 +28,7 @@ fn create(repo: &Path, compatible: &str) {
 }
 
 #[test]
-fn what_is_dumped_loads_to_the_same() {
+fn dumps_load_to_equal_repositories() {
     let scratch = testkit::scratch();
     for (at, spec) in testkit::repo::matrix().iter().enumerate() {
         let repo = build(spec);
@@ -42,7 +42,7 @@ fn what_is_dumped_loads_to_the_same() {
         let options = ["-q", "--no-flush-to-disk"];
         load(Side::Ours, &copy, &stream, &options).expect_ok();
         load(Side::Theirs, &like, &stream, &options).expect_ok();
-        // Old formats have no SHA-1s to dump: the same ones are missing.
+        // Old formats have no SHA-1s, so both dumps omit the same ones.
         let again = dump(Side::Theirs, &like, &[]);
         assert!(dump(Side::Theirs, &copy, &[]) == again, "{}", spec.name);
         assert!(dump(Side::Ours, &copy, &[]) == again, "{}", spec.name);
@@ -53,7 +53,7 @@ fn what_is_dumped_loads_to_the_same() {
 }
 
 #[test]
-fn streams_in_parts() {
+fn streams_load_in_parts() {
     let repo = build(&Spec::new("1.14"));
     let scratch = testkit::scratch();
     for options in [&["--incremental"][..], &["--incremental", "--deltas"]] {
@@ -70,9 +70,9 @@ fn streams_in_parts() {
         }
         assert!(dump(Side::Theirs, &ours, &[]) == dump(Side::Theirs, &theirs, &[]));
     }
-    // A tail whose copies point before it.
+    // A stream whose copy sources are before its first revision.
     let tail = dump(Side::Theirs, repo.path(), &["-r", "40:HEAD"]);
-    let twin = Twin::new();
+    let twin = TwinDirectories::new();
     twin.file("tail", tail);
     twin.run(
         "create r
@@ -84,12 +84,12 @@ fn streams_in_parts() {
 }
 
 #[test]
-fn below_a_directory() {
+fn streams_load_below_a_directory() {
     let repo = build(&Spec::new("1.14"));
     let stream = dump(Side::Theirs, repo.path(), &[]);
     let mut top = DumpStream::new("694022bd-e2dc-46c0-8d31-6eccbe7cc197");
     top.rev("top").mkdirs(["some", "some/where"]);
-    let twin = Twin::new();
+    let twin = TwinDirectories::new();
     twin.file("top", top.bytes());
     twin.file("stream", stream);
     twin.run(
@@ -104,15 +104,16 @@ fn below_a_directory() {
     assert!(ours == theirs);
 }
 
-/// The second copy of a directory onto itself is found when the revision is committed, in a group with those before it.
+/// The second copy of a directory onto itself is detected at the commit of the revision, in a group with earlier
+/// revisions.
 #[test]
-fn revisions_before_one_that_cannot_be_committed_are_there() {
+fn revisions_before_a_failed_one_are_committed() {
     let mut stream = DumpStream::new("694022bd-e2dc-46c0-8d31-6eccbe7cc197");
     stream.rev("one").mkdirs(["a"]);
     stream.rev("two").mkdirs(["b"]);
     stream.rev("three").copy(RecordKind::Dir, "c", 2, "a");
     stream.copy(RecordKind::Dir, "c", 2, "a");
-    let twin = Twin::new();
+    let twin = TwinDirectories::new();
     twin.file("stream", stream.bytes());
     twin.run(
         "create r
@@ -124,10 +125,10 @@ fn revisions_before_one_that_cannot_be_committed_are_there() {
     );
 }
 
-/// The first version of the format has no UUID; all else is as in the second.
+/// Version 1 of the format has no UUID; otherwise it equals version 2.
 #[test]
-fn streams_of_version_1() {
-    let twin = Twin::new();
+fn streams_of_version_1_load() {
+    let twin = TwinDirectories::new();
     let mut names = String::new();
     for (at, spec) in [Spec::small("1.14"), Spec::new("1.14"), Spec::small("1.3")]
         .iter()
@@ -139,7 +140,7 @@ fn streams_of_version_1() {
             .position(|w| w == b"\nRevision-number:")
             .expect("because there is one");
         let old = [b"SVN-fs-dump-format-version: 1\n", &stream[end..]].concat();
-        // With a UUID nevertheless, and with what only later versions have.
+        // Version 1 with a UUID, and with fields of later versions.
         let with_uuid = [b"SVN-fs-dump-format-version: 1", &stream[29..]].concat();
         let deltas = dump(Side::Theirs, build(spec).path(), &["--deltas"]);
         let with_deltas = [b"SVN-fs-dump-format-version: 1", &deltas[29..]].concat();
@@ -174,9 +175,9 @@ fn node(headers: &str, text: &str) -> String {
     format!("{headers}Text-content-length: {length}\nContent-length: {length}\n\n{text}\n\n")
 }
 
-/// Streams that go wrong somewhere: the same words, the same exit code, the same revisions and transactions afterwards.
+/// Invalid streams: the same output, exit code, revisions and transactions.
 #[test]
-fn streams_that_go_wrong() {
+fn invalid_streams_fail_as_with_the_incumbent() {
     let add = |path: &str| {
         node(
             &format!("Node-path: {path}\nNode-kind: file\nNode-action: add\n"),
@@ -241,7 +242,7 @@ fn streams_that_go_wrong() {
         first.clone() + "Nonsense\n\n",
         first[..first.len() - 4].to_owned(),
     ];
-    let twin = Twin::new();
+    let twin = TwinDirectories::new();
     for (at, stream) in streams.iter().enumerate() {
         twin.file("stream", HEAD.to_owned() + stream);
         twin.run(&format!(
@@ -256,9 +257,9 @@ fn streams_that_go_wrong() {
 }
 
 #[test]
-fn hooks_see_each_revision() {
+fn hooks_run_for_each_revision() {
     use std::os::unix::fs::PermissionsExt as _;
-    let twin = Twin::new();
+    let twin = TwinDirectories::new();
     let mut history = DumpStream::new("694022bd-e2dc-46c0-8d31-6eccbe7cc197");
     for name in ["a", "b", "stop", "c"] {
         history.rev(name).file(name, name);
@@ -269,12 +270,12 @@ fn hooks_see_each_revision() {
         for (hook, script) in [
             (
                 "pre-commit",
-                "echo pre \"$2\" >> \"$1/told\"; svnlook changed -t \"$2\" \"$1\" >> \"$1/told\"\n\
+                "echo pre \"$2\" >> \"$1/hook-output\"; svnlook changed -t \"$2\" \"$1\" >> \"$1/hook-output\"\n\
                  svnlook log -t \"$2\" \"$1\" | grep -q stop && { echo no >&2; exit 1; }; exit 0\n",
             ),
             (
                 "post-commit",
-                "echo post \"$2 $3\" >> \"$1/told\"; svnlook youngest \"$1\" >> \"$1/told\"\n",
+                "echo post \"$2 $3\" >> \"$1/hook-output\"; svnlook youngest \"$1\" >> \"$1/hook-output\"\n",
             ),
         ] {
             let path = twin.dir(side).join("r/hooks").join(hook);
@@ -291,16 +292,16 @@ fn hooks_see_each_revision() {
          stream | load --use-pre-commit-hook --use-post-commit-hook r
          $ svnlook youngest r",
     );
-    twin.same_file("r/told");
+    twin.same_file("r/hook-output");
 }
 
-/// A load whose stream stays open: `parts` were written, more may come.
-struct Slow {
+/// A running load whose stream stays open.
+struct SlowLoad {
     child: std::process::Child,
     input: Option<std::process::ChildStdin>,
 }
 
-impl Slow {
+impl SlowLoad {
     fn start(repo: &Path, first: &[u8]) -> Self {
         let tool = Side::Ours.tool("svnadmin").arg("load").arg(repo);
         let mut child = tool
@@ -312,7 +313,7 @@ impl Slow {
             .expect("because it is built");
         let mut input = child.stdin.take().expect("because it was piped");
         input.write_all(first).expect("because it reads");
-        Slow {
+        SlowLoad {
             child,
             input: Some(input),
         }
@@ -332,19 +333,19 @@ fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
 }
 
 #[test]
-fn others_commit_while_the_stream_is_slow() {
+fn other_clients_commit_during_a_slow_load() {
     let mut history = DumpStream::new("694022bd-e2dc-46c0-8d31-6eccbe7cc197");
     history.rev("a").file("a", "a");
     history.rev("b").file("b", "b".repeat(1000));
     let bytes = history.bytes();
     let text = String::from_utf8_lossy(&bytes).into_owned();
     let second = text.find("Revision-number: 2").expect("because it is there");
-    // In the first revision, whose transaction is open then, and in the midst of the second one's text.
+    // The stream pauses in the first revision, whose transaction is open then, and within the text of the second one.
     for (cut, complete) in [(second + 30, 0), (bytes.len() - 500, 1)] {
         let scratch = testkit::scratch();
         let repo = scratch.path().join("r");
         create(&repo, "1.14");
-        let mut slow = Slow::start(&repo, &bytes[..cut]);
+        let mut slow = SlowLoad::start(&repo, &bytes[..cut]);
         wait_for("a transaction on what is complete", || {
             let list = Tool::new("svnadmin").arg("lstxns").arg(&repo).ok().out();
             list.starts_with(&format!("{complete}-")) && youngest(&repo) == format!("{complete}\n")
@@ -366,7 +367,7 @@ fn others_commit_while_the_stream_is_slow() {
 }
 
 #[test]
-fn an_interrupted_load_keeps_what_was_complete() {
+fn an_interrupted_load_keeps_complete_revisions() {
     let scratch = testkit::scratch();
     let repo = scratch.path().join("r");
     create(&repo, "1.14");
@@ -375,12 +376,12 @@ fn an_interrupted_load_keeps_what_was_complete() {
         history.rev("more").file(&format!("f{at}"), "text");
     }
     let bytes = history.bytes();
-    let mut slow = Slow::start(&repo, &bytes[..bytes.len() / 2]);
+    let mut slow = SlowLoad::start(&repo, &bytes[..bytes.len() / 2]);
     wait_for("some revisions", || youngest(&repo) != "0\n");
     Tool::new("kill")
         .args(["-INT", &slow.child.id().to_string()])
         .ok();
-    // It does not wait for its stream, which stays open (theirs does, until something comes).
+    // Sven does not wait for the open stream (Subversion waits for more input).
     wait_for("its end", || {
         slow.child.try_wait().is_ok_and(|status| status.is_some())
     });

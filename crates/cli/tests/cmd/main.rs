@@ -1,4 +1,4 @@
-//! What our tools say, beside what the incumbent's say, word for word.
+//! The outputs of Sven's tools, compared with those of the incumbent's tools byte by byte.
 
 #![expect(clippy::print_stdout, reason = "a generator prints its seeds")]
 

@@ -1,4 +1,9 @@
-//! Random mergeinfo through `svnadmin load`: parsing, joining, renumbering and printing, value by value as the incumbent's.
+//! Random mergeinfo through `svnadmin load`: parsing, merging, renumbering and printing, each value compared with the
+//! incumbent.
+//!
+//! One stream has many values, because `--bypass-prop-validation` keeps invalid ones unchanged. The default run is
+//! short; `MERGEINFO_SEEDS=100..1000 cargo test -p sven --test cmd random_mergeinfo` runs these seeds, 200 values
+//! each.
 //!
 //! One stream holds many values, because unparsable ones are left as they are with `--bypass-prop-validation`. The ordinary run
 //! is short; `MERGEINFO_SEEDS=100..1000 cargo test -p sven --test cmd random_mergeinfo` tries these seeds, 200 values each.
@@ -13,16 +18,16 @@ use testkit::{Side, Tool};
 use crate::random::one_of;
 
 #[test]
-fn random_mergeinfo_is_loaded_as_the_incumbent_loads_it() {
+fn random_mergeinfo_loads_as_with_the_incumbent() {
     for seed in testkit::seeds("MERGEINFO_SEEDS", 0..6) {
-        round(seed);
+        compare_seed(seed);
     }
 }
 
-/// The fault that this generator looks for, by name.
+/// A fault that this generator found.
 #[test]
-fn neighbours_of_other_inheritability_stay_apart() {
-    let case = Case {
+fn adjacent_ranges_of_different_inheritability_are_not_merged() {
+    let case = MergeinfoLoad {
         before: 0,
         numbers: vec![1, 2, 3],
         parent_dir: false,
@@ -42,26 +47,26 @@ fn neighbours_of_other_inheritability_stay_apart() {
     assert_eq!(ours[0], b"/b:1*,2");
 }
 
-/// What is loaded on top of what.
+/// A stream and the repository that it is loaded into.
 #[derive(Debug)]
-struct Case {
-    /// Revisions in the repository before.
+struct MergeinfoLoad {
+    /// The number of revisions in the repository before the load.
     before: u64,
-    /// Numbers of the stream's revisions.
+    /// The numbers of the stream's revisions.
     numbers: Vec<u64>,
-    /// Whether `--parent-dir` is given; the directory is one more revision.
+    /// True with `--parent-dir`; the directory is one more revision.
     parent_dir: bool,
 }
 
-fn round(seed: u64) {
+fn compare_seed(seed: u64) {
     let mut random = Random::new(seed);
     random.next();
-    let case = Case::random(&mut random);
+    let case = MergeinfoLoad::random(&mut random);
     let highest = *case.last() as usize + 2;
     let values: Vec<String> = (0..VALUES).map(|_| value(&mut random, highest)).collect();
     let ours = case.load(Side::Ours, &values);
     let ours = ours.unwrap_or_else(|error| panic!("MERGEINFO_SEEDS={seed} {case:?}: {error}"));
-    // Theirs dies of ranges that it has reversed itself.
+    // Subversion crashes on ranges that it has reversed itself.
     let Ok(theirs) = case.load(Side::Theirs, &values) else {
         assert!(
             !case.is_plain(u64::MAX),
@@ -80,15 +85,15 @@ fn round(seed: u64) {
     }
 }
 
-impl Case {
-    fn random(random: &mut Random) -> Case {
+impl MergeinfoLoad {
+    fn random(random: &mut Random) -> MergeinfoLoad {
         let mut numbers = vec![one_of(random, &[1, 1, 1, 2, 3, 5, 8])];
         let gaps = random.below(3) == 0;
         for _ in 0..1 + random.below(7) {
             let step = if gaps { one_of(random, &[1, 1, 1, 2, 3]) } else { 1 };
             numbers.push(numbers[numbers.len() - 1] + step);
         }
-        Case {
+        MergeinfoLoad {
             before: one_of(random, &[0, 0, 1, 2, 3, 5, 9]),
             numbers,
             parent_dir: random.below(4) == 0,
@@ -99,8 +104,8 @@ impl Case {
         self.numbers.last().expect("because there are some")
     }
 
-    /// True if the incumbent renumbers values with this largest number without reversing ranges: there is no gap, and the
-    /// numbers stay or the value does not name the revision that brings it.
+    /// True if the incumbent renumbers values with this largest number without reversing ranges: there is no gap, and
+    /// either the numbers do not change or the value does not include its own revision.
     fn is_plain(&self, largest: u64) -> bool {
         let first = self.numbers[0];
         let shifted = self.before + u64::from(self.parent_dir) + 1 != first;
@@ -108,7 +113,7 @@ impl Case {
         !gaps && (!shifted || largest < *self.last())
     }
 
-    /// What becomes of the values; the error output if loading fails.
+    /// Returns the stored values, or the error output if the load fails.
     fn load(&self, side: Side, values: &[String]) -> Result<Vec<Vec<u8>>, String> {
         let scratch = testkit::scratch();
         let repo = scratch.path().join("r");
@@ -140,7 +145,7 @@ fn load_with(side: Side, repo: &Path, options: &[&str], stream: Vec<u8>) -> Resu
     }
 }
 
-/// Empty revisions of these numbers; the last one adds a directory for each value.
+/// Returns a stream of empty revisions with these numbers; the last one adds a directory for each value.
 fn stream(numbers: &[u64], values: &[String]) -> Vec<u8> {
     let mut bytes = b"SVN-fs-dump-format-version: 2\n\n".to_vec();
     for number in numbers {
@@ -161,7 +166,7 @@ fn stream(numbers: &[u64], values: &[String]) -> Vec<u8> {
     bytes
 }
 
-/// The mergeinfo in a dump, by path.
+/// Returns the mergeinfo in a dump, by path.
 fn stored(dump: &[u8]) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
     let (mut path, mut at) = (String::new(), 0);
@@ -193,7 +198,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// A value: mostly good, sometimes with overlaps, odd paths or characters out of place.
+/// Returns a random value: mostly valid, sometimes with overlaps, unusual paths or misplaced characters.
 fn value(random: &mut Random, highest: usize) -> String {
     let mut lines = Vec::new();
     for _ in 0..one_of(random, &[1, 1, 1, 2, 3]) {
@@ -210,7 +215,7 @@ fn value(random: &mut Random, highest: usize) -> String {
             let at = value.char_indices().nth(at).map_or(value.len(), |(at, _)| at);
             let end = value[at..].chars().next().map_or(at, |c| at + c.len_utf8());
             let end = if random.below(2) == 0 { at } else { end };
-            value.replace_range(at..end, one_of(random, ODD));
+            value.replace_range(at..end, one_of(random, MISPLACED));
         }
     }
     value
@@ -239,7 +244,7 @@ fn ranges(random: &mut Random, highest: usize) -> String {
     ranges.join(",")
 }
 
-/// The largest number in it.
+/// Returns the largest number in a value.
 fn largest(value: &str) -> u64 {
     let numbers = value.split(|c: char| !c.is_ascii_digit());
     let parsed = numbers
@@ -248,7 +253,7 @@ fn largest(value: &str) -> u64 {
     parsed.max().unwrap_or(0)
 }
 
-/// True if theirs holds a range that ends before it begins, or lacks ranges that ours has and has none that ours lacks.
+/// True if Subversion's value has a reversed range, or only lacks ranges of Sven's value.
 pub fn lost_or_reversed(theirs: &str, ours: &str) -> bool {
     let ranges = |text: &str| -> Vec<(String, u64, u64)> {
         let lines = text.lines().filter_map(|line| line.rsplit_once(':'));
@@ -278,14 +283,14 @@ pub fn lost_or_reversed(theirs: &str, ours: &str) -> bool {
     theirs.iter().any(|(_, first, last)| first > last) || theirs.iter().all(covered)
 }
 
-/// Values of a seed.
+/// The number of values of a seed.
 const VALUES: usize = 200;
-/// Sources, some of them the same.
+/// Merge sources, some of them equal.
 const SOURCES: &[&str] = &[
     "/a", "/a", "/b", "/a/b", "a", "//a", "/c:d", "/", "/a/", "/x y", "/a.b", "/a/../c", "/ä",
 ];
-/// What is put where it does not belong; an empty one removes a character.
-const ODD: &[&str] = &[
+/// Misplaced characters; an empty text removes a character.
+const MISPLACED: &[&str] = &[
     "",
     "",
     "0",

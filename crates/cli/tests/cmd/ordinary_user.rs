@@ -1,6 +1,6 @@
-//! The programs as an ordinary user: on read-only files, with odd umasks, in repositories of another group. Tests that run as root
-//! see none of this, so these give their privileges away (`setpriv`). Both tools must accept the same, say the same on the
-//! standard error, and leave files of the same modes and owners.
+//! The programs as an unprivileged user: on read-only files, with unusual umasks, in repositories of a group. If the
+//! tests run as root, the programs are started with `setpriv`. Both tools must accept the same commands, print the
+//! same standard error, and leave files with the same modes and owners.
 
 mod closed;
 mod full_disk;
@@ -12,25 +12,26 @@ use std::path::{Path, PathBuf};
 use testkit::tool::tool_link;
 use testkit::{Output, Side, Tool, scratch};
 
-/// Who the programs run as: `nobody`, in a group of the repository's or not.
+/// The user ID of the programs: `nobody`.
 const USER: &str = "65534";
-/// The group that repositories belong to: `games` on Debian.
+/// The group ID of repositories: `games` on Debian.
 const GROUP: &str = "60";
 
-/// How a repository's files are.
+/// The owner and permissions of a repository's files.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum State {
-    /// The user's own.
+enum FileOwnership {
+    /// Owned by the user.
     Own,
-    /// Nobody may write.
+    /// Read-only for all.
     ReadOnly,
-    /// Root's, and its group writes; new files get the group.
+    /// Owned by root and writable for the group; new files get the group.
     Group,
-    /// Root's, and its group writes, without the bit that passes the group on.
+    /// Owned by root and writable for the group, without the set-group-ID bit.
     GroupWithoutBit,
 }
 
-/// What is run; `R` is the repository, `O` a folder that the user may write to. One line is one repository.
+/// The commands; `R` is the repository, `O` a directory that the user may write to. Each line gets its own
+/// repository.
 const COMMANDS: [&str; 30] = [
     "svnadmin verify -q R",
     "svnadmin dump -q R",
@@ -102,7 +103,7 @@ trait ReplaceName {
 }
 
 impl ReplaceName for Vec<u8> {
-    /// The file of the stream gets a name that is free.
+    /// Replaces the name of the stream's file by an unused one.
     fn replace_name(self) -> Vec<u8> {
         String::from_utf8(self)
             .expect("because it is text")
@@ -115,8 +116,8 @@ fn sh(command: &str) {
     Tool::new("sh").args(["-ec", command]).ok();
 }
 
-/// A folder with `repo` in the state and a folder `out`, which the user may write to.
-fn prepare(template: &Path, root: &Path, state: State) {
+/// Makes a directory with `repo` in the state and a directory `out`, which the user may write to.
+fn prepare(template: &Path, root: &Path, state: FileOwnership) {
     let (repo, out) = (root.join("repo"), root.join("out"));
     let (repo, out) = (repo.display(), out.display());
     let texts = template
@@ -125,14 +126,14 @@ fn prepare(template: &Path, root: &Path, state: State) {
         .display()
         .to_string();
     let owner = match state {
-        State::Own => format!("chown -R {USER}:{USER} {repo}"),
-        State::ReadOnly => format!("chmod -R a-w,a+rX {repo}"),
-        State::Group => {
+        FileOwnership::Own => format!("chown -R {USER}:{USER} {repo}"),
+        FileOwnership::ReadOnly => format!("chmod -R a-w,a+rX {repo}"),
+        FileOwnership::Group => {
             format!(
                 "chgrp -R {GROUP} {repo}; chmod -R g+rwX,o-rwx {repo}; find {repo} -type d | xargs chmod g+s"
             )
         }
-        State::GroupWithoutBit => {
+        FileOwnership::GroupWithoutBit => {
             format!("chgrp -R {GROUP} {repo}; chmod -R g+rwX {repo}; find {repo} -type d | xargs chmod g-s")
         }
     };
@@ -167,7 +168,7 @@ fn run(side: Side, root: &Path, umask: &str, line: &str) -> Vec<Output> {
     commands.collect()
 }
 
-/// Modes, owners and names of all files that are not one tool's own.
+/// Returns modes, owners and names of all files that both tools make.
 fn listing(root: &Path) -> String {
     let found = Tool::new("find")
         .arg(root)
@@ -221,7 +222,7 @@ fn can_run() -> bool {
     is_tested
 }
 
-fn compare(version: &str, states: &[State], umasks: &[&str], commands: &[&str]) {
+fn compare(version: &str, states: &[FileOwnership], umasks: &[&str], commands: &[&str]) {
     if !can_run() {
         return;
     }
@@ -262,22 +263,22 @@ fn compare(version: &str, states: &[State], umasks: &[&str], commands: &[&str]) 
     assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
 
-/// The commands without those whose lines hold one of these words.
+/// Returns the commands without those whose lines contain one of these words.
 fn without(words: &[&str]) -> Vec<&'static str> {
     let is_wanted = |line: &&str| words.iter().all(|word| !line.contains(word));
     COMMANDS.into_iter().filter(is_wanted).collect()
 }
 
 #[test]
-fn repositories_that_may_only_be_read() {
-    // These find out at a lock file, theirs at a temporary file or another lock.
+fn commands_on_read_only_repositories() {
+    // Sven fails at a lock file, Subversion at a temporary file or another lock.
     let words = ["upgrade", "setuuid", "--force-uuid", "freeze", "svnlook tree"];
-    compare("1.14", &[State::ReadOnly], &["022"], &without(&words));
+    compare("1.14", &[FileOwnership::ReadOnly], &["022"], &without(&words));
 }
 
 #[test]
-fn repositories_of_a_group() {
-    let states = [State::Group, State::GroupWithoutBit];
+fn commands_on_repositories_of_a_group() {
+    let states = [FileOwnership::Group, FileOwnership::GroupWithoutBit];
     compare(
         "1.14",
         &states,
@@ -287,17 +288,17 @@ fn repositories_of_a_group() {
 }
 
 #[test]
-fn odd_umasks() {
+fn commands_with_unusual_umasks() {
     let writing = without(&["svnlook", "verify", "upgrade", "svnadmin lock "]);
-    compare("1.14", &[State::Own], &["000", "077"], &writing);
-    compare("1.14", &[State::Group], &["027"], &writing);
+    compare("1.14", &[FileOwnership::Own], &["000", "077"], &writing);
+    compare("1.14", &[FileOwnership::Group], &["027"], &writing);
 }
 
 #[test]
-fn old_formats() {
+fn commands_on_old_formats() {
     compare(
         "1.3",
-        &[State::ReadOnly, State::Group],
+        &[FileOwnership::ReadOnly, FileOwnership::Group],
         &["022"],
         &["svnadmin hotcopy -q R O/copy"],
     );

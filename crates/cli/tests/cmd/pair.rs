@@ -1,34 +1,35 @@
-//! Runs a tool of theirs and ours with the same words, and insists that both streams and the exit code agree.
+//! Runs a tool of Subversion and of Sven with the same arguments and compares standard output, standard error and
+//! exit code.
 
 use std::ffi::OsStr;
 use std::path::Path;
 
 use testkit::{Output, Side};
 
-/// What may differ.
+/// The differences that are allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// Nothing.
+pub enum AllowedDifference {
+    /// None.
     Exact,
-    /// The order of lines: theirs comes out of a hash table.
+    /// The order of lines, which in Subversion is that of a hash table.
     OfLines,
 }
 
-/// A tool in a folder and an environment.
+/// A tool with its directory and environment.
 #[derive(Clone, Copy)]
-pub struct Pair<'a> {
-    /// Its name.
+pub struct ToolPair<'a> {
+    /// The name of the tool.
     pub tool: &'a str,
-    /// Where it runs.
+    /// The current directory.
     pub folder: &'a Path,
-    /// Environment variables besides the clean environment's.
+    /// Additional environment variables.
     pub env: &'a [(&'a str, &'a str)],
 }
 
-impl<'a> Pair<'a> {
-    /// A tool in a folder.
+impl<'a> ToolPair<'a> {
+    /// Returns a tool that runs in a directory.
     pub fn new(tool: &'a str, folder: &'a Path) -> Self {
-        Pair {
+        ToolPair {
             tool,
             folder,
             env: &[],
@@ -37,17 +38,17 @@ impl<'a> Pair<'a> {
 
     /// Compares all three, byte for byte.
     pub fn same<A: AsRef<OsStr>>(&self, words: &[A]) {
-        self.compare(words, Order::Exact);
+        self.compare(words, AllowedDifference::Exact);
     }
 
-    /// Compares words separated by blanks.
+    /// Compares the results for arguments separated by spaces.
     pub fn same_line(&self, line: &str) {
         let words: Vec<&str> = line.split_ascii_whitespace().collect();
         self.same(&words);
     }
 
     /// Compares all three.
-    pub fn compare<A: AsRef<OsStr>>(&self, words: &[A], order: Order) {
+    pub fn compare<A: AsRef<OsStr>>(&self, words: &[A], order: AllowedDifference) {
         let run = |side: Side| -> Output {
             let mut tool = side.tool(self.tool).dir(self.folder).args(words);
             for (name, value) in self.env {
@@ -58,7 +59,7 @@ impl<'a> Pair<'a> {
         let (theirs, ours) = (run(Side::Theirs), run(Side::Ours));
         let shape = |output: &Output| {
             let mut lines: Vec<Vec<u8>> = output.stdout.split(|b| *b == b'\n').map(<[u8]>::to_vec).collect();
-            if order == Order::OfLines {
+            if order == AllowedDifference::OfLines {
                 lines.sort();
             }
             (lines, output.stderr.clone(), output.code)

@@ -1,8 +1,8 @@
-//! What the random comparisons share.
+//! Functions of the random comparisons.
 
 use testkit::history::Random;
 
-/// One of several.
+/// Returns a random element.
 pub fn one_of<T: Copy>(random: &mut Random, all: &[T]) -> T {
     all[random.below(all.len())]
 }

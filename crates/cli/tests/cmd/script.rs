@@ -1,5 +1,5 @@
-//! Scripts of commands that change repositories: theirs and ours run them side by side, each in a folder of its own, and must say
-//! the same at each step.
+//! Scripts of commands that change repositories. Subversion and Sven run them side by side, each in its own
+//! directory, and each step must have the same output.
 
 use std::fs;
 use std::path::PathBuf;
@@ -7,34 +7,34 @@ use std::path::PathBuf;
 use tempfile::TempDir;
 use testkit::{Output, Side, Tool, normalize};
 
-/// Two folders that see the same commands.
-pub struct Twin {
+/// Two directories for the same commands.
+pub struct TwinDirectories {
     scratch: TempDir,
 }
 
-impl Twin {
-    /// Two empty folders.
+impl TwinDirectories {
+    /// Makes two empty directories.
     pub fn new() -> Self {
         let scratch = testkit::scratch();
         for side in Side::BOTH {
             fs::create_dir(scratch.path().join(name(side))).expect("because it is new");
         }
-        Twin { scratch }
+        TwinDirectories { scratch }
     }
 
-    /// The folder of a side.
+    /// Returns the directory of a side.
     pub fn dir(&self, side: Side) -> PathBuf {
         self.scratch.path().join(name(side))
     }
 
-    /// Writes a file in both folders.
+    /// Writes a file to both directories.
     pub fn file(&self, name: &str, bytes: impl AsRef<[u8]>) {
         for side in Side::BOTH {
             fs::write(self.dir(side).join(name), bytes.as_ref()).expect("because the folder is there");
         }
     }
 
-    /// Reads a file of both folders and insists that they agree.
+    /// Reads a file of both directories, which must be equal.
     pub fn same_file(&self, name: &str) -> Vec<u8> {
         let [theirs, ours] = Side::BOTH.map(|side| fs::read(self.dir(side).join(name)).unwrap_or_default());
         assert_eq!(
@@ -45,8 +45,9 @@ impl Twin {
         theirs
     }
 
-    /// Runs lines of a script. Empty ones and what follows `#` are left out. A line is the words for `svnadmin`, `''` being an
-    /// empty one; `FILE | words` gives it a file to read; `$ tool words` runs the incumbent's tool in both folders.
+    /// Runs the lines of a script. Empty lines and text after `#` are ignored. A line has the arguments of
+    /// `svnadmin`, where `''` is an empty one. `FILE | arguments` sets standard input; `$ tool arguments` runs
+    /// Subversion's tool in both directories.
     pub fn run(&self, script: &str) {
         for line in script.lines().map(str::trim) {
             if !line.is_empty() && !line.starts_with('#') {
@@ -83,7 +84,7 @@ impl Twin {
         tool.args(words).stdin(input).dir(&dir).run()
     }
 
-    /// What a command said, without what may differ.
+    /// Returns the output of a command without the parts that may differ.
     fn shape(&self, side: Side, output: &Output) -> String {
         let text = format!("{}\n{}\nexit {}", output.out(), output.err(), output.code);
         let dir = self.dir(side);

@@ -1,15 +1,15 @@
-//! `svnadmin`'s reading half, on repositories of every format.
+//! The reading subcommands of `svnadmin`, on repositories of every format.
 
 use testkit::{Repo, Spec, build};
 
-use crate::pair::{Order, Pair};
+use crate::pair::{AllowedDifference, ToolPair};
 
 #[test]
 fn info_and_sizes_in_every_format() {
     for spec in testkit::repo::matrix() {
         let repo = build(&spec);
         let folder = repo.path().parent().expect("because it is below target");
-        let pair = Pair::new("svnadmin", folder);
+        let pair = ToolPair::new("svnadmin", folder);
         let name = repo.path().file_name().expect("because it has a name");
         pair.same(&["info".as_ref(), name]);
         for rev in ["2", "41"] {
@@ -20,9 +20,9 @@ fn info_and_sizes_in_every_format() {
 }
 
 #[test]
-fn dumps_and_their_options() {
+fn dumps_with_all_options() {
     let repo = build(&Spec::new("1.14").busy());
-    let pair = Pair::new("svnadmin", repo.path());
+    let pair = ToolPair::new("svnadmin", repo.path());
     for line in [
         "dump .",
         "dump . --deltas -q",
@@ -43,9 +43,9 @@ fn dumps_and_their_options() {
 }
 
 #[test]
-fn locks_and_transactions() {
+fn listing_locks_and_transactions() {
     let repo = build(&Spec::new("1.14").busy());
-    let pair = Pair::new("svnadmin", repo.path());
+    let pair = ToolPair::new("svnadmin", repo.path());
     for line in [
         "lslocks .",
         "lslocks . trunk",
@@ -55,15 +55,15 @@ fn locks_and_transactions() {
         "lstxns . -r HEAD",
     ] {
         let words: Vec<&str> = line.split_ascii_whitespace().collect();
-        pair.compare(&words, Order::OfLines);
+        pair.compare(&words, AllowedDifference::OfLines);
     }
 }
 
 #[test]
-fn verification() {
-    // Where there is no rep-cache their progress and ours is the same line by line.
+fn verify_reports_the_same() {
+    // Without a rep-cache the progress of both is equal line by line.
     let repo = build(&Spec::new("1.3").named("f1"));
-    let pair = Pair::new("svnadmin", repo.path());
+    let pair = ToolPair::new("svnadmin", repo.path());
     for line in [
         "verify .",
         "verify . -q",
@@ -74,7 +74,7 @@ fn verification() {
         pair.same_line(line);
     }
     let busy = build(&Spec::new("1.14").busy());
-    let pair = Pair::new("svnadmin", busy.path());
+    let pair = ToolPair::new("svnadmin", busy.path());
     for line in ["verify . -q", "verify . -q --keep-going", "verify . -r 99"] {
         pair.same_line(line);
     }
@@ -102,7 +102,7 @@ fn damage_ends_with_an_error() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_not_worth_a_word() {
+fn a_closed_pipe_ends_the_program_without_a_message() {
     let repo: Repo = build(&Spec::new("1.14"));
     let closed = testkit::Tool::new("bash")
         .args([

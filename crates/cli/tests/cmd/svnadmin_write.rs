@@ -1,11 +1,11 @@
-//! `svnadmin`'s writing half: each command, its refusals included, beside the incumbent's.
+//! The writing subcommands of `svnadmin`, including their errors, compared with the incumbent's.
 
 use testkit::Side;
 use testkit::stream::{Content, DumpStream, RecordKind};
 
-use crate::script::Twin;
+use crate::script::TwinDirectories;
 
-/// Files, changes, copies, deletions.
+/// Returns a history with files, changes, copies and deletions.
 fn history() -> Vec<u8> {
     let mut stream = DumpStream::new(UUID);
     stream.rev("one").mkdirs(["trunk"]);
@@ -30,9 +30,9 @@ fn history() -> Vec<u8> {
     stream.bytes()
 }
 
-/// A repository `r` with [`history`] and a file `f`.
-fn loaded() -> Twin {
-    let twin = Twin::new();
+/// Makes a repository `r` with [`history`] and a file `f`.
+fn loaded() -> TwinDirectories {
+    let twin = TwinDirectories::new();
     twin.file("d1", history());
     twin.file("f", "hi\n");
     twin.run(
@@ -43,8 +43,8 @@ fn loaded() -> Twin {
 }
 
 #[test]
-fn creating() {
-    let twin = Twin::new();
+fn create_with_all_options() {
+    let twin = TwinDirectories::new();
     twin.run(
         "create r
          create r
@@ -81,7 +81,7 @@ fn creating() {
 }
 
 #[test]
-fn loading() {
+fn load_with_all_options() {
     let twin = loaded();
     twin.file("empty", "");
     twin.file("cut", &history()[..700]);
@@ -122,14 +122,14 @@ fn loading() {
     assert_ne!(uuid(&twin, Side::Ours, "l3"), uuid(&twin, Side::Ours, "r"));
 }
 
-fn uuid(twin: &Twin, side: Side, repo: &str) -> String {
+fn uuid(twin: &TwinDirectories, side: Side, repo: &str) -> String {
     let at = twin.dir(side).join(repo);
     side.tool("svnlook").arg("uuid").arg(at).ok().out()
 }
 
 #[test]
-fn properties_of_streams() {
-    let twin = Twin::new();
+fn load_checks_properties() {
+    let twin = TwinDirectories::new();
     let mut carriage = DumpStream::new(UUID);
     carriage.rev_with(&[("svn:log", b"a\r\nb")]).file("f", "x");
     twin.file("crlf", carriage.bytes());
@@ -195,7 +195,7 @@ fn revision_properties() {
 }
 
 #[test]
-fn uuids() {
+fn setuuid() {
     let twin = loaded();
     twin.run(
         "setuuid r 12345678-1234-1234-1234-123456789abc
@@ -218,7 +218,7 @@ fn uuids() {
 }
 
 #[test]
-fn user_locks() {
+fn lock_and_unlock() {
     let twin = loaded();
     twin.run(
         "lock r /trunk/a u f
@@ -257,7 +257,7 @@ fn user_locks() {
 }
 
 #[test]
-fn transactions() {
+fn removing_transactions() {
     let twin = loaded();
     twin.run(
         "lstxns r
@@ -270,7 +270,7 @@ fn transactions() {
 }
 
 #[test]
-fn upkeep() {
+fn pack_upgrade_and_recover() {
     let twin = loaded();
     for version in ["1.3", "1.4", "1.5", "1.8"] {
         twin.run(&format!("create --compatible-version {version} c{version}"));
@@ -323,7 +323,7 @@ fn upkeep() {
 }
 
 #[test]
-fn copying() {
+fn hotcopy() {
     let twin = loaded();
     for side in Side::BOTH {
         let full = twin.dir(side).join("full");
@@ -352,7 +352,7 @@ fn copying() {
          hotcopy r full
          hotcopy r r",
     );
-    // Theirs copies until the names are too long.
+    // Subversion copies until the names are too long.
     let dir = twin.dir(Side::Ours);
     let refused = Side::Ours
         .tool("svnadmin")
@@ -364,7 +364,7 @@ fn copying() {
 }
 
 #[test]
-fn freezing() {
+fn freeze() {
     let twin = loaded();
     twin.file("both", "r\nother\n");
     twin.file("one-missing", "r\nnosuch\n");
@@ -387,7 +387,7 @@ fn freezing() {
     );
 }
 
-/// A pack that is asked for while a repository is frozen writes nothing before the freeze is over.
+/// `pack` on a frozen repository writes nothing before the freeze ends.
 #[test]
 fn packing_waits_while_a_repository_is_frozen() {
     let twin = loaded();

@@ -1,12 +1,13 @@
-//! `svnauthz`: both streams and the exit code, except for help and line numbers (theirs do not count section headers).
+//! `svnauthz`: compares standard output, standard error and exit code, except for help and line numbers (Subversion
+//! does not count section headers).
 
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 use testkit::{Output, Side, Tool, scratch};
 
-/// Files on disk and, in `repos`, revisions and a transaction with some of them changed.
-struct Place {
+/// Authz files on disk, and a repository `repos` with revisions and a transaction that change some of them.
+struct AuthzFiles {
     _scratch: TempDir,
     folder: PathBuf,
     url: String,
@@ -24,7 +25,7 @@ const FILES: [(&str, &str); 8] = [
     ("sp ace", "[/]\n* = r\n"),
 ];
 
-fn place() -> Place {
+fn authz_files() -> AuthzFiles {
     let scratch = scratch();
     let folder = scratch.path().to_owned();
     for (name, text) in FILES {
@@ -42,7 +43,7 @@ fn place() -> Place {
         all.extend(["put", name, name]);
     }
     put(&url, &all).expect_ok();
-    // A hook that keeps a copy and refuses leaves a transaction in the copy.
+    // A hook that copies the repository and fails leaves an open transaction in the copy.
     let open = folder.join("repos");
     let hook = committed.join("hooks/pre-commit");
     let script = format!("#!/bin/sh\ncp -r \"$1\" '{}'\nexit 1\n", open.display());
@@ -61,7 +62,7 @@ fn place() -> Place {
         .out()
         .trim()
         .to_owned();
-    Place {
+    AuthzFiles {
         _scratch: scratch,
         folder,
         url,
@@ -75,8 +76,9 @@ fn executable(path: &Path) {
     std::fs::set_permissions(path, mode).expect("made executable");
 }
 
-impl Place {
-    /// Runs both tools with the words of `line`: `URL`, `TXN` and `''` stand for what they say, `_` for a blank.
+impl AuthzFiles {
+    /// Runs both tools with the arguments in `line`: `URL`, `TXN` and `''` stand for the URL, the transaction and an
+    /// empty argument, `_` for a space.
     fn same(&self, tool: &str, line: &str) {
         let words = line.split_ascii_whitespace().map(|word| {
             let word = if word == "''" { "" } else { word };
@@ -91,7 +93,7 @@ impl Place {
     }
 }
 
-/// Digits after `line ` become N.
+/// Replaces digits after `line ` by N.
 fn without_numbers(text: &str) -> String {
     let mut parts = text.split("line ");
     let mut out = parts.next().unwrap_or_default().to_owned();
@@ -103,8 +105,8 @@ fn without_numbers(text: &str) -> String {
 }
 
 #[test]
-fn validate() {
-    let place = place();
+fn svnauthz_validate() {
+    let files = authz_files();
     for line in [
         "validate good",
         "validate bad",
@@ -144,7 +146,7 @@ fn validate() {
         "foo",
         "--path",
     ] {
-        place.same("svnauthz", line);
+        files.same("svnauthz", line);
     }
     for line in [
         "good",
@@ -158,14 +160,14 @@ fn validate() {
         "-t x y z",
         "validate good",
     ] {
-        place.same("svnauthz-validate", line);
+        files.same("svnauthz-validate", line);
     }
-    place.same("svnauthz", "");
+    files.same("svnauthz", "");
 }
 
 #[test]
-fn in_a_transaction() {
-    let place = place();
+fn authz_files_in_a_transaction() {
+    let files = authz_files();
     for line in [
         "validate -t TXN repos good",
         "validate -t TXN repos new",
@@ -186,13 +188,13 @@ fn in_a_transaction() {
         "accessof -t TXN repos uses --groups-file rights --path / --username x",
         "accessof -t TXN repos/db good",
     ] {
-        place.same("svnauthz", line);
+        files.same("svnauthz", line);
     }
 }
 
 #[test]
-fn accessof() {
-    let place = place();
+fn svnauthz_accessof() {
+    let files = authz_files();
     for who in [
         "--path /a --username x",
         "--path a/ --username x",
@@ -208,7 +210,7 @@ fn accessof() {
             "--repository r --is r",
             "--repository r",
         ] {
-            place.same("svnauthz", &format!("accessof rights {who} {is}"));
+            files.same("svnauthz", &format!("accessof rights {who} {is}"));
         }
     }
     for line in [
@@ -244,13 +246,13 @@ fn accessof() {
         "accessof uses --groups-file rights",
         "accessof groups --groups-file groups",
     ] {
-        place.same("svnauthz", line);
+        files.same("svnauthz", line);
     }
 }
 
-/// Help is in our own words, but names every option.
+/// Help texts differ from the incumbent's, but contain every option.
 #[test]
-fn help() {
+fn help_contains_every_option() {
     for topic in ["validate", "accessof"] {
         let [theirs, ours] = Side::BOTH.map(|side| side.tool("svnauthz").args(["help", topic]).ok().out());
         for word in theirs

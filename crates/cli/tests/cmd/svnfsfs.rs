@@ -1,27 +1,27 @@
-//! `svnfsfs` beside the incumbent's: the same figures, the same tables, and indexes that the incumbent reads.
+//! `svnfsfs` compared with the incumbent's: the same statistics and tables, and indexes that the incumbent reads.
 
 use testkit::{Repo, Side, Spec, Tool, build};
 
-use crate::pair::Pair;
+use crate::pair::ToolPair;
 
-/// Histories of any kind in most layouts.
+/// Returns repositories with several histories in most layouts.
 fn repositories() -> Vec<Repo> {
     testkit::repo::matrix().iter().map(build).collect()
 }
 
 #[test]
-fn figures() {
+fn stats_are_equal() {
     for repo in repositories() {
         let folder = repo.path().parent().expect("because it is below target");
         let name = repo.path().file_name().expect("because it has a name");
-        Pair::new("svnfsfs", folder).same(&["stats".as_ref(), name]);
+        ToolPair::new("svnfsfs", folder).same(&["stats".as_ref(), name]);
     }
 }
 
 #[test]
-fn tables() {
+fn dump_index_tables_are_equal() {
     for repo in repositories() {
-        let pair = Pair::new("svnfsfs", repo.path());
+        let pair = ToolPair::new("svnfsfs", repo.path());
         for line in [
             "dump-index .",
             "dump-index . -r 3",
@@ -34,9 +34,9 @@ fn tables() {
 }
 
 #[test]
-fn argument_lists() {
+fn svnfsfs_argument_errors_are_equal() {
     let repo = build(&Spec::new("1.14"));
-    let pair = Pair::new("svnfsfs", repo.path());
+    let pair = ToolPair::new("svnfsfs", repo.path());
     for line in [
         "",
         "nosuch",
@@ -64,7 +64,7 @@ fn argument_lists() {
     }
 }
 
-/// What a side says to a table: exit code and standard error.
+/// Loads a table; returns exit code and standard error.
 fn load(side: Side, repo: &Repo, table: &str) -> (i32, String) {
     let done = side
         .tool("svnfsfs")
@@ -84,7 +84,7 @@ fn dump(side: Side, repo: &Repo, rev: &str) -> String {
 }
 
 #[test]
-fn tables_become_indexes() {
+fn load_index_makes_indexes_from_tables() {
     let spec = Spec::new("1.14").shard(16).pack(testkit::repo::When::Halfway);
     let repo = build(&spec).copy();
     for rev in ["0", "20", "70"] {
@@ -95,7 +95,7 @@ fn tables_become_indexes() {
             .iter()
             .map(|line| format!("{}\r\n\n", &line[..line.len() - 8]))
             .collect();
-        // Wrong types first, so that the next table has something to mend.
+        // Wrong types first, which the next table corrects.
         let wrong = table.replace("drep", "frep");
         assert_eq!(load(Side::Ours, &repo, &wrong), (0, String::new()), "r{rev}");
         assert_eq!(dump(Side::Theirs, &repo, rev), wrong, "r{rev}");
@@ -110,7 +110,7 @@ fn tables_become_indexes() {
 }
 
 #[test]
-fn tables_that_are_none() {
+fn load_index_rejects_invalid_tables() {
     let repo = build(&Spec::new("1.14").named("tables")).copy();
     let table = dump(Side::Theirs, &repo, "5");
     let cut: String = table.split_inclusive('\n').take(3).collect();
@@ -134,7 +134,7 @@ fn tables_that_are_none() {
         "5 1b frep 5 3",
     ] {
         assert_eq!(
-            // A last line without its end is passed over by theirs, and read by ours.
+            // Subversion ignores a last line without a line feed; Sven reads it.
             load(Side::Ours, &repo, &format!("{table}\n")),
             load(Side::Theirs, &repo, &format!("{table}\n")),
             "{table:?}"

@@ -1,9 +1,9 @@
-//! `svnlook` on revisions and transactions, in formats old and new.
+//! `svnlook` on revisions and transactions, in old and new formats.
 
 use testkit::repo::When;
 use testkit::{Repo, Spec, build};
 
-use crate::pair::{Order, Pair};
+use crate::pair::{AllowedDifference, ToolPair};
 
 fn repositories() -> Vec<Repo> {
     let half_packed = Spec::new("1.14")
@@ -27,18 +27,18 @@ fn txn(repo: &Repo) -> Option<String> {
     out.lines().next().map(str::to_owned)
 }
 
-/// Every revision (or every `step`-th), and the transaction if there is one.
-fn places(repo: &Repo, step: usize) -> Vec<[String; 2]> {
+/// Returns the options for every `step`-th revision, and for the transaction if there is one.
+fn revisions_and_txn(repo: &Repo, step: usize) -> Vec<[String; 2]> {
     let revisions = (0..=repo.youngest()).step_by(step);
     let mut places: Vec<[String; 2]> = revisions.map(|rev| ["-r".into(), rev.to_string()]).collect();
     places.extend(txn(repo).map(|name| ["-t".into(), name]));
     places
 }
 
-fn at_places(step: usize, commands: &[&str]) {
+fn same_at_each_revision(step: usize, commands: &[&str]) {
     for repo in repositories() {
-        let pair = Pair::new("svnlook", repo.path());
-        for [option, place] in places(&repo, step) {
+        let pair = ToolPair::new("svnlook", repo.path());
+        for [option, place] in revisions_and_txn(&repo, step) {
             for command in commands {
                 let mut words: Vec<&str> = command.split_ascii_whitespace().collect();
                 words.extend([".", &option, &place]);
@@ -49,14 +49,14 @@ fn at_places(step: usize, commands: &[&str]) {
 }
 
 #[test]
-fn what_changed() {
-    at_places(1, &["changed --copy-info", "dirs-changed", "diff"]);
-    at_places(3, &["changed"]);
+fn changed_and_dirs_changed() {
+    same_at_each_revision(1, &["changed --copy-info", "dirs-changed", "diff"]);
+    same_at_each_revision(3, &["changed"]);
 }
 
 #[test]
 fn diff_options() {
-    at_places(
+    same_at_each_revision(
         4,
         &[
             "diff --diff-copy-from",
@@ -68,9 +68,9 @@ fn diff_options() {
 }
 
 #[test]
-fn diff_by_another_program() {
+fn diff_with_diff_cmd() {
     let repo = build(&Spec::small("1.14"));
-    let pair = Pair::new("svnlook", repo.path());
+    let pair = ToolPair::new("svnlook", repo.path());
     for rev in ["2", "5", "6", "7", "9"] {
         pair.same(&["diff", ".", "-r", rev, "--diff-cmd", "diff"]);
         pair.same(&["diff", ".", "-r", rev, "--diff-cmd", "diff", "-x", "-U1  -b"]);
@@ -88,21 +88,21 @@ fn diff_by_another_program() {
 
 #[test]
 fn revision_properties() {
-    at_places(
+    same_at_each_revision(
         5,
         &["author", "date", "log", "info", "propget --revprop -v svn:log"],
     );
     let repo = &repositories()[1];
-    let pair = Pair::new("svnlook", repo.path());
-    for [option, place] in places(repo, 7) {
+    let pair = ToolPair::new("svnlook", repo.path());
+    for [option, place] in revisions_and_txn(repo, 7) {
         for words in [&["-v"][..], &["--xml"], &[]] {
             let all = [&["proplist", "--revprop", ".", &option, &place][..], words].concat();
-            pair.compare(&all, Order::OfLines);
+            pair.compare(&all, AllowedDifference::OfLines);
         }
     }
     for zone in ["America/New_York", "Asia/Kolkata"] {
         let env = [("TZ", zone)];
-        let pair = Pair { env: &env, ..pair };
+        let pair = ToolPair { env: &env, ..pair };
         pair.same(&["date", ".", "-r", "3"]);
         pair.same(&["info", ".", "-r", "40"]);
         pair.same(&["lock", ".", "trunk/big.txt"]);
@@ -111,7 +111,7 @@ fn revision_properties() {
 }
 
 #[test]
-fn nodes() {
+fn cat_filesize_history_and_properties() {
     let paths = [
         "trunk/c11.txt",
         "/",
@@ -142,7 +142,7 @@ fn nodes() {
     ];
     let listings = ["proplist", "proplist -v --show-inherited-props", "proplist --xml"];
     for repo in repositories() {
-        let pair = Pair::new("svnlook", repo.path());
+        let pair = ToolPair::new("svnlook", repo.path());
         let places: Vec<Vec<String>> = [vec![], vec!["-r".to_owned(), "30".to_owned()]]
             .into_iter()
             .chain(txn(&repo).map(|name| vec!["-t".to_owned(), name]))
@@ -151,10 +151,10 @@ fn nodes() {
             for place in &places {
                 for (command, order) in commands
                     .iter()
-                    .map(|c| (c, Order::Exact))
-                    .chain(listings.iter().map(|c| (c, Order::OfLines)))
+                    .map(|c| (c, AllowedDifference::Exact))
+                    .chain(listings.iter().map(|c| (c, AllowedDifference::OfLines)))
                 {
-                    // The property's name comes after the repository.
+                    // The property's name is the argument after the repository.
                     let mut words: Vec<&str> = command.split_ascii_whitespace().collect();
                     match words[0] {
                         "propget" => drop(words.splice(words.len() - 1..words.len() - 1, ["."])),
@@ -170,17 +170,17 @@ fn nodes() {
 }
 
 #[test]
-fn whole_trees() {
-    at_places(30, &["tree --show-ids", "tree --full-paths", "tree"]);
+fn tree_with_all_options() {
+    same_at_each_revision(30, &["tree --show-ids", "tree --full-paths", "tree"]);
 }
 
 #[test]
-fn the_c_locale_degrades_alike() {
+fn output_in_the_c_locale() {
     let repo = build(&Spec::new("1.14"));
     let env = [("LC_ALL", "C")];
-    let pair = Pair {
+    let pair = ToolPair {
         env: &env,
-        ..Pair::new("svnlook", repo.path())
+        ..ToolPair::new("svnlook", repo.path())
     };
     for line in [
         "tree . -N trunk",

@@ -1,10 +1,10 @@
-//! Who may do what: passwords, anonymous access, authz files, realms.
+//! Access: passwords, anonymous access, authz files, realms.
 
 use std::fs;
 
 use testkit::{Repo, Spec};
 
-use crate::pair::Pair;
+use crate::pair::ServerPair;
 
 const AUTHZ: &str = "\
 [groups]
@@ -27,7 +27,7 @@ bob = r
 alice = r
 ";
 
-/// A repository of our own with these files in `conf/`.
+/// Makes a repository with these files in `conf/`.
 fn with_conf(files: &[(&str, &str)]) -> Repo {
     let repo = testkit::build(&Spec::new("1.14").busy().named("f8")).copy();
     for (name, text) in files {
@@ -42,7 +42,7 @@ const PASSWD: (&str, &str) = ("passwd", "[users]\nalice = secret\nbob = pw\n");
 fn passwords() {
     let conf = "[general]\nanon-access = none\npassword-db = passwd\nrealm = A Realm\n";
     let repo = with_conf(&[("svnserve.conf", conf), PASSWD]);
-    Pair::serving(&repo, &["-R"]).same(|c| {
+    ServerPair::serving(&repo, &["-R"]).same(|c| {
         c.all(&[
             "info URL",
             "info --username alice --password secret URL",
@@ -75,7 +75,7 @@ fn access_levels() {
         let groups = ("groups", "[groups]\nstaff = bob\n");
         let authz = ("authz", "[/]\n* = r\n");
         let repo = with_conf(&[("svnserve.conf", &text), PASSWD, broken, groups, authz]);
-        Pair::serving(&repo, &["-R"]).same(|c| {
+        ServerPair::serving(&repo, &["-R"]).same(|c| {
             c.note(&text);
             c.all(&[
                 "info URL",
@@ -91,7 +91,7 @@ fn access_levels() {
 fn paths() {
     let conf = "[general]\nanon-access = read\npassword-db = passwd\nauthz-db = authz\n";
     let repo = with_conf(&[("svnserve.conf", conf), PASSWD, ("authz", AUTHZ)]);
-    Pair::serving(&repo, &["-R"]).same(|c| {
+    ServerPair::serving(&repo, &["-R"]).same(|c| {
         for user in [
             &[][..],
             &["--username", "alice", "--password", "secret"],
@@ -131,7 +131,7 @@ fn paths() {
             }
             c.note_tree("wc");
             for copy in ["wc", "out"] {
-                // The next user starts with an empty folder.
+                // The next user starts with an empty directory.
                 if c.dir().join(copy).exists() {
                     fs::remove_dir_all(c.dir().join(copy)).expect("because it is ours");
                 }
@@ -141,10 +141,10 @@ fn paths() {
 }
 
 #[test]
-fn user_names_are_folded_for_authz_alone() {
+fn user_names_change_case_for_authz_only() {
     let conf = "[general]\nanon-access = none\npassword-db = passwd\nauthz-db = authz\nforce-username-case = upper\n";
     let repo = with_conf(&[("svnserve.conf", conf), PASSWD, ("authz", "[/]\nALICE = r\n")]);
-    Pair::serving(&repo, &["-R"]).same(|c| {
+    ServerPair::serving(&repo, &["-R"]).same(|c| {
         c.all(&[
             "list --username alice --password secret URL",
             "list --username bob --password pw URL",

@@ -1,13 +1,14 @@
-//! What a repository's `svnserve.conf` says, in Apache's words.
+//! Translates a repository's `svnserve.conf` into Apache's directives.
 
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-/// Methods that write nothing, as the book of Subversion lists them.
+/// The methods that do not write, as in the Subversion book.
 const READING: &str = "GET PROPFIND OPTIONS REPORT";
 
-/// The lines of a `Location` for a repository with this `conf` folder, and for a server with these arguments.
+/// Returns the lines of a `<Location>` for a repository with this `conf` directory, and for a server with these
+/// arguments.
 pub fn rules(conf: &Path, args: &[&str]) -> String {
     let text = fs::read_to_string(conf.join("svnserve.conf")).unwrap_or_default();
     let value = |name: &str| {
@@ -66,7 +67,7 @@ pub fn rules(conf: &Path, args: &[&str]) -> String {
         (false, false) => "Require all denied",
     };
     if nobody_writes && out.contains("Require ") {
-        // Of several lines for a request one is enough.
+        // One of several `Require` lines for a request is enough.
         out = out.replace(
             "Require valid-user\n",
             &format!("<Limit {READING}>\nRequire valid-user\n</Limit>\n"),
@@ -76,7 +77,7 @@ pub fn rules(conf: &Path, args: &[&str]) -> String {
         _ = writeln!(out, "<LimitExcept {READING}>\n{writing}\n</LimitExcept>");
     }
     if users && !out.contains("Require ") {
-        // Without a word about it Apache answers everything with 500.
+        // Without any `Require` Apache responds with 500.
         out.push_str("Require all granted\n");
     }
     out

@@ -2,19 +2,19 @@
 
 use testkit::{Spec, repo};
 
-use crate::pair::{Client, Pair};
+use crate::pair::{ScenarioClient, ServerPair};
 
-/// Everything that can be seen of a working copy.
-fn note_copy(c: &mut Client, copy: &str) {
+/// Records the state of a working copy in the transcript.
+fn note_copy(c: &mut ScenarioClient, copy: &str) {
     c.note_tree(copy);
     c.svn_sorted(&["proplist", "-v", "-R", copy]);
     c.svn_sorted(&["status", "-v", copy]);
 }
 
 #[test]
-fn export_and_log_of_every_format() {
+fn export_and_log_in_every_format() {
     for spec in repo::matrix() {
-        Pair::of(&spec).same(|c| {
+        ServerPair::of(&spec).same(|c| {
             c.note(&spec.name);
             c.svn_sorted(&["export", "-q", "URL", "head"]);
             c.note_tree("head");
@@ -32,12 +32,12 @@ fn update_through_all_revisions() {
             .upgrade(repo::When::Halfway)
             .named("f2-to-f8-linear"),
     ] {
-        Pair::of(&spec).same(updates);
+        ServerPair::of(&spec).same(updates);
     }
 }
 
-/// What [`update_through_all_revisions`] asks.
-pub fn updates(c: &mut Client) {
+/// The requests of [`update_through_all_revisions`].
+pub fn updates(c: &mut ScenarioClient) {
     c.svn(&["checkout", "-q", "-r", "1", "URL", "wc"]);
     for rev in (2..60).chain([30, 5, 44, 12, 0, 90]) {
         c.svn_sorted(&["update", "-r", &rev.to_string(), "wc"]);
@@ -50,11 +50,11 @@ pub fn updates(c: &mut Client) {
 
 #[test]
 fn switch() {
-    Pair::of(&Spec::new("1.14").busy().named("f8")).same(switches);
+    ServerPair::of(&Spec::new("1.14").busy().named("f8")).same(switches);
 }
 
-/// What [`switch`] asks.
-pub fn switches(c: &mut Client) {
+/// The requests of [`switch`].
+pub fn switches(c: &mut ScenarioClient) {
     for line in [
         "checkout -q -r 30 URL/trunk wc",
         "switch -r 30 URL/branches/b2 wc",
@@ -79,12 +79,12 @@ pub fn switches(c: &mut Client) {
 }
 
 #[test]
-fn depths() {
-    Pair::of(&Spec::new("1.14").busy().named("f8")).same(every_depth);
+fn checkouts_of_every_depth() {
+    ServerPair::of(&Spec::new("1.14").busy().named("f8")).same(every_depth);
 }
 
-/// What [`depths`] asks.
-pub fn every_depth(c: &mut Client) {
+/// The requests of [`checkouts_of_every_depth`].
+pub fn every_depth(c: &mut ScenarioClient) {
     for line in [
         "checkout --depth empty URL/trunk wc",
         "update --set-depth files wc",
@@ -120,11 +120,11 @@ pub fn every_depth(c: &mut Client) {
 
 #[test]
 fn status_with_local_changes() {
-    Pair::of(&Spec::new("1.14").busy().named("f8")).same(local_changes);
+    ServerPair::of(&Spec::new("1.14").busy().named("f8")).same(local_changes);
 }
 
-/// What [`status_with_local_changes`] asks.
-pub fn local_changes(c: &mut Client) {
+/// The requests of [`status_with_local_changes`].
+pub fn local_changes(c: &mut ScenarioClient) {
     c.svn(&["checkout", "-q", "-r", "40", "URL/trunk", "wc"]);
     let wc = c.dir().join("wc");
     std::fs::write(wc.join("hello.txt"), "mine\n").expect("because it is ours");
@@ -151,12 +151,12 @@ pub fn local_changes(c: &mut Client) {
 }
 
 #[test]
-fn checkouts_that_cannot_be() {
-    Pair::of(&Spec::new("1.14").busy().named("f8")).same(impossible);
+fn checkouts_that_fail() {
+    ServerPair::of(&Spec::new("1.14").busy().named("f8")).same(impossible);
 }
 
-/// What [`checkouts_that_cannot_be`] asks.
-pub fn impossible(c: &mut Client) {
+/// The requests of [`checkouts_that_fail`].
+pub fn impossible(c: &mut ScenarioClient) {
     c.all(&[
         "checkout URL/nosuch wc",
         "checkout URL/trunk/hello.txt wc",

@@ -1,4 +1,4 @@
-//! `sven serve --config`: what the file says is served, read again on SIGHUP, and told to whoever started the server.
+//! `sven serve --config`: the server follows its configuration file, reloads it on SIGHUP, and notifies systemd.
 
 use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -10,23 +10,23 @@ use std::time::{Duration, Instant};
 
 use testkit::{Tool, scratch};
 
-/// A running server; a test that fails leaves none behind.
-struct Serving(Child);
+/// A server process, killed when it is dropped.
+struct ConfiguredServer(Child);
 
-impl Drop for Serving {
+impl Drop for ConfiguredServer {
     fn drop(&mut self) {
         _ = self.0.kill();
         _ = self.0.wait();
     }
 }
 
-impl Serving {
-    fn start(command: &mut Command) -> Serving {
+impl ConfiguredServer {
+    fn start(command: &mut Command) -> ConfiguredServer {
         let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
-        Serving(child.expect("because it was built"))
+        ConfiguredServer(child.expect("because it was built"))
     }
 
-    /// The first URL that it prints.
+    /// Returns the first URL that the server prints.
     fn url(&mut self) -> String {
         let out = self.0.stdout.take().expect("because it is a pipe");
         let line = BufReader::new(out)
@@ -50,7 +50,7 @@ impl Serving {
     }
 }
 
-/// A folder with a repository `repos` in which everybody may write.
+/// Makes a directory with a repository `repos` with write access for everyone.
 fn place(folder: &Path) -> PathBuf {
     let repository = folder.join("repos");
     Tool::new("svnadmin").arg("create").arg(&repository).ok();
@@ -63,7 +63,7 @@ fn sven() -> Command {
     Command::new(testkit::tool::sven_binary())
 }
 
-/// Waits until the log at `path` holds `text` `times` times.
+/// Waits until the log at `path` contains `text` `times` times.
 fn await_line(path: &Path, text: &str, times: usize) -> String {
     let begun = Instant::now();
     loop {
@@ -80,14 +80,14 @@ fn await_line(path: &Path, text: &str, times: usize) -> String {
 }
 
 #[test]
-fn a_file_is_served_and_read_again_and_a_broken_one_is_not() {
+fn sighup_reloads_a_valid_file_and_ignores_a_broken_one() {
     let folder = scratch();
     place(folder.path());
     let (file, log) = (folder.path().join("sven.toml"), folder.path().join("error.log"));
     let write = |text: &str| std::fs::write(&file, text).expect("because it is ours");
     let listen = "[listen]\nsvn = '127.0.0.1:0'\n[log]\nerror = 'error.log'\n";
     write(&format!("{listen}[serve]\nroot = '.'\nread-only = true\n"));
-    let mut server = Serving::start(sven().args(["serve", "--config"]).arg(&file));
+    let mut server = ConfiguredServer::start(sven().args(["serve", "--config"]).arg(&file));
     let url = format!("{}repos", server.url());
     let mkdir = |name: &str| {
         let url = format!("{url}/{name}");
@@ -99,23 +99,23 @@ fn a_file_is_served_and_read_again_and_a_broken_one_is_not() {
 
     write(&format!("{listen}[serve]\nroot = '.'\n[limits]\nthreads = 3\n"));
     server.signal("-HUP");
-    let said = await_line(&log, "The configuration was read anew", 1);
+    let output_text = await_line(&log, "The configuration was read anew", 1);
     assert!(
-        said.contains("'threads' in [limits] cannot change while the server runs"),
-        "{said}"
+        output_text.contains("'threads' in [limits] cannot change while the server runs"),
+        "{output_text}"
     );
     mkdir("a").expect_ok();
 
     write(&format!("{listen}[serve]\nroot = '.'\nread_only = true\n"));
     server.signal("-HUP");
-    let said = await_line(&log, "The configuration stays as it was", 1);
+    let output_text = await_line(&log, "The configuration stays as it was", 1);
     assert!(
-        said.contains("sven.toml:7: unknown key 'read_only' in [serve]; did you mean 'read-only'?"),
-        "{said}"
+        output_text.contains("sven.toml:7: unknown key 'read_only' in [serve]; did you mean 'read-only'?"),
+        "{output_text}"
     );
     mkdir("b").expect_ok();
 
-    // Whoever rotates logs moves the file away.
+    // Log rotation renames the file.
     std::fs::rename(&log, folder.path().join("error.log.1")).expect("because it is there");
     write(&format!("{listen}[serve]\nroot = '.'\n"));
     server.signal("-HUP");
@@ -124,7 +124,7 @@ fn a_file_is_served_and_read_again_and_a_broken_one_is_not() {
 }
 
 #[test]
-fn options_win_over_the_file() {
+fn options_override_the_file() {
     let folder = scratch();
     place(folder.path());
     let file = folder.path().join("sven.toml");
@@ -134,7 +134,7 @@ fn options_win_over_the_file() {
     command
         .args(["serve", "-R", "--svn", "127.0.0.1:0", "--config"])
         .arg(&file);
-    let mut server = Serving::start(command.arg(folder.path()));
+    let mut server = ConfiguredServer::start(command.arg(folder.path()));
     let url = format!("{}repos", server.url());
     Tool::new("svn").args(["info", "--non-interactive", &url]).ok();
     let mkdir = Tool::new("svn")
@@ -155,15 +155,15 @@ fn a_file_with_mistakes_is_not_served() {
         .output()
         .expect("because it was built");
     assert_eq!(output.status.code(), Some(1));
-    let said = String::from_utf8_lossy(&output.stderr);
+    let output_text = String::from_utf8_lossy(&output.stderr);
     assert!(
-        said.contains("sven.toml:3: unknown key 'serv' at the top of the file; did you mean 'serve'?"),
-        "{said}"
+        output_text.contains("sven.toml:3: unknown key 'serv' at the top of the file; did you mean 'serve'?"),
+        "{output_text}"
     );
 }
 
-/// Starts `sven serve` with `socket` as the one descriptor that is passed, called `name`.
-fn activated(socket: TcpListener, name: &str, args: &[&str]) -> Serving {
+/// Starts `sven serve` with `socket` as the only passed descriptor, with the name `name`.
+fn activated(socket: TcpListener, name: &str, args: &[&str]) -> ConfiguredServer {
     let program = testkit::tool::sven_binary();
     let script = format!(
         "exec 3<&0 </dev/null; export LISTEN_FDS=1 LISTEN_PID=$$ LISTEN_FDNAMES={name}; exec '{}' serve \"$@\"",
@@ -175,14 +175,14 @@ fn activated(socket: TcpListener, name: &str, args: &[&str]) -> Serving {
         .stdin(Stdio::from(OwnedFd::from(socket)))
         .stdout(Stdio::piped())
         .spawn();
-    Serving(child.expect("because there is a shell"))
+    ConfiguredServer(child.expect("because there is a shell"))
 }
 
 #[test]
-fn sockets_that_are_passed_take_the_place_of_addresses() {
+fn passed_sockets_replace_addresses() {
     let folder = scratch();
     let repository = place(folder.path());
-    // Programs that are started must not keep the socket.
+    // Hooks must not inherit the socket.
     let hook = repository.join("hooks/start-commit");
     let seen = folder.path().join("seen");
     let script = format!("#!/bin/sh\n/bin/ls -l /proc/self/fd > '{}'\n", seen.display());
@@ -191,7 +191,7 @@ fn sockets_that_are_passed_take_the_place_of_addresses() {
     let socket = TcpListener::bind("127.0.0.1:0").expect("because there is a free port");
     let port = socket.local_addr().expect("because it is bound").port();
     let root = folder.path().display().to_string();
-    // The address is somebody else's.
+    // The address is in use by another process.
     let mut server = activated(socket, "svn", &["--svn", "192.0.2.1:1", &root]);
     let url = server.url();
     assert_eq!(url, format!("svn://127.0.0.1:{port}/"));
@@ -205,17 +205,18 @@ fn sockets_that_are_passed_take_the_place_of_addresses() {
 }
 
 #[test]
-fn whoever_wants_to_know_is_told() {
+fn systemd_is_notified_and_metrics_are_served() {
     let folder = scratch();
     place(folder.path());
-    let told = UnixDatagram::bind(folder.path().join("notify")).expect("because it is a new name");
-    told.set_read_timeout(Some(Duration::from_secs(60)))
+    let reported = UnixDatagram::bind(folder.path().join("notify")).expect("because it is a new name");
+    reported
+        .set_read_timeout(Some(Duration::from_secs(60)))
         .expect("because it is a time");
     let next = || {
         let mut bytes = [0; 4096];
         let length = loop {
-            match told.recv(&mut bytes) {
-                // A process that was stopped and goes on.
+            match reported.recv(&mut bytes) {
+                // The process was stopped and continues.
                 Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
                 length => break length.expect("because it says something"),
             }
@@ -230,7 +231,7 @@ fn whoever_wants_to_know_is_told() {
         .args(["serve", "--config"])
         .arg(&file)
         .env("NOTIFY_SOCKET", folder.path().join("notify"));
-    let server = Serving::start(&mut command);
+    let server = ConfiguredServer::start(&mut command);
     assert!(next().starts_with("READY=1\nSTATUS=Serving svn 127.0.0.1:"));
     server.signal("-HUP");
     assert_eq!(next(), "RELOADING=1");
@@ -239,24 +240,24 @@ fn whoever_wants_to_know_is_told() {
     assert_eq!(next(), "STOPPING=1");
 }
 
-/// The status line that answers a request without a body, with `more` header lines.
+/// Sends a request without a body and with `more` header lines; returns the status line.
 fn status(port: u16, method: &str, path: &str, more: &str) -> String {
     let head = head(port, method, path, more);
     head.lines().next().unwrap_or_default().to_owned()
 }
 
-/// The whole answer to a request without a body.
+/// Sends a request without a body; returns the whole response.
 fn head(port: u16, method: &str, path: &str, more: &str) -> String {
     let mut socket = TcpStream::connect(("127.0.0.1", port)).expect("because it listens");
     let request = format!("{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{more}\r\n");
     socket.write_all(request.as_bytes()).expect("because it listens");
-    let mut answer = Vec::new();
-    socket.read_to_end(&mut answer).expect("because it answers");
-    String::from_utf8_lossy(&answer).into_owned()
+    let mut response = Vec::new();
+    socket.read_to_end(&mut response).expect("because it answers");
+    String::from_utf8_lossy(&response).into_owned()
 }
 
 #[test]
-fn locations_have_users_of_their_own_and_change_while_connections_stay() {
+fn locations_have_their_own_users_and_change_on_reload() {
     let folder = scratch();
     place(folder.path());
     let (file, log) = (folder.path().join("sven.toml"), folder.path().join("error.log"));
@@ -272,7 +273,7 @@ fn locations_have_users_of_their_own_and_change_while_connections_stay() {
         std::fs::write(&file, text).expect("because it is ours");
     };
     write("open");
-    let mut server = Serving::start(sven().args(["serve", "--config"]).arg(&file));
+    let mut server = ConfiguredServer::start(sven().args(["serve", "--config"]).arg(&file));
     let url = server.url();
     assert!(url.ends_with("/open/"), "{url}");
     let port = url.rsplit(':').next().and_then(|rest| rest.split('/').next());
@@ -281,7 +282,7 @@ fn locations_have_users_of_their_own_and_change_while_connections_stay() {
         .expect("because it names its port");
     let alice = "Authorization: Basic YWxpY2U6cGFzc3dvcmQ=\r\n";
     let wrong = "Authorization: Basic YWxpY2U6eA==\r\n";
-    for (path, more, answer) in [
+    for (path, more, response) in [
         ("/open/repos", "", "HTTP/1.1 200 OK"),
         ("/open/nothing", "", "HTTP/1.1 404 Not Found"),
         ("/closed", "", "HTTP/1.1 401 Unauthorized"),
@@ -289,7 +290,7 @@ fn locations_have_users_of_their_own_and_change_while_connections_stay() {
         ("/closed", alice, "HTTP/1.1 200 OK"),
         ("/other", "", "HTTP/1.1 404 Not Found"),
     ] {
-        assert_eq!(status(port, "OPTIONS", path, more), answer, "{path} {more}");
+        assert_eq!(status(port, "OPTIONS", path, more), response, "{path} {more}");
     }
     write("public");
     server.signal("-HUP");
@@ -299,17 +300,23 @@ fn locations_have_users_of_their_own_and_change_while_connections_stay() {
         status(port, "OPTIONS", "/open/repos", ""),
         "HTTP/1.1 404 Not Found"
     );
-    // What goes wrong with us is explained in the error log, under the id that the client is told.
+    // The error log explains an internal error under the ID in the response.
     std::fs::remove_file(folder.path().join("users")).expect("because it is there");
-    let answer = head(port, "OPTIONS", "/closed", alice);
-    assert!(answer.starts_with("HTTP/1.1 500 "), "{answer}");
-    let id = answer
+    let response = head(port, "OPTIONS", "/closed", alice);
+    assert!(response.starts_with("HTTP/1.1 500 "), "{response}");
+    let id = response
         .split_once("<p>Request ")
         .and_then(|(_, rest)| rest.split_once('<'));
-    let id = id.unwrap_or_else(|| panic!("no id in {answer}")).0;
-    assert!(answer.contains(&format!("x-request-id: {id}\r\n")), "{answer}");
-    let said = await_line(&log, id, 1);
-    assert!(said.contains("E000002") && said.contains("/users'"), "{said}");
+    let id = id.unwrap_or_else(|| panic!("no id in {response}")).0;
+    assert!(
+        response.contains(&format!("x-request-id: {id}\r\n")),
+        "{response}"
+    );
+    let output_text = await_line(&log, id, 1);
+    assert!(
+        output_text.contains("E000002") && output_text.contains("/users'"),
+        "{output_text}"
+    );
     let access = std::fs::read_to_string(folder.path().join("access.log")).expect("because it is written");
     assert!(access.contains("\"OPTIONS /closed HTTP/1.1\" 401"), "{access}");
     assert_eq!(server.end(), Some(0));
@@ -331,7 +338,7 @@ fn damage_is_in_the_error_log_over_both_protocols_and_mistakes_of_users_are_not(
         );
         std::fs::write(&file, text).expect("because it is ours");
         _ = std::fs::remove_file(&log);
-        let mut server = Serving::start(sven().args(["serve", "--config"]).arg(&file));
+        let mut server = ConfiguredServer::start(sven().args(["serve", "--config"]).arg(&file));
         let url = format!("{}repos", server.url());
         let list = |revision: &str| {
             let args = ["list", "--non-interactive", "-r", revision, &url];
@@ -361,7 +368,7 @@ fn a_server_is_ready_while_what_both_protocols_serve_is_there() {
     let text = "[listen]\nsvn = '127.0.0.1:0'\nhttp = '127.0.0.1:0'\n[metrics]\neverywhere = true\n\
                 [serve]\nroot = 'svn'\n[[location]]\npath = '/x'\nparent = 'http'\n";
     std::fs::write(&file, text).expect("because it is ours");
-    let mut server = Serving::start(sven().args(["serve", "--config"]).arg(&file));
+    let mut server = ConfiguredServer::start(sven().args(["serve", "--config"]).arg(&file));
     let urls = BufReader::new(server.0.stdout.take().expect("because it is a pipe")).lines();
     let mut urls = urls.map(|line| line.expect("because it is text"));
     let url = urls

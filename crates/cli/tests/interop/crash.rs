@@ -1,6 +1,6 @@
-//! Our programs killed at random moments (a real process, a real disk), and a disk that is full.
+//! Sven's programs are killed at random moments, or run on a full disk.
 //!
-//! `CRASH_ROUNDS=200` kills more often than the few times that a usual run does.
+//! `CRASH_ROUNDS=200` kills them more often than the default run.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,11 +14,11 @@ use testkit::server::TestServer;
 use testkit::{Output, Repo, Side, Spec, Tool, scratch};
 
 fn rounds(usual: usize) -> usize {
-    let asked = std::env::var("CRASH_ROUNDS").ok();
-    asked.map_or(usual, |text| text.parse().expect("CRASH_ROUNDS: a number"))
+    let requested = std::env::var("CRASH_ROUNDS").ok();
+    requested.map_or(usual, |text| text.parse().expect("CRASH_ROUNDS: a number"))
 }
 
-/// A repository that anybody may change, with small shards.
+/// Makes a repository with write access for everyone and small shards.
 fn repository(root: &Path, version: &str) -> std::path::PathBuf {
     let path = root.join("repo");
     let create = Tool::new("svnadmin").args(["create", "--compatible-version", version]);
@@ -41,21 +41,21 @@ fn svnmucc(url: &str, log: &str) -> Tool {
     Tool::new("svnmucc").args(["--non-interactive", "--no-auth-cache", "-m", log, "-U", url])
 }
 
-/// The number of the revision that `svnmucc` says it made.
+/// Returns the number of the new revision in the output of `svnmucc`.
 fn revision(output: &Output) -> Option<u64> {
     let out = output.out();
     let number = out.strip_prefix('r')?.split(' ').next()?;
     number.parse().ok()
 }
 
-/// Both verify, as it is: nobody repaired anything.
+/// Verifies the repository with both programs, without any repair.
 fn verify(repository: &Path) {
     for side in Side::BOTH {
         side.tool("svnadmin").args(["verify", "-q"]).arg(repository).ok();
     }
 }
 
-/// Every acknowledged revision is there under its number, as both see it.
+/// Checks with both programs that every acknowledged revision exists under its number.
 fn nothing_lost(repository: &Path, acknowledged: &BTreeMap<u64, String>) {
     verify(repository);
     for side in Side::BOTH {
@@ -78,7 +78,7 @@ fn nothing_lost(repository: &Path, acknowledged: &BTreeMap<u64, String>) {
     }
 }
 
-/// Stale transactions are seen and removed by the real tool.
+/// Removes stale transactions with Subversion's tool.
 fn remove_transactions(repository: &Path) -> usize {
     let list = || Tool::new("svnadmin").arg("lstxns").arg(repository).ok().out();
     let ours = Side::Ours
@@ -95,26 +95,27 @@ fn remove_transactions(repository: &Path) -> usize {
     let stale = list();
     assert_eq!(sorted(&stale), sorted(&ours));
     let names: Vec<&str> = stale.lines().collect();
-    let mut said = String::new();
+    let mut output_text = String::new();
     if !names.is_empty() {
         let rmtxns = Tool::new("svnadmin").arg("rmtxns").arg(repository).args(&names);
-        said = rmtxns.ok().err();
+        output_text = rmtxns.ok().err();
     }
-    // In formats 1 and 2 there can be one without its root, which is not written yet. Theirs cannot open that; ours removes it.
+    // In formats 1 and 2 a transaction can lack its root, which is not written yet. Subversion cannot open it; Sven
+    // removes it.
     for name in list().lines() {
         let is_old = !repository.join("db/txn-protorevs").exists();
         let root = repository.join(format!("db/transactions/{name}.txn/node.0.0"));
         let root = std::fs::read(&root).unwrap_or_default();
-        assert!(is_old && root.is_empty(), "{name}: {said}");
+        assert!(is_old && root.is_empty(), "{name}: {output_text}");
         let rmtxns = Side::Ours.tool("svnadmin").arg("rmtxns").arg(repository);
         rmtxns.arg(name).ok();
     }
-    assert_eq!(list(), "", "{said}");
+    assert_eq!(list(), "", "{output_text}");
     names.len()
 }
 
 #[test]
-fn a_server_killed_under_load_loses_nothing() {
+fn a_killed_server_loses_no_acknowledged_revision() {
     let mut stale = 0;
     for (nth, version) in ["1.14", "1.9", "1.8", "1.4"].into_iter().enumerate() {
         stale += killed_under_load(nth as u64 + 1, version, rounds(3), "svn");
@@ -123,7 +124,7 @@ fn a_server_killed_under_load_loses_nothing() {
 }
 
 #[test]
-fn a_server_killed_under_load_over_http_loses_nothing() {
+fn a_killed_http_server_loses_no_acknowledged_revision() {
     let mut stale = 0;
     for (nth, version) in ["1.14", "1.8", "1.4"].into_iter().enumerate() {
         stale += killed_under_load(nth as u64 + 11, version, rounds(2), "http");
@@ -152,7 +153,7 @@ fn killed_under_load(seed: u64, version: &str, rounds: usize, scheme: &str) -> u
                 let (acknowledged, over, url) = (&acknowledged, &over, &url);
                 scope.spawn(move || load(url, &name, over, acknowledged));
             }
-            // A busy machine takes its time, and a first round without any commit would prove nothing.
+            // A busy machine is slow, and a first round without any commit would test nothing.
             let begun = Instant::now();
             let nobody = || acknowledged.lock().is_ok_and(|known| known.is_empty());
             while round == 0 && nobody() && begun.elapsed() < Duration::from_secs(60) {
@@ -167,7 +168,7 @@ fn killed_under_load(seed: u64, version: &str, rounds: usize, scheme: &str) -> u
         nothing_lost(&repository, &known);
         stale += remove_transactions(&repository);
         let file_url = format!("file://{}", repository.display());
-        // The next commit is by theirs, then a new server of ours takes over.
+        // The next commit is by Subversion, then a new server of Sven continues.
         svnmucc(&file_url, "after the crash")
             .args(["mkdir", &format!("after{round}")])
             .ok();
@@ -178,7 +179,7 @@ fn killed_under_load(seed: u64, version: &str, rounds: usize, scheme: &str) -> u
     stale
 }
 
-/// Commits until the server is gone.
+/// Commits until the server is killed.
 fn load(url: &str, name: &str, over: &AtomicBool, acknowledged: &Mutex<BTreeMap<u64, String>>) {
     let dir = scratch();
     let file = dir.path().join("file");
@@ -199,14 +200,14 @@ fn load(url: &str, name: &str, over: &AtomicBool, acknowledged: &Mutex<BTreeMap<
                 assert_eq!(known.insert(rev, log), None, "r{rev} twice");
             }
             _ if over.load(Ordering::Relaxed) => return,
-            // Killed, and the flag comes in a moment.
+            // The server was killed; the flag will be set soon.
             _ => std::thread::sleep(Duration::from_millis(20)),
         }
     }
 }
 
 #[test]
-fn a_load_killed_at_any_moment_leaves_whole_revisions() {
+fn a_killed_load_leaves_complete_revisions() {
     let stream = testkit::random_history::history(7, 60, true).stream.part(0, 60);
     for round in 0..rounds(6) {
         let root = scratch();
@@ -230,7 +231,7 @@ fn a_load_killed_at_any_moment_leaves_whole_revisions() {
         _ = child.wait();
         verify(&repository);
         let youngest = Repo::at(&repository).youngest();
-        // What is there is a part of the history: the rest can be loaded on top.
+        // The repository has the first revisions of the history; the others can be loaded.
         let rest = format!("{}:60", youngest + 1);
         if youngest < 60 {
             let tool = Side::Ours.tool("svnadmin").args(["load", "-q", "-r", &rest]);
@@ -243,7 +244,7 @@ fn a_load_killed_at_any_moment_leaves_whole_revisions() {
 }
 
 #[test]
-fn a_pack_killed_at_any_moment_can_be_repeated() {
+fn a_killed_pack_can_be_repeated() {
     for round in 0..rounds(6) {
         let repo = testkit::build(&Spec {
             shard: Some(3),
@@ -264,7 +265,7 @@ fn a_pack_killed_at_any_moment_can_be_repeated() {
         _ = child.kill();
         _ = child.wait();
         verify(repo.path());
-        // Theirs, ours, theirs … end what was begun.
+        // Subversion and Sven alternate in completing the operation.
         let side = Side::BOTH[round % 2];
         side.tool("svnadmin").args(["pack", "-q"]).arg(repo.path()).ok();
         verify(repo.path());
@@ -274,7 +275,7 @@ fn a_pack_killed_at_any_moment_can_be_repeated() {
 }
 
 #[test]
-fn a_hotcopy_killed_at_any_moment_leaves_the_source_and_can_be_repeated() {
+fn a_killed_hotcopy_can_be_repeated() {
     let repo = testkit::build(&Spec::new("1.14").shard(4).named("crash-hotcopy"));
     let dump = |path: &Path| Tool::new("svnadmin").args(["dump", "-q"]).arg(path).ok().stdout;
     let before = dump(repo.path());
@@ -300,14 +301,14 @@ fn a_hotcopy_killed_at_any_moment_leaves_the_source_and_can_be_repeated() {
         if !half.exists() {
             continue;
         }
-        // What there is of it opens for both, as the beginning of the history, or for neither.
+        // Either both can open the copy, with the first revisions of the history, or neither can.
         let opens = Side::BOTH.map(|side| {
             let verify = side.tool("svnadmin").args(["verify", "-q"]).arg(&half).run();
             verify.code == 0
         });
         assert_eq!(opens[0], opens[1], "in round {round}");
         opened += usize::from(opens[0]);
-        // Both go on with it, or refuse it in the same way.
+        // Both complete the copy, or fail in the same way.
         for args in [&["--incremental"][..], &[]] {
             let codes = Side::BOTH.map(|side| {
                 let copy = root.path().join(format!("{side:?}{}", args.len()));
@@ -319,7 +320,7 @@ fn a_hotcopy_killed_at_any_moment_leaves_the_source_and_can_be_repeated() {
                 }
                 output.error_codes()
             });
-            // Ours completes some that theirs refuses because a directory is there already.
+            // Sven completes some for which Subversion fails because a directory exists already.
             let is_completed = codes[0] == [17] && codes[1].is_empty();
             assert!(
                 is_completed || codes[0] == codes[1],
@@ -331,10 +332,10 @@ fn a_hotcopy_killed_at_any_moment_leaves_the_source_and_can_be_repeated() {
 }
 
 #[test]
-fn a_file_that_does_not_fit_is_refused_and_nothing_is_lost() {
+fn a_file_larger_than_the_limit_fails_without_loss() {
     let root = scratch();
     let repository = repository(root.path(), "1.14");
-    // The limit of a file's size stands for a disk without room: a write answers an error in the midst of a commit.
+    // The limit of the file size simulates a full disk: a write fails within a commit.
     let program = testkit::tool::tool_link("svnserve");
     let port = testkit::server::free_port().to_string();
     let script = format!(
@@ -359,7 +360,7 @@ fn a_file_that_does_not_fit_is_refused_and_nothing_is_lost() {
     verify(&repository);
 }
 
-/// A small commit, one that is too large, a small one again.
+/// Makes a small commit, one that is too large, and a small one again.
 fn too_much(repository: &Path, url: &str, scratch: &Path) {
     let file = scratch.join("file");
     let mut random = Random::new(3);
@@ -380,12 +381,15 @@ fn too_much(repository: &Path, url: &str, scratch: &Path) {
             Some(rev) => assert_eq!(acknowledged.insert(rev, log), None),
             None => {
                 assert_eq!(nth, 1, "{output:?}");
-                // It says which file could not be written, and why.
-                let said = output.err();
-                assert!(said.contains("/db/") || said.contains("rev"), "{said}");
+                // The error has the file and the reason.
+                let output_text = output.err();
                 assert!(
-                    said.contains("File too large") || said.contains("No space left"),
-                    "{said}"
+                    output_text.contains("/db/") || output_text.contains("rev"),
+                    "{output_text}"
+                );
+                assert!(
+                    output_text.contains("File too large") || output_text.contains("No space left"),
+                    "{output_text}"
                 );
             }
         }
@@ -396,14 +400,14 @@ fn too_much(repository: &Path, url: &str, scratch: &Path) {
 }
 
 #[test]
-fn a_full_disk_refuses_and_nothing_is_lost() {
+fn commits_on_a_full_disk_fail_without_loss() {
     let root = scratch();
     let mount = |args: &[&str]| Tool::new("mount").args(args).arg(root.path()).run().code == 0;
     if !mount(&["-t", "tmpfs", "-o", "size=3m", "none"]) {
         eprintln!("no small file system can be mounted here: only the limit of a file's size was tried");
         return;
     }
-    /// Unmounts, also after a failure.
+    /// Unmounts when it is dropped, also after a failure.
     struct Mounted<'a>(&'a Path);
     impl Drop for Mounted<'_> {
         fn drop(&mut self) {
@@ -415,7 +419,7 @@ fn a_full_disk_refuses_and_nothing_is_lost() {
     let server = TestServer::svnserve(Side::Ours, root.path(), &[]);
     let outside = scratch();
     too_much(&repository, &server.url("repo"), outside.path());
-    // A load that does not fit leaves whole revisions; with room, the rest follows.
+    // A load that does not fit leaves complete revisions; with space the others can be loaded.
     let stream = large_revisions(outside.path());
     let loaded = root.path().join("loaded");
     Tool::new("svnadmin").arg("create").arg(&loaded).ok();
@@ -441,7 +445,7 @@ fn a_full_disk_refuses_and_nothing_is_lost() {
     verify(&repository);
 }
 
-/// Eight revisions of which each takes a quarter of a megabyte.
+/// Returns eight revisions of a quarter of a megabyte each.
 fn large_revisions(dir: &Path) -> Vec<u8> {
     let path = dir.join("source");
     Tool::new("svnadmin").arg("create").arg(&path).ok();

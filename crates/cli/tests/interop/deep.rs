@@ -1,8 +1,8 @@
-//! Trees so deep that what follows them step by step overflows a stack or a machine's memory, and histories that merged each
-//! other as deeply.
+//! Trees so deep that recursion would overflow a stack or the machine's memory, and histories of merges that are as
+//! deep.
 //!
-//! The tree is a chain of directories with names of one character. Copies put it together, so it costs little to make: one
-//! commit, whoever may write, and every reader can ask for all of it. `$SVEN_DEEP_LEVELS` sets the number of levels.
+//! The tree is a chain of directories with names of one character. It is made by copies, which costs little: any
+//! committer can make it, and any reader can request all of it. `$SVEN_DEEP_LEVELS` sets the number of levels.
 
 mod combs;
 mod writing;
@@ -17,10 +17,10 @@ use testkit::server::TestServer;
 use testkit::stream::{Content, DumpStream, RecordKind};
 use testkit::{Side, Tool};
 
-/// Levels of one piece, which is copied.
+/// The number of levels of the directory that is copied.
 const UNIT: usize = 500;
 
-/// More than what a recursion survives on a stack of 1 MiB.
+/// The number of levels: too many for a recursion on a stack of 1 MiB.
 const LEVELS: usize = 6_000;
 
 fn levels() -> usize {
@@ -28,22 +28,22 @@ fn levels() -> usize {
     set.and_then(|text| text.parse().ok()).unwrap_or(LEVELS)
 }
 
-/// A repository `r` in a folder of its own, with the directory `/d` and `levels` directories in each other below it. The deepest
-/// one has mergeinfo and a file.
-struct Deep {
+/// A repository `r` with the directory `/d` and `levels` nested directories below it. The deepest one has mergeinfo
+/// and a file.
+struct DeepRepository {
     folder: TempDir,
     /// The deepest directory, without a leading slash.
     deepest: String,
     youngest: u64,
 }
 
-impl Deep {
-    fn new(levels: usize) -> Deep {
-        Deep::with(levels, false)
+impl DeepRepository {
+    fn new(levels: usize) -> DeepRepository {
+        DeepRepository::with(levels, false)
     }
 
-    /// With a file, which has a property and mergeinfo, at each level if `is_comb`.
-    fn with(levels: usize, is_comb: bool) -> Deep {
+    /// Makes the repository. With `is_comb` each level has a file with a property and mergeinfo.
+    fn with(levels: usize, is_comb: bool) -> DeepRepository {
         let mut stream = DumpStream::new("9ad5d24c-3c33-4ad1-a9b2-5ea6b1ba7a01");
         let add = |stream: &mut DumpStream, dirs: &[String]| {
             for dir in dirs {
@@ -87,7 +87,7 @@ impl Deep {
         let folder = testkit::tool::scratch();
         let repository = folder.path().join("r");
         create(&repository, stream.bytes());
-        Deep {
+        DeepRepository {
             folder,
             deepest: format!("d{}", "/a".repeat(levels - 1)),
             youngest: stream.youngest(),
@@ -99,7 +99,7 @@ impl Deep {
     }
 }
 
-/// Makes a repository with our own tools, in which anybody may write.
+/// Makes a repository with Sven's tools, with write access for everyone.
 fn create(repository: &Path, stream: Vec<u8>) {
     Side::Ours.tool("svnadmin").arg("create").arg(repository).ok();
     let load = Side::Ours.tool("svnadmin").args(["load", "-q"]).arg(repository);
@@ -108,7 +108,7 @@ fn create(repository: &Path, stream: Vec<u8>) {
     std::fs::write(conf, "[general]\nanon-access = write\n").expect("because it is ours");
 }
 
-/// Runs one of our tools. It may refuse what it is asked for, but not be ended by a signal.
+/// Runs a tool of Sven. It may fail, but a signal must not end it.
 fn runs(tool: Tool) -> Vec<u8> {
     let output = tool.run();
     assert!(
@@ -120,19 +120,19 @@ fn runs(tool: Tool) -> Vec<u8> {
     output.stdout
 }
 
-/// The end of an edit, which the client answers.
+/// The end of an edit, to which the client responds.
 const EDIT_END: &str = "( close-edit ( ) ) ";
 
-/// Connections on which a client says what it likes.
-struct Client {
+/// The raw connections of a client.
+struct RawClient {
     port: u16,
     youngest: u64,
 }
 
-impl Client {
-    /// Sends a command; reads up to `end`, then answers the edit. Returns how many bytes came, at least until the server
-    /// answers the next command.
-    fn ask(&self, command: &str, end: Option<&str>) -> usize {
+impl RawClient {
+    /// Sends a command, reads up to `end` and responds to the edit. Returns the number of received bytes, at least up
+    /// to the response to the next command.
+    fn send_request(&self, command: &str, end: Option<&str>) -> usize {
         let mut stream = self.connect();
         stream
             .write_all(command.as_bytes())
@@ -157,7 +157,7 @@ impl Client {
             )
     }
 
-    /// A connection on which the client has introduced itself.
+    /// Opens a connection and sends the greeting.
     fn connect(&self) -> TcpStream {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("because it listens");
         let patience = Duration::from_secs(300);
@@ -194,10 +194,10 @@ fn read_to(stream: &mut TcpStream, end: &str, command: &str) -> usize {
 }
 
 #[test]
-fn a_deep_tree_is_answered_over_svn() {
-    let deep = Deep::new(levels());
+fn a_deep_tree_is_read_over_svn() {
+    let deep = DeepRepository::new(levels());
     let server = TestServer::svnserve(Side::Ours, deep.folder.path(), &[]);
-    let client = Client {
+    let client = RawClient {
         port: server.port(),
         youngest: deep.youngest,
     };
@@ -239,7 +239,7 @@ fn a_deep_tree_is_answered_over_svn() {
             format!("( get-file-revs ( {file} ( 0 ) ( {rev} ) true ) ) "),
             levels(),
         ),
-        // The tree had less than three units more then.
+        // In that revision the tree had less than three units more.
         (format!("( get-locations ( {dir} {rev} ( 1 2 3 ) ) ) "), UNIT),
         (
             format!("( get-location-segments ( {dir} ( {rev} ) ( {rev} ) ( 0 ) ) ) "),
@@ -249,7 +249,7 @@ fn a_deep_tree_is_answered_over_svn() {
         ("( get-locks ( 0: ( infinity ) ) ) ".into(), 0),
         (format!("( get-lock ( {file} ) ) "), 0),
     ] {
-        assert!(client.ask(&command, None) > least, "{command:.60}");
+        assert!(client.send_request(&command, None) > least, "{command:.60}");
     }
     let empty = format!("( set-path ( 0: {rev} true ( ) infinity ) ) ( finish-report ( ) ) ");
     let old = "( set-path ( 0: 1 false ( ) infinity ) ) ( finish-report ( ) ) ";
@@ -279,16 +279,16 @@ fn a_deep_tree_is_answered_over_svn() {
             all,
         ),
     ] {
-        assert!(client.ask(&command, end) > least, "{command:.60}");
+        assert!(client.send_request(&command, end) > least, "{command:.60}");
     }
     let end = Some("( finish-replay ( ) ) ( success ( ) ) ");
     let (whole, last) = (0, rev - 1);
-    assert!(client.ask(&format!("( replay ( {last} {whole} true ) ) "), end) > levels());
-    // Copies from before the low water mark are told as whole trees.
-    assert!(client.ask(&format!("( replay ( {last} {last} true ) ) "), end) > all);
+    assert!(client.send_request(&format!("( replay ( {last} {whole} true ) ) "), end) > levels());
+    // Copies from before the low water mark are sent as whole trees.
+    assert!(client.send_request(&format!("( replay ( {last} {last} true ) ) "), end) > all);
 }
 
-/// Sends a request over HTTP. Returns the status and the number of bytes of the answer.
+/// Sends a request over HTTP. Returns the status and the number of bytes of the response.
 fn request(port: u16, method: &str, path: &str, accept: &str, body: &str) -> (u16, usize) {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("because it listens");
     let head = format!(
@@ -318,8 +318,8 @@ fn request(port: u16, method: &str, path: &str, accept: &str, body: &str) -> (u1
 }
 
 #[test]
-fn a_deep_tree_is_answered_over_http() {
-    let deep = Deep::new(levels());
+fn a_deep_tree_is_read_over_http() {
+    let deep = DeepRepository::new(levels());
     let server = TestServer::http(Side::Ours, deep.folder.path(), "", &[]);
     let port = server.port();
     let (rev, last) = (deep.youngest, deep.youngest - 1);
@@ -374,7 +374,7 @@ fn a_deep_tree_is_answered_over_http() {
         assert_eq!(status, 200, "{body:.60}");
         assert!(length > least, "{body:.60}");
     }
-    // A path of 100,000 bytes may be too much for a request line; Apache stops at 8,190.
+    // A path of 100,000 bytes may be too long for a request line; Apache's limit is 8,190.
     for (method, accept) in [
         ("PROPFIND", "*/*"),
         ("GET", "*/*"),
@@ -399,8 +399,8 @@ fn a_deep_tree_is_answered_over_http() {
 }
 
 #[test]
-fn a_deep_tree_is_no_matter_for_programs() {
-    let deep = Deep::new(levels());
+fn tools_process_a_deep_tree() {
+    let deep = DeepRepository::new(levels());
     let repository = deep.repository();
     let admin = |args: &[&str]| runs(Side::Ours.tool("svnadmin").args(args).arg(&repository));
     let dump = admin(&["dump", "-q"]);
@@ -456,8 +456,8 @@ fn a_deep_tree_is_no_matter_for_programs() {
 }
 
 #[test]
-fn rules_about_deep_paths_are_rules_like_others() {
-    let deep = Deep::new(levels());
+fn authz_rules_apply_to_deep_paths() {
+    let deep = DeepRepository::new(levels());
     let repository = deep.repository();
     let rules = format!(
         "[groups]\nall = alice\n[/]\n* = r\n[/{0}]\n* =\n@all = rw\n[:glob:/**/{0}/**]\nbob = rw\n",
@@ -469,20 +469,23 @@ fn rules_about_deep_paths_are_rules_like_others() {
     let conf = repository.join("conf/svnserve.conf");
     std::fs::write(conf, "[general]\nanon-access = read\nauthz-db = authz\n").expect("because it is ours");
     let server = TestServer::svnserve(Side::Ours, deep.folder.path(), &[]);
-    let client = Client {
+    let client = RawClient {
         port: server.port(),
         youngest: deep.youngest,
     };
     let rev = deep.youngest;
-    assert!(client.ask(&format!("( list ( 0: ( {rev} ) infinity ( kind ) ) ) "), None) > levels() * levels());
+    assert!(
+        client.send_request(&format!("( list ( 0: ( {rev} ) infinity ( kind ) ) ) "), None)
+            > levels() * levels()
+    );
     let report = format!("( set-path ( 0: {rev} true ( ) infinity ) ) ( finish-report ( ) ) ");
     let update = format!("( update ( ( {rev} ) 0: true infinity true true ) ) {report}");
-    assert!(client.ask(&update, Some(EDIT_END)) > levels() * levels());
+    assert!(client.send_request(&update, Some(EDIT_END)) > levels() * levels());
 }
 
-/// Two branches that merged each other in turn: each merge has the one before in it.
+/// Two branches that are merged into each other in turns, so that each merge includes the one before.
 #[test]
-fn merges_of_merges_go_as_deep_as_histories_do() {
+fn logs_follow_deeply_nested_merges() {
     let depth = levels() / 2;
     let folder = testkit::tool::scratch();
     let repository = folder.path().join("r");
@@ -504,10 +507,10 @@ fn merges_of_merges_go_as_deep_as_histories_do() {
     create(&repository, stream.bytes());
     let server = TestServer::svnserve(Side::Ours, folder.path(), &[]);
     let rev = stream.youngest();
-    let client = Client {
+    let client = RawClient {
         port: server.port(),
         youngest: rev,
     };
     let log = format!("( log ( ( 1:a ) ( {rev} ) ( 0 ) false false 0 true revprops ( ) ) ) ");
-    assert!(client.ask(&log, None) > depth);
+    assert!(client.send_request(&log, None) > depth);
 }

@@ -1,12 +1,12 @@
-//! How things came to be: log, blame, diff, mergeinfo.
+//! History: log, blame, diff, mergeinfo.
 
 use testkit::{Repo, Spec, Tool};
 
-use crate::pair::{Client, Pair};
+use crate::pair::{ScenarioClient, ServerPair};
 use crate::twins::Twins;
 
-fn rich() -> Pair {
-    Pair::of(
+fn rich() -> ServerPair {
+    ServerPair::of(
         &Spec::new("1.14")
             .shard(4)
             .pack(testkit::repo::When::Halfway)
@@ -21,8 +21,8 @@ fn log() {
     rich().same(logs);
 }
 
-/// What [`log`] asks.
-pub fn logs(c: &mut Client) {
+/// The requests of [`log`].
+pub fn logs(c: &mut ScenarioClient) {
     c.all(&[
         "log URL",
         "log -v URL",
@@ -59,12 +59,12 @@ pub fn logs(c: &mut Client) {
     ]);
 }
 
-/// Mergeinfo that a folder has had, one after the other: of `gone`, which was taken away in r2, `kept` and `other`.
+/// The successive mergeinfo of a directory: of `gone`, which was deleted in r2, `kept` and `other`.
 const MERGES: [&[&str]; 6] = [
-    // What was found nowhere is looked for again, oldest first.
+    // The same requests again, oldest first.
     &["/gone:1-3", "/gone:1-3\n/other:2-3", ""],
     &["/gone:1-3", "/gone:2-3"],
-    // The same revisions merged and taken back at once.
+    // The same revisions are merged and reverted in one revision.
     &["/other:1-3", "/kept:1-3"],
     &["/kept:1-3", "/other:1-2"],
     &["/kept:1-2", "/other:1-3"],
@@ -72,7 +72,7 @@ const MERGES: [&[&str]; 6] = [
 ];
 
 #[test]
-fn log_of_what_was_merged_and_taken_back() {
+fn log_of_merged_and_reverted_revisions() {
     let repo = Repo::create("1.14");
     let url = format!("file://{}", repo.path().display());
     let commit = |actions: &[&str]| {
@@ -90,7 +90,7 @@ fn log_of_what_was_merged_and_taken_back() {
             commit(&["propset", "svn:mergeinfo", value, &folder]);
         }
     }
-    Pair::serving(&repo, &[]).same(|c| {
+    ServerPair::serving(&repo, &[]).same(|c| {
         for at in 0..MERGES.len() {
             let of = format!("URL/t{at}");
             c.all(&[&format!("log -g -q {of}"), &format!("log -g -q -r 1:HEAD {of}")]);
@@ -103,8 +103,8 @@ fn blame() {
     rich().same(blames);
 }
 
-/// What [`blame`] asks.
-pub fn blames(c: &mut Client) {
+/// The requests of [`blame`].
+pub fn blames(c: &mut ScenarioClient) {
     c.all(&[
         "blame URL/trunk/hello.txt",
         "blame -v URL/trunk/hello.txt",
@@ -132,8 +132,8 @@ fn diff() {
     rich().same(diffs);
 }
 
-/// What [`diff`] asks.
-pub fn diffs(c: &mut Client) {
+/// The requests of [`diff`].
+pub fn diffs(c: &mut ScenarioClient) {
     for rev in 1..95 {
         c.svn_by_file(&["diff", "-c", &rev.to_string(), "URL"]);
     }
@@ -171,8 +171,8 @@ fn mergeinfo() {
     rich().same(merges);
 }
 
-/// What [`mergeinfo`] asks.
-pub fn merges(c: &mut Client) {
+/// The requests of [`mergeinfo`].
+pub fn merges(c: &mut ScenarioClient) {
     c.all(&[
         "mergeinfo --show-revs merged URL/branches/b1-moved URL/trunk",
         "mergeinfo --show-revs eligible URL/branches/b1-moved URL/trunk",
@@ -197,9 +197,10 @@ pub fn merges(c: &mut Client) {
     c.note_tree("wc");
 }
 
-/// What a file's revision has merged is told by the mergeinfo at the same path before: of a file that was not there, nothing.
+/// The merged revisions of a file's revision follow from the mergeinfo at the same path before. For a file that did
+/// not exist there are none.
 #[test]
-fn merges_of_files_that_appear() {
+fn merges_of_added_files() {
     let twins = Twins::greek();
     twins.same(|c| {
         c.lines(

@@ -1,4 +1,4 @@
-//! Hooks: what they are given, and what becomes of what they say.
+//! Hooks: their arguments, input and environment, and the effects of their output and exit code.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use testkit::normalize::sorted_lines;
 use testkit::server::transport::Transport;
 use testkit::{Side, Tool};
 
-use crate::pair::{Client, compare};
+use crate::pair::{ScenarioClient, compare};
 use crate::twins::{CONF, Twins, closed_over_http, write_program};
 
 const ALL: [&str; 9] = [
@@ -21,7 +21,7 @@ const ALL: [&str; 9] = [
     "post-unlock",
 ];
 
-/// Writes down its arguments, input, environment and folder, and what it can see of the transaction.
+/// A hook that records its arguments, input, environment and directory, and the changes of the transaction.
 const RECORDER: &str = r#"
 out="$1/../record"
 exec 9>>"$out"
@@ -58,7 +58,7 @@ const SCRIPT: &str = r"
     bob unlock --force $U/A/mu
     bob unlock --force $U/A/mu
     svn lock -q wc/iota wc/A/mu; echo y >> wc/iota; echo y >> wc/A/mu; svn commit -m 'With tokens' wc
-    svn lock -q wc/A/mu; echo z >> wc/A/mu; svn commit --no-unlock -m 'Kept tokens' wc/A
+    svn lock -q wc/A/mu; echo z >> wc/A/mu; svn commit --no-unlock -m 'No unlock' wc/A
     svn mkdir -m 'Exists' $U/d
     svn mkdir -m 'Many
 lines' $U/A/f
@@ -66,25 +66,25 @@ lines' $U/A/f
     anon mkdir -m 'Nobody' $U/n
 ";
 
-/// Runs a scenario and compares what recorders have written down.
-fn recorded(twins: &Twins, scenario: impl Fn(&mut Client) + Sync) {
+/// Runs a scenario and compares the recorded data.
+fn recorded(twins: &Twins, scenario: impl Fn(&mut ScenarioClient) + Sync) {
     twins.same(scenario);
     let [theirs, ours] = twins.both().each_ref().map(|twin| {
         let text = fs::read(twin.path.join("../record")).expect("because something was recorded");
         let text = String::from_utf8_lossy(&text).replace(&twin.path.display().to_string(), "REPO");
         let text = text.replace(&format!("{:?}/repo", twin.side), "REPO");
-        tidied(&testkit::normalize::mask_dates(&testkit::normalize::mask_uuids(
+        normalized(&testkit::normalize::mask_dates(&testkit::normalize::mask_uuids(
             &text,
         )))
     });
     compare(&theirs, &ours);
 }
 
-/// What is asked path by path, or told about many, comes in the incumbent's hash order: sorted here.
-fn tidied(text: &str) -> String {
+/// Sorts the parts that are in the incumbent's hash order.
+fn normalized(text: &str) -> String {
     let mut calls: Vec<String> = text.split_inclusive("-- end\n").map(str::to_owned).collect();
     for call in &mut calls {
-        // Paths of post-lock and post-unlock, tokens of pre-commit.
+        // The paths of post-lock and post-unlock, the tokens of pre-commit.
         if let Some((before, stdin)) = call.split_once("-- stdin\n")
             && before.contains("-lock 2\n") | before.contains("-unlock 2\n") | before.contains("pre-commit")
         {
@@ -94,7 +94,7 @@ fn tidied(text: &str) -> String {
         }
     }
     let hook = |call: &String| call.lines().next().map(str::to_owned);
-    // Over HTTP every path is a request of its own, with both hooks.
+    // Over HTTP every path is a separate request, with both hooks.
     let alone = Transport::chosen(Transport::Svn) != Transport::Svn;
     let is_path_by_path = |call: &String| {
         let name = call.trim_start_matches("== ");
@@ -112,7 +112,7 @@ fn tidied(text: &str) -> String {
 }
 
 #[test]
-fn what_they_are_given() {
+fn hooks_get_the_same_arguments_and_input() {
     for (conf, env) in [
         (CONF.to_owned(), ""),
         (
@@ -165,12 +165,12 @@ fn failing_hooks() {
                 continue;
             }
             if body.starts_with("kill -TERM") && Transport::chosen(Transport::Svn) != Transport::Svn {
-                // Apache's children cannot be asked to end.
+                // Apache's child processes are not stopped by SIGTERM.
                 continue;
             }
             let body = body.replace("-$(/bin/date +%N)x", "");
             if body.starts_with("printf opaque") {
-                // The same token twice is no token.
+                // Two equal tokens are an error.
                 twins.hook(hook, "printf opaquelocktoken:of-%s \"$(/usr/bin/basename $2)\"");
             } else {
                 twins.hook(hook, &body);
@@ -182,11 +182,11 @@ fn failing_hooks() {
                 c.note(&format!("{hook}: {body}"));
                 c.lines("svn lock -q --force $U/iota\nsvn lock -q --force $U/A/mu");
                 let command = match body.starts_with("printf opaque") {
-                    // Of several paths the incumbent gives one now and then the other's token.
+                    // With several paths the incumbent sometimes passes the token of another path.
                     true => "svn lock --force $U/iota",
                     false => command,
                 };
-                // Over HTTP each path is a request, and clients send them in any order.
+                // Over HTTP each path is a separate request, and clients send them in any order.
                 let command = match Transport::chosen(Transport::Svn) {
                     Transport::Svn => command.to_owned(),
                     _ => command.replace(" $U/A/mu", ""),
@@ -204,7 +204,7 @@ fn failing_hooks() {
 }
 
 #[test]
-fn hooks_that_are_none() {
+fn hooks_that_cannot_run() {
     let twins = Twins::greek();
     for kind in [
         "not executable",
@@ -250,7 +250,7 @@ fn hooks_that_are_none() {
             );
         });
         if kind == "not executable" || kind == "no interpreter" {
-            // Only those after it: what they follow is done.
+            // Only the post hooks: their operation is complete.
             for twin in twins.both() {
                 for hook in ALL.into_iter().filter(|hook| !hook.starts_with("post-")) {
                     _ = fs::remove_file(twin.path.join("hooks").join(hook));
@@ -278,7 +278,7 @@ fn hooks_that_change_the_repository() {
     );
     twins.hook("post-commit", "/usr/bin/svnlook log -r $2 $1 >&2; exit 3");
     for twin in twins.both() {
-        // The inner commit runs no hooks of its own.
+        // The inner commit runs no hooks.
         let path = twin.path.join("hooks/pre-commit");
         let text = fs::read_to_string(&path).expect("because it is there");
         let guard = "#!/bin/sh\n[ -e \"$1/../inner\" ] && exit 0\n: > \"$1/../inner\"\n";
@@ -297,7 +297,7 @@ fn hooks_that_change_the_repository() {
 }
 
 #[test]
-fn several_paths_at_once() {
+fn hooks_for_several_locked_paths() {
     let twins = Twins::greek();
     for hook in [
         "pre-lock",
@@ -322,7 +322,8 @@ fn several_paths_at_once() {
             ",
         );
     });
-    // The hook gives the tokens. Of several paths the incumbent gives one the other's now and then, so that is ours alone.
+    // The hook returns the tokens. With several paths the incumbent sometimes passes the token of another path, so
+    // only Sven is tested.
     let twins = Twins::greek();
     twins.hook(
         "pre-lock",

@@ -1,4 +1,4 @@
-//! Hooks that are clients of the server that runs them: their requests do not wait for the threads of the commits that run them.
+//! Hooks that are clients of the server that runs them. Their requests do not wait for the threads of the commits.
 
 use std::fs;
 use std::path::Path;
@@ -9,12 +9,13 @@ use testkit::{Repo, Side, Tool, scratch};
 
 use crate::twins::write_program;
 
-/// Threads that the server may use.
+/// The number of threads of the server.
 const THREADS: usize = 4;
-/// Commits that are in their hooks at the same time.
+/// The number of commits whose hooks run at the same time.
 const COMMITS: usize = 3 * THREADS;
 
-/// Waits until all commits are in their hooks, then asks the server for its log. Gives up after 30 seconds.
+/// A hook that waits until the hooks of all commits run, then requests the log from the server. It fails after 30
+/// seconds.
 const HOOK: &str = r#"#!/bin/sh
 PATH=/bin:/usr/bin
 at="$1/../in"
@@ -27,7 +28,7 @@ done
 timeout 60 svn log -q -l 1 --non-interactive --no-auth-cache --config-dir "$1/../config" "$(cat "$1/../url")" 2>&1 >> "$1/../log" || { echo "no answer" >&2; exit 1; }
 "#;
 
-/// Makes `COMMITS` commits at once, each of which has to wait for the hooks of all others.
+/// Makes `COMMITS` commits at the same time, each of which waits for the hooks of all others.
 fn commit_all(root: &Path, repo: &Path, url: &str, hook: &str) {
     for name in ["in", "config"] {
         fs::create_dir(root.join(name)).expect("because the folder is ours");
@@ -58,7 +59,7 @@ fn commit_all(root: &Path, repo: &Path, url: &str, hook: &str) {
     assert_eq!(log.lines().filter(|line| line.starts_with('r')).count(), COMMITS);
 }
 
-/// A folder with the repository `repo`, which everyone may write to.
+/// Makes a directory with the repository `repo`, with write access for everyone.
 fn folder() -> tempfile::TempDir {
     let root = scratch();
     let path = root.path().join("repo");

@@ -1,5 +1,5 @@
-//! Hooks that change what they run for: the transaction's properties and tree, revision properties, locks, or the repository
-//! itself. What the revision holds in the end is the same as with the incumbent, over the transport of this run and over HTTP.
+//! Hooks that change the data of their operation: the transaction's properties and tree, revision properties, locks,
+//! or the repository. The resulting revision equals the incumbent's, over the transport of this run and over HTTP.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use testkit::server::transport::Transport;
 
 use crate::twins::{CONF, Twins, closed_over_http};
 
-/// Makes `set NAME VALUE` and its kin of `$T`, the transaction, and `$R`, the repository.
+/// Shell functions such as `set NAME VALUE` for the transaction `$T` and the repository `$R`.
 const WORDS: &str = "\
 R=$1; A=/usr/bin/svnadmin; F=$R/../value-$$
 set() { /usr/bin/printf '%s' \"$2\" > $F; $A setrevprop $R -t $T $1 $F; }
@@ -18,7 +18,7 @@ lock() { /usr/bin/printf 'by a hook' > $F; $A lock $R $1 $2 $F $3 > /dev/null; }
 once() { /usr/bin/test ! -e $R/../once && : > $R/../once; }
 ";
 
-/// Bodies of `start-commit` and `pre-commit`.
+/// The bodies of `start-commit` and `pre-commit`.
 const TRANSACTION: [&str; 13] = [
     "set svn:log 'The log of the hook'",
     "set svn:log ''; set svn:author hook",
@@ -35,7 +35,7 @@ const TRANSACTION: [&str; 13] = [
     "once && /usr/bin/svn mkdir -q -m inner --username in file://$R/inner-${0##*/}; set svn:log outer",
 ];
 
-/// Commits of each kind that clients make.
+/// Commits of each kind of client.
 const COMMITS: &str = "
     rm -rf wc; svn checkout -q $U wc; echo x >> wc/iota; echo x >> wc/A/mu; svn commit -m 'The log of the client' wc
     svn mkdir -m 'By URL' --with-revprop custom=client $U/d-$N
@@ -88,7 +88,7 @@ fn pre_commit_over_http() {
     transaction_hook("pre-commit", Some(Transport::Http));
 }
 
-/// The other hooks: what each does, and what is asked of the server.
+/// The other hooks: name, body, and the commands of the client.
 const OTHERS: [(&str, &str, &str); 10] = [
     (
         "post-commit",

@@ -1,7 +1,7 @@
-//! Peers that mean no good, or no longer are: what they cost while they are there, and that nothing of it lasts.
+//! Hostile and disconnected peers: the resources that they take, and that the server releases them.
 //!
-//! What a server holds is read from `/proc`: threads, open files, memory. Nothing here depends on how fast the machine
-//! is: times are generous, and whatever takes time is waited for.
+//! The resources of a server are read from `/proc`: threads, open files, memory. The tests do not depend on the
+//! machine's speed: time limits are generous, and results are polled.
 
 mod attacks;
 mod load;
@@ -18,33 +18,33 @@ use testkit::probe::read_some;
 use testkit::server::TestServer;
 use testkit::{Side, Tool};
 
-/// What a process holds.
+/// The resources of a process.
 #[derive(Clone, Copy, Debug)]
-pub struct Held {
+pub struct ProcessResources {
     threads: usize,
     files: usize,
     memory: usize,
 }
 
-impl Held {
-    fn by(server: &TestServer) -> Held {
+impl ProcessResources {
+    fn by(server: &TestServer) -> ProcessResources {
         let proc = PathBuf::from(format!("/proc/{}", server.pid()));
         let count = |name: &str| std::fs::read_dir(proc.join(name)).map_or(0, Iterator::count);
         let text = std::fs::read_to_string(proc.join("statm")).expect("because it lives");
         let pages = text.split_whitespace().nth(1).and_then(|word| word.parse().ok());
-        Held {
+        ProcessResources {
             threads: count("task"),
             files: count("fd"),
             memory: pages.map_or(0, |pages: usize| pages * 4096),
         }
     }
 
-    /// Waits until the server holds no more than this and what an allocator keeps for the next client.
-    fn comes_back(self, server: &TestServer) {
+    /// Waits until the server has no more resources than these, except for memory that the allocator keeps.
+    fn wait_until_released(self, server: &TestServer) {
         let memory = 96 << 20;
         let end = Instant::now() + Duration::from_secs(60);
         loop {
-            let now = Held::by(server);
+            let now = ProcessResources::by(server);
             if now.threads <= self.threads && now.files <= self.files && now.memory <= self.memory + memory {
                 return;
             }
@@ -54,7 +54,8 @@ impl Held {
     }
 }
 
-/// A folder with one repository, `r`, with a file that does not fit into the system's buffers and does not compress.
+/// Returns a directory with the repository `r`, which has an incompressible file that is larger than the socket
+/// buffers.
 pub fn big() -> PathBuf {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
     let made = MADE.get_or_init(|| {
@@ -73,7 +74,7 @@ pub fn big() -> PathBuf {
                 .arg(&text)
                 .arg(url)
                 .ok();
-            // Another process may have done the same meanwhile.
+            // Another process may have made it meanwhile.
             _ = std::fs::rename(&new, &path);
         }
         folder
@@ -85,27 +86,27 @@ fn serve(args: &[&str]) -> TestServer {
     TestServer::svnserve(Side::Ours, &big(), args)
 }
 
-/// What every client must find, whatever else is going on.
-fn works(server: &TestServer) {
+/// Checks that another client is served.
+fn check_service(server: &TestServer) {
     let url = server.url("r");
-    let said = Tool::new("svn").args(["info", "--non-interactive", &url]).ok();
-    assert!(said.out().contains("Revision: 1"));
+    let output_text = Tool::new("svn").args(["info", "--non-interactive", &url]).ok();
+    assert!(output_text.out().contains("Revision: 1"));
 }
 
-/// The server as it is when nobody is there: after it has done everything once.
-fn at_rest(server: &TestServer) -> Held {
+/// Returns the resources of the idle server after it has served one client.
+fn idle_resources(server: &TestServer) -> ProcessResources {
     for _ in 0..3 {
-        let mut client = Client::of(server);
+        let mut client = HostileClient::of(server);
         client.ask_for_everything();
         client.read_until("( close-edit ( ) ) ");
     }
-    works(server);
-    // The threads that did it leave; then only those stay that always do.
-    let mut least = Held::by(server);
+    check_service(server);
+    // Waits until the additional threads have ended.
+    let mut least = ProcessResources::by(server);
     for _ in 0..60 {
         std::thread::sleep(Duration::from_millis(50));
-        let now = Held::by(server);
-        least = Held {
+        let now = ProcessResources::by(server);
+        least = ProcessResources {
             threads: least.threads.min(now.threads),
             files: least.files.min(now.files),
             memory: now.memory,
@@ -114,38 +115,38 @@ fn at_rest(server: &TestServer) -> Held {
     least
 }
 
-/// A client that we are.
-struct Client {
+/// A raw client.
+struct HostileClient {
     stream: TcpStream,
     port: u16,
 }
 
-impl Client {
-    fn of(server: &TestServer) -> Client {
+impl HostileClient {
+    fn of(server: &TestServer) -> HostileClient {
         let stream = TcpStream::connect(server.addr()).expect("because it listens");
         stream
             .set_read_timeout(Some(Duration::from_secs(60)))
             .expect("because it is a socket");
-        Client {
+        HostileClient {
             stream,
             port: server.port(),
         }
     }
 
-    /// One whose system takes little at a time.
-    fn with_small_window(server: &TestServer) -> Client {
+    /// Returns a client with a small receive window.
+    fn with_small_window(server: &TestServer) -> HostileClient {
         let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None);
         let socket = socket.expect("because there are descriptors left");
         socket.set_recv_buffer_size(4096).expect("because it is a socket");
         socket.connect(&server.addr().into()).expect("because it listens");
-        Client {
+        HostileClient {
             stream: socket.into(),
             port: server.port(),
         }
     }
 
-    fn say(&mut self, text: impl AsRef<[u8]>) {
-        // The server may have hung up already.
+    fn send(&mut self, text: impl AsRef<[u8]>) {
+        // The server may have closed the connection.
         _ = self.stream.write_all(text.as_ref());
     }
 
@@ -159,13 +160,13 @@ impl Client {
 
     fn log_in(&mut self) {
         let hello = self.hello();
-        self.say(hello + "( ANONYMOUS ( 0: ) ) ");
+        self.send(hello + "( ANONYMOUS ( 0: ) ) ");
         self.read_until("mergeinfo ) ) ) ");
     }
 
     fn ask_for_everything(&mut self) {
         self.log_in();
-        self.say(
+        self.send(
             "( update ( ( ) 0: true infinity false ) ) ( set-path ( 0: 0 true ) ) ( finish-report ( ) ) ",
         );
     }
@@ -174,9 +175,9 @@ impl Client {
         assert!(self.reads(text), "the server hung up before '{text}'");
     }
 
-    /// True if `text` comes, false if the connection ends before.
+    /// True if `text` arrives, false if the connection ends before.
     fn reads(&mut self, text: &str) -> bool {
-        let mut heard = Vec::new();
+        let mut received = Vec::new();
         let mut piece = [0; 65536];
         loop {
             match read_some(&mut self.stream, &mut piece) {
@@ -185,18 +186,18 @@ impl Client {
                     assert_eq!(e.kind(), std::io::ErrorKind::ConnectionReset, "{e}");
                     return false;
                 }
-                Ok(len) => heard.extend_from_slice(&piece[..len]),
+                Ok(len) => received.extend_from_slice(&piece[..len]),
             }
-            if heard.windows(text.len()).any(|w| w == text.as_bytes()) {
+            if received.windows(text.len()).any(|w| w == text.as_bytes()) {
                 return true;
             }
-            let keep = heard.len().min(text.len());
-            heard.drain(..heard.len() - keep);
+            let keep = received.len().min(text.len());
+            received.drain(..received.len() - keep);
         }
     }
 
-    /// Goes without a word.
-    fn vanish(self) {
+    /// Disconnects with a reset.
+    fn disconnect(self) {
         let socket = socket2::SockRef::from(&self.stream);
         socket
             .set_linger(Some(Duration::ZERO))
@@ -205,16 +206,16 @@ impl Client {
 }
 
 #[test]
-fn garbage_leaves_nothing_behind() {
+fn invalid_bytes_leave_no_resources_in_use() {
     let server = serve(&["--max-threads", "16"]);
-    let rest = at_rest(&server);
+    let rest = idle_resources(&server);
     let mut random = rand_chacha::ChaCha8Rng::seed_from_u64(2);
     for number in 0..2000 {
-        let mut client = Client::of(&server);
+        let mut client = HostileClient::of(&server);
         let hello = client.hello();
         let mut noise = vec![0; random.random_range(1..3000)];
         random.fill(&mut noise[..]);
-        let says = match number % 10 {
+        let input = match number % 10 {
             0 => noise,
             1 => b"GET / HTTP/1.1\r\nHost: x\r\n\r\n".to_vec(),
             2 => b"( 2 ( edit-pipeline ) 18446744073709551615:svn".to_vec(),
@@ -230,97 +231,97 @@ fn garbage_leaves_nothing_behind() {
                 .collect(),
             _ => Vec::new(),
         };
-        client.say(says);
+        client.send(input);
         if number % 3 == 0 {
-            client.vanish();
+            client.disconnect();
         }
     }
-    works(&server);
-    rest.comes_back(&server);
-    works(&server);
+    check_service(&server);
+    rest.wait_until_released(&server);
+    check_service(&server);
 }
 
 #[test]
 fn half_open_connections_take_no_threads_and_little_memory() {
     let server = serve(&["--max-threads", "4"]);
-    let rest = at_rest(&server);
-    let mut clients: Vec<Client> = (0..800).map(|_| Client::of(&server)).collect();
+    let rest = idle_resources(&server);
+    let mut clients: Vec<HostileClient> = (0..800).map(|_| HostileClient::of(&server)).collect();
     for (number, client) in clients.iter_mut().enumerate() {
         let hello = client.hello();
         match number % 4 {
-            // Nothing at all.
+            // No bytes.
             0 => {}
-            1 => client.say(&hello[..hello.len() / 2]),
-            2 => client.say("( 2 ( edit-pipeline ) 60000:svn://"),
+            1 => client.send(&hello[..hello.len() / 2]),
+            2 => client.send("( 2 ( edit-pipeline ) 60000:svn://"),
             _ => {
                 client.log_in();
-                client.say("( get-file ( 15000000:x");
+                client.send("( get-file ( 15000000:x");
             }
         }
     }
     for _ in 0..3 {
-        works(&server);
+        check_service(&server);
     }
-    let now = Held::by(&server);
+    let now = ProcessResources::by(&server);
     assert!(now.threads <= rest.threads + 8, "{rest:?} has become {now:?}");
     assert!(
         now.memory < rest.memory + (48 << 20),
         "{rest:?} has become {now:?}"
     );
-    // Those who go on with what they began are served.
+    // Clients that continue are served.
     for client in clients.iter_mut().skip(1).step_by(4).take(50) {
         let hello = client.hello();
-        client.say(hello[hello.len() / 2..].to_owned() + "( ANONYMOUS ( 0: ) ) ( get-latest-rev ( ) ) ");
+        client.send(hello[hello.len() / 2..].to_owned() + "( ANONYMOUS ( 0: ) ) ( get-latest-rev ( ) ) ");
         client.read_until("( success ( 1 ) ) ");
     }
     for (number, client) in clients.into_iter().enumerate() {
         if number % 2 == 0 {
-            client.vanish();
+            client.disconnect();
         }
     }
-    rest.comes_back(&server);
-    works(&server);
+    rest.wait_until_released(&server);
+    check_service(&server);
 }
 
 #[test]
-fn what_is_begun_must_be_finished_in_time() {
+fn incomplete_requests_time_out() {
     let server = serve(&["--stall-timeout", "1"]);
-    let mut quiet: Vec<Client> = (0..5).map(|_| Client::of(&server)).collect();
+    let mut quiet: Vec<HostileClient> = (0..5).map(|_| HostileClient::of(&server)).collect();
     for client in &mut quiet {
         client.log_in();
     }
-    let mut owing: Vec<Client> = (0..60).map(|_| Client::of(&server)).collect();
+    let mut owing: Vec<HostileClient> = (0..60).map(|_| HostileClient::of(&server)).collect();
     for (number, client) in owing.iter_mut().enumerate() {
         let hello = client.hello();
         match number % 4 {
             0 => {}
-            1 => client.say(&hello[..hello.len() / 2]),
+            1 => client.send(&hello[..hello.len() / 2]),
             2 => {
                 client.log_in();
-                client.say("( get-latest-rev ( ");
+                client.send("( get-latest-rev ( ");
             }
             _ => {
                 client.log_in();
-                client.say("( update ( ( ) 0: true infinity false ) ) ");
+                client.send("( update ( ( ) 0: true infinity false ) ) ");
             }
         }
     }
     for client in &mut owing {
         assert!(!client.reads("what the server never says"));
     }
-    // Who owes nothing may be silent for as long as it likes.
+    // An idle client may be silent for any time.
     for client in &mut quiet {
-        client.say("( get-latest-rev ( ) ) ");
+        client.send("( get-latest-rev ( ) ) ");
         client.read_until("( success ( 1 ) ) ");
     }
 }
 
 #[test]
-fn clients_that_go_in_the_middle_of_a_text_leave_nothing_behind() {
+fn clients_that_disconnect_within_a_text_leave_no_resources_in_use() {
     let server = serve(&[]);
-    let rest = at_rest(&server);
+    let rest = idle_resources(&server);
     for _ in 0..2 {
-        let mut clients: Vec<Client> = (0..40).map(|_| Client::of(&server)).collect();
+        let mut clients: Vec<HostileClient> = (0..40).map(|_| HostileClient::of(&server)).collect();
         for client in &mut clients {
             client.ask_for_everything();
         }
@@ -328,31 +329,31 @@ fn clients_that_go_in_the_middle_of_a_text_leave_nothing_behind() {
             client.read_until("( apply-textdelta ");
         }
         for (number, client) in clients.into_iter().enumerate() {
-            // With and without what the system says for them.
+            // With and without a TCP reset.
             if number % 2 == 0 {
-                client.vanish();
+                client.disconnect();
             }
         }
     }
-    works(&server);
-    rest.comes_back(&server);
-    works(&server);
+    check_service(&server);
+    rest.wait_until_released(&server);
+    check_service(&server);
 }
 
 #[test]
-fn a_reader_of_single_bytes_is_served_to_the_end_and_one_of_none_is_not() {
+fn slow_readers_are_served_and_stalled_ones_are_disconnected() {
     const PATIENCE: &str = "4";
-    /// Longer than a peer that takes nothing may stay.
+    /// Longer than the time limit for a peer that does not read.
     const SLOWLY: Duration = Duration::from_secs(9);
     const BYTES_A_SECOND: f64 = 10_000.0;
     let server = serve(&["--stall-timeout", PATIENCE, "--max-threads", "2"]);
-    let rest = at_rest(&server);
-    let mut slow = Client::with_small_window(&server);
+    let rest = idle_resources(&server);
+    let mut slow = HostileClient::with_small_window(&server);
     slow.ask_for_everything();
     let mut stalled = Vec::new();
     for _ in 0..6 {
-        // One after the other: a client must say who it is in time as well.
-        let mut client = Client::with_small_window(&server);
+        // One after the other, because the login has a time limit as well.
+        let mut client = HostileClient::with_small_window(&server);
         client.ask_for_everything();
         stalled.push(client);
     }
@@ -369,13 +370,13 @@ fn a_reader_of_single_bytes_is_served_to_the_end_and_one_of_none_is_not() {
                 std::thread::sleep(Duration::from_millis(5));
             }
         });
-        // More than there are threads wait for their peers: nobody else waits for them.
+        // More sessions than threads wait for their peers. Other clients do not wait for them.
         let mut others = 0;
         while !reader.is_finished() {
-            let asked = Instant::now();
-            works(&server);
+            let requested = Instant::now();
+            check_service(&server);
             assert!(
-                asked.elapsed() < Duration::from_secs(8),
+                requested.elapsed() < Duration::from_secs(8),
                 "another client had to wait"
             );
             others += 1;
@@ -383,54 +384,54 @@ fn a_reader_of_single_bytes_is_served_to_the_end_and_one_of_none_is_not() {
         assert!(others > 2);
     });
     slow.read_until("( close-edit ( ) ) ");
-    slow.say("( success ( ) ) ");
+    slow.send("( success ( ) ) ");
     slow.read_until("( success ( ) ) ");
     drop(slow);
-    rest.comes_back(&server);
+    rest.wait_until_released(&server);
     for client in &mut stalled {
         assert!(
             !client.reads("( close-edit ( ) ) "),
             "it took nothing and was not given up"
         );
     }
-    works(&server);
+    check_service(&server);
 }
 
-/// A client that sends many commands at once gives its thread back between two of them.
+/// A client that sends many commands at once releases its thread between two of them.
 #[test]
 fn many_commands_of_one_client_do_not_delay_another() {
     let server = serve(&["--max-threads", "1"]);
     let commands = 200_000;
-    let mut busy = Client::of(&server);
+    let mut busy = HostileClient::of(&server);
     busy.log_in();
-    let mut other = Client::of(&server);
+    let mut other = HostileClient::of(&server);
     let mut reader = busy.stream.try_clone().expect("because it is a socket");
-    let answers = AtomicUsize::new(0);
+    let responses = AtomicUsize::new(0);
     std::thread::scope(|scope| {
-        let writer = scope.spawn(|| busy.say("( get-latest-rev ( ) ) ".repeat(commands)));
+        let writer = scope.spawn(|| busy.send("( get-latest-rev ( ) ) ".repeat(commands)));
         scope.spawn(|| {
-            let answer = "( success ( ( ) 0: ) ) ( success ( 1 ) ) ".len();
+            let response = "( success ( ( ) 0: ) ) ( success ( 1 ) ) ".len();
             let (mut bytes, mut piece) = (0, [0; 65536]);
-            while bytes < commands * answer {
+            while bytes < commands * response {
                 let len = read_some(&mut reader, &mut piece).expect("because the server answers");
                 assert!(len > 0, "the server hung up");
                 bytes += len;
-                answers.store(bytes / answer, Ordering::Relaxed);
+                responses.store(bytes / response, Ordering::Relaxed);
             }
-            assert_eq!(bytes, commands * answer);
+            assert_eq!(bytes, commands * response);
         });
         other.log_in();
-        other.say("( get-latest-rev ( ) ) ");
+        other.send("( get-latest-rev ( ) ) ");
         other.read_until("( success ( 1 ) ) ");
-        let before = answers.load(Ordering::Relaxed);
+        let before = responses.load(Ordering::Relaxed);
         assert!(before < commands, "the other client has waited for all of them");
         writer.join().expect("no panic");
     });
 }
 
-/// The incumbent lets a client try for ever.
+/// The incumbent has no limit of login attempts.
 #[test]
-fn passwords_are_not_guessed_for_ever_on_one_connection() {
+fn login_attempts_on_a_connection_are_limited() {
     let folder =
         tempfile::TempDir::new_in(testkit::tool::folder("interop-guesses")).expect("because it is ours");
     let at = |name: &str| folder.path().join(name);
@@ -443,14 +444,14 @@ fn passwords_are_not_guessed_for_ever_on_one_connection() {
     write("r/conf/passwd", "[users]\nalice = s3cret\n");
     for (side, most) in [(Side::Theirs, None), (Side::Ours, Some(1000))] {
         let server = TestServer::svnserve(side, folder.path(), &[]);
-        let mut client = Client::of(&server);
+        let mut client = HostileClient::of(&server);
         let hello = client.hello();
-        client.say(hello);
+        client.send(hello);
         client.read_until("( CRAM-MD5 )");
         let guess = format!("( CRAM-MD5 ( ) ) 38:alice {} ", "0".repeat(32));
         let mut tried = 0;
         while tried < 1100 {
-            client.say(&guess);
+            client.send(&guess);
             if !client.reads("( failure ( 18:Password incorrect ) ) ") {
                 break;
             }

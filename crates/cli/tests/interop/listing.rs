@@ -1,11 +1,11 @@
-//! What is there: list, cat, info, properties, locks.
+//! Reads without history: list, cat, info, properties, locks.
 
 use testkit::Spec;
 
-use crate::pair::{Client, Pair};
+use crate::pair::{ScenarioClient, ServerPair};
 
-fn rich() -> Pair {
-    Pair::of(&Spec::new("1.14").busy().named("f8"))
+fn rich() -> ServerPair {
+    ServerPair::of(&Spec::new("1.14").busy().named("f8"))
 }
 
 #[test]
@@ -13,8 +13,8 @@ fn list() {
     rich().same(lists);
 }
 
-/// What [`list`] asks.
-pub fn lists(c: &mut Client) {
+/// The requests of [`list`].
+pub fn lists(c: &mut ScenarioClient) {
     c.all(&[
         "list URL",
         "list -R URL",
@@ -44,8 +44,8 @@ fn cat() {
     rich().same(texts);
 }
 
-/// What [`cat`] asks.
-pub fn texts(c: &mut Client) {
+/// The requests of [`cat`].
+pub fn texts(c: &mut ScenarioClient) {
     c.all(&[
         "cat URL/trunk/hello.txt",
         "cat -r 3 URL/trunk/hello.txt",
@@ -75,8 +75,8 @@ fn info() {
     rich().same(infos);
 }
 
-/// What [`info`] asks.
-pub fn infos(c: &mut Client) {
+/// The requests of [`info`].
+pub fn infos(c: &mut ScenarioClient) {
     c.all(&[
         "info URL",
         "info -r 5 URL/trunk/hello.txt",
@@ -97,8 +97,8 @@ fn properties() {
     rich().same(all_properties);
 }
 
-/// What [`properties`] asks.
-pub fn all_properties(c: &mut Client) {
+/// The requests of [`properties`].
+pub fn all_properties(c: &mut ScenarioClient) {
     for line in [
         "proplist -v URL/trunk",
         "proplist -v -R URL",
@@ -126,7 +126,7 @@ pub fn all_properties(c: &mut Client) {
 #[test]
 fn writing_is_refused() {
     let repo = testkit::build(&Spec::new("1.14").busy().named("f8"));
-    Pair::serving(&repo, &["-R"]).same(|c| {
+    ServerPair::serving(&repo, &["-R"]).same(|c| {
         c.all(&[
             "mkdir -m x URL/new",
             "delete -m x URL/trunk",

@@ -1,9 +1,9 @@
-//! Locks: taken, stolen, broken, used and kept by commits.
+//! Locks: set, stolen, broken, used and kept by commits.
 
 use crate::twins::Twins;
 
 #[test]
-fn taken_stolen_broken() {
+fn locks_are_set_stolen_and_broken() {
     Twins::greek().same(|c| {
         c.lines(
             r"
@@ -42,14 +42,14 @@ fn taken_stolen_broken() {
     });
 }
 
-/// Two reasons to refuse a commit: the first one that the incumbent finds is told.
+/// A commit with two errors: the first one that the incumbent finds is reported.
 #[test]
 fn out_of_date_and_locked() {
     Twins::greek().same(|c| {
         c.lines(
             r"
             cp -r wc other; svn lock -q wc/iota wc/A/mu wc/A/B/lambda wc/A/D/gamma
-            for f in iota A/mu A/B/lambda A/D/gamma; do echo 1 >> wc/$f; done; svn commit -q --no-unlock -m 'Kept' wc
+            for f in iota A/mu A/B/lambda A/D/gamma; do echo 1 >> wc/$f; done; svn commit -q --no-unlock -m 'No unlock' wc
             echo 2 >> other/iota; bob commit -m 'Text' other/iota
             bob propset -q p v other/A/mu; bob commit -m 'Property' other/A/mu
             echo 2 >> other/A/B/lambda; bob propset -q p v other/A/B/lambda; bob commit -m 'Both' other/A/B/lambda
@@ -67,7 +67,7 @@ fn commits_with_locks() {
             cp -r wc other
             svn lock -q wc/iota wc/A/mu wc/A/B/lambda wc/A/D/G/pi
             echo 1 >> wc/iota; svn commit -m 'Released' wc/iota; svn status wc
-            svn lock -q wc/iota; echo 2 >> wc/iota; svn commit --no-unlock -m 'Kept' wc; svn status wc; svn info $U/iota
+            svn lock -q wc/iota; echo 2 >> wc/iota; svn commit --no-unlock -m 'No unlock' wc; svn status wc; svn info $U/iota
             echo 3 >> other/A/mu; bob commit -m 'Locked by another' other
             bob rm -m 'Locked by another' $U/A/mu
             bob rm -m 'Locked below' $U/A/B
@@ -92,7 +92,7 @@ fn commits_with_locks() {
 }
 
 #[test]
-fn adding_over_what_is_locked_is_refused_for_being_there() {
+fn adding_a_locked_existing_path_fails_because_it_exists() {
     Twins::greek().same(|c| {
         c.lines(
             r"
@@ -116,7 +116,7 @@ fn adding_over_what_is_locked_is_refused_for_being_there() {
 #[test]
 fn locks_that_stay_after_a_commit_are_logged() {
     let twins = Twins::greek();
-    // The hooks look at paths, so that each commit meets another one of their refusals.
+    // The hooks refuse by path, so that each commit gets another refusal.
     twins.hook(
         "pre-unlock",
         "case $2 in */lambda) echo refused >&2; exit 1;; esac",

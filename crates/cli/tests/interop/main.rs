@@ -1,10 +1,11 @@
-//! The real clients against our server: each scenario runs twice, against Subversion's `svnserve` and against ours, on the same
-//! repository, and must leave the same transcript.
+//! Subversion's clients with Sven's server: each scenario runs with Subversion's `svnserve` and with Sven, on equal
+//! repositories, and must have the same transcript.
 //!
-//! `$SVEN_INTEROP_OVER` (`svn`, `http`, `http-v1`, `https`) chooses the transport; over HTTP theirs is Apache. `cargo xtask interop`
-//! runs the scenarios over all of them.
+//! `$SVEN_INTEROP_OVER` (`svn`, `http`, `http-v1`, `https`) selects the transport; over HTTP the oracle is Apache.
+//! `cargo xtask interop` runs the scenarios over all of them.
 //!
-//! What differs rightly is taken out ([`pair`]): ports, folders, and the order of lines where the protocol leaves it open.
+//! [`pair`] masks the parts that may differ: ports, directories, and the order of lines where the protocol does not
+//! define it.
 
 #![expect(
     clippy::print_stdout,
@@ -18,9 +19,8 @@ mod apache;
 mod checkout;
 mod config;
 mod crash;
-mod dated;
+mod dates;
 mod deep;
-mod drained;
 mod guide;
 mod history;
 mod hooks;
@@ -40,8 +40,9 @@ mod pair;
 mod program;
 mod random;
 mod raw;
+mod raw_commits;
 mod raw_writing;
-mod restored;
+mod replaced_repositories;
 mod scenarios;
 mod serve;
 mod sparse;

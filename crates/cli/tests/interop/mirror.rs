@@ -2,7 +2,7 @@
 
 use testkit::{Repo, Spec, Tool, repo};
 
-use crate::pair::{Client, Pair};
+use crate::pair::{ScenarioClient, ServerPair};
 
 fn specs() -> Vec<Spec> {
     let wanted = ["f1", "f4-packed", "f7", "f8", "f8-packed-zlib"];
@@ -17,12 +17,12 @@ fn specs() -> Vec<Spec> {
 #[test]
 fn svnsync_makes_the_same_mirror() {
     for spec in specs() {
-        Pair::of(&spec).same(synchronized);
+        ServerPair::of(&spec).same(synchronized);
     }
 }
 
-/// What [`svnsync_makes_the_same_mirror`] does.
-pub fn synchronized(c: &mut Client) {
+/// The commands of [`svnsync_makes_the_same_mirror`].
+pub fn synchronized(c: &mut ScenarioClient) {
     let mirror = Repo::create("1.14");
     let hook = mirror.path().join("hooks/pre-revprop-change");
     std::fs::write(&hook, "#!/bin/sh\n").expect("because the repository is ours");
@@ -33,7 +33,7 @@ pub fn synchronized(c: &mut Client) {
         sync(&["sync", &mirror.url()]).code,
     ];
     let dump = Tool::new("svnadmin").args(["dump", "-q"]).arg(mirror.path()).ok();
-    // The mirror has an identity of its own, and remembers whose copy it is on revision 0.
+    // The mirror has its own UUID, and properties of its source on revision 0.
     let text = String::from_utf8_lossy(&dump.stdout);
     let start = text.find("Revision-number: 1\n").unwrap_or(0);
     c.note(&format!(
@@ -43,12 +43,12 @@ pub fn synchronized(c: &mut Client) {
 }
 
 #[test]
-fn svnsync_of_a_folder() {
-    Pair::of(&Spec::new("1.14").busy().named("f8")).same(folders);
+fn svnsync_of_a_directory() {
+    ServerPair::of(&Spec::new("1.14").busy().named("f8")).same(folders);
 }
 
-/// What [`svnsync_of_a_folder`] does.
-pub fn folders(c: &mut Client) {
+/// The commands of [`svnsync_of_a_directory`].
+pub fn folders(c: &mut ScenarioClient) {
     for folder in ["trunk", "branches/b2", "trunk/many"] {
         let mirror = Repo::create("1.14");
         let hook = mirror.path().join("hooks/pre-revprop-change");
@@ -74,12 +74,12 @@ pub fn folders(c: &mut Client) {
 #[test]
 fn svnrdump_dumps_the_same_history() {
     for spec in specs() {
-        Pair::of(&spec).same(dumped);
+        ServerPair::of(&spec).same(dumped);
     }
 }
 
-/// What [`svnrdump_dumps_the_same_history`] does.
-pub fn dumped(c: &mut Client) {
+/// The commands of [`svnrdump_dumps_the_same_history`].
+pub fn dumped(c: &mut ScenarioClient) {
     let whole = c.url.clone();
     let trunk = format!("{whole}/trunk");
     for (url, revisions) in [
@@ -98,7 +98,7 @@ pub fn dumped(c: &mut Client) {
             c.note(&line);
         }
     }
-    // Deltas may be made in many ways; what they make is one.
+    // Different deltas can make the same text.
     let output = c.tool(Tool::new("svnrdump").args(["dump", "-q", "--non-interactive", &whole]));
     let copy = Repo::create("1.14");
     copy.load(output.stdout);
@@ -106,8 +106,8 @@ pub fn dumped(c: &mut Client) {
     c.note(&format!("{:?}", base::checksum::Md5::of(&dump.stdout)));
 }
 
-/// What a dump says was done to which node, without the lengths of deltas. Nodes of a revision that comes whole are in no
-/// particular order.
+/// Returns the headers of a dump without the lengths of deltas, sorted within a revision that is dumped as a whole
+/// tree.
 fn headers(dump: &[u8]) -> Vec<String> {
     let wanted = ["Node-", "Text-content-md5: ", "Text-delta-base-md5: "];
     let mut nodes: Vec<(u64, Vec<String>)> = Vec::new();
@@ -139,12 +139,12 @@ fn git_svn_clones_the_same_history() {
         Spec::small("1.14").named("small-f8"),
         Spec::new("1.9").shard(7).named("f7"),
     ] {
-        Pair::of(&spec).same(cloned);
+        ServerPair::of(&spec).same(cloned);
     }
 }
 
-/// What [`git_svn_clones_the_same_history`] does.
-pub fn cloned(c: &mut Client) {
+/// The commands of [`git_svn_clones_the_same_history`].
+pub fn cloned(c: &mut ScenarioClient) {
     let cloned = c.tool(
         Tool::new("git")
             .args(["svn", "clone", "-q", &c.url, "clone"])
@@ -152,12 +152,12 @@ pub fn cloned(c: &mut Client) {
             .env("GIT_COMMITTER_NAME", "x")
             .env("GIT_COMMITTER_EMAIL", "x@x"),
     );
-    let said = cloned.err();
-    let said: Vec<&str> = said
+    let output_text = cloned.err();
+    let output_text: Vec<&str> = output_text
         .lines()
         .filter(|line| !line.contains("Updating files"))
         .collect();
-    c.note(&format!("{} {}", cloned.code, said.join("\n")));
+    c.note(&format!("{} {}", cloned.code, output_text.join("\n")));
     let log = c.tool(Tool::new("git").args(["-C", "clone", "log", "--format=%T %an %ad %s", "--date=iso"]));
     c.note(&log.out());
 }

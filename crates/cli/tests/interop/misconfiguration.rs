@@ -1,5 +1,5 @@
-//! Configuration with mistakes: clients are told the same by both servers, and the logs explain the same; ours says the line
-//! besides, and what it makes of odd values.
+//! Configuration files with mistakes: clients get the same errors from both servers, and the logs have the same
+//! explanation. Sven's log also has line numbers and warnings about unusual values.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -14,7 +14,7 @@ use testkit::{Side, Tool, scratch};
 use crate::pair::{compare, without_line};
 use crate::serve::without_place;
 
-/// (file, text), in `conf/`. Where it is another one, `svnserve.conf` is [`GENERAL`].
+/// Files in `conf/` and their texts. `svnserve.conf` is [`GENERAL`] unless it is in the list.
 const CASES: [(&str, &str); 62] = [
     ("svnserve.conf", "[general\n"),
     ("svnserve.conf", "[general]\nanon-access = bogus\n"),
@@ -95,7 +95,7 @@ const CASES: [(&str, &str); 62] = [
 const GENERAL: &str = "[general]\npassword-db = passwd\nauthz-db = authz\n";
 
 #[test]
-fn clients_are_told_the_same_and_the_log_explains_more() {
+fn clients_get_equal_errors_and_the_log_has_details() {
     let root = scratch();
     let model = root.path().join("model");
     Tool::new("svnadmin").arg("create").arg(&model).ok();
@@ -111,7 +111,7 @@ fn clients_are_told_the_same_and_the_log_explains_more() {
         Tool::new("cp").arg("-r").arg(&model).arg(&path).ok();
         replace(&path.join("conf").join(file), text);
     }
-    let [theirs, ours] = Side::BOTH.map(|side| heard(side, root.path()));
+    let [theirs, ours] = Side::BOTH.map(|side| responses_and_log(side, root.path()));
     let pairs = CASES.iter().zip(theirs.0.iter().zip(&ours.0));
     let differ: Vec<_> = pairs.filter(|(_, (theirs, ours))| theirs != ours).collect();
     assert!(differ.is_empty(), "{differ:#?}");
@@ -122,8 +122,8 @@ fn clients_are_told_the_same_and_the_log_explains_more() {
     assert_eq!(added.len(), 4, "{added:#?}");
     let placed = shared.iter().filter(|line| line.contains(" (line ")).count();
     assert_eq!(placed, 42);
-    // A client may be gone, and the next one be there, before the last word about it is written; and whether it has read all
-    // of what it was told before it goes is chance: if not, the server is told of a reset.
+    // The last log line of a client may be written after the next client connects. Whether a client has read
+    // everything before it disconnects is random; if not, the server gets a reset.
     let sorted = |mut lines: Vec<String>| {
         lines.retain(|line| !line.ends_with("Connection reset by peer"));
         lines.sort_unstable();
@@ -133,9 +133,9 @@ fn clients_are_told_the_same_and_the_log_explains_more() {
     compare(&sorted(theirs.1), &sorted(unplaced));
 }
 
-/// Nobody can log in, which is what theirs makes of it without a word; ours says so in the log, once for as long as it lasts.
+/// No user can log in with either server. Sven logs the reason, once.
 #[test]
-fn passwords_that_the_server_may_not_read() {
+fn an_unreadable_password_file() {
     let root = scratch();
     let repository = root.path().join("repo");
     Tool::new("svnadmin").arg("create").arg(&repository).ok();
@@ -154,7 +154,7 @@ fn passwords_that_the_server_may_not_read() {
         let server =
             TestServer::svnserve_bound_by_permissions(side, root.path(), &["-T", "--log-file", &logged]);
         let url = server.url("repo");
-        let told = || {
+        let reported = || {
             let svn = || Tool::new("svn").args(["--non-interactive", "--no-auth-cache"]);
             let anonymous = svn().arg("list").arg(&url).run();
             let alice = svn()
@@ -180,12 +180,12 @@ fn passwords_that_the_server_may_not_read() {
                 .join(" ")
                 + &alice.err()
         };
-        let closed = (told(), told());
+        let closed = (reported(), reported());
         readable(0o600);
-        let open = told();
+        let open = reported();
         readable(0o000);
-        let again = told();
-        (closed, open, again, settled(&log))
+        let again = reported();
+        (closed, open, again, complete_log(&log))
     });
     assert_eq!((&theirs.0, &theirs.1, &theirs.2), (&ours.0, &ours.1, &ours.2));
     assert!(
@@ -196,13 +196,13 @@ fn passwords_that_the_server_may_not_read() {
     assert_eq!((notices(&theirs.3), notices(&ours.3)), (0, 2), "{}", ours.3);
 }
 
-/// What clients hear, case by case, and what is logged.
-fn heard(side: Side, root: &Path) -> (Vec<String>, Vec<String>) {
+/// Returns the responses for each case, and the log.
+fn responses_and_log(side: Side, root: &Path) -> (Vec<String>, Vec<String>) {
     let log = root.join(format!("{side:?}.log"));
     let logged = log.display().to_string();
     let server = TestServer::svnserve(side, root, &["-T", "--log-file", &logged]);
     let port = format!(":{}", server.port());
-    let said = (0..CASES.len()).map(|number| {
+    let output_text = (0..CASES.len()).map(|number| {
         let anonymous = anonymous(server.port(), number);
         let alice = Tool::new("svn")
             .args(["list", "--non-interactive", "--no-auth-cache"])
@@ -211,16 +211,16 @@ fn heard(side: Side, root: &Path) -> (Vec<String>, Vec<String>) {
             .run();
         without_number(&format!("{anonymous}\n{}", alice.err()).replace(&port, ""))
     });
-    let said: Vec<String> = said.collect();
-    let logged = settled(&log);
+    let output_text: Vec<String> = output_text.collect();
+    let logged = complete_log(&log);
     let lines = logged.lines().map(|line| without_number(&without_place(line)));
-    // The client hangs up where it is refused.
+    // A refused client disconnects.
     let lines = lines.filter(|line| !line.contains(" 210002 "));
-    (said, lines.collect())
+    (output_text, lines.collect())
 }
 
-/// A log to which nothing is added any more.
-fn settled(log: &Path) -> String {
+/// Returns the log when it no longer grows.
+fn complete_log(log: &Path) -> String {
     let mut last = String::new();
     loop {
         let now = fs::read_to_string(log).expect("because it logs");
@@ -232,7 +232,7 @@ fn settled(log: &Path) -> String {
     }
 }
 
-/// What the server says to somebody without a name who asks for the youngest revision and a directory.
+/// Returns the responses to an anonymous client that requests the youngest revision and a directory.
 fn anonymous(port: u16, number: usize) -> String {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("because it listens");
     let url = format!("svn://127.0.0.1:{port}/{number}");
@@ -241,15 +241,15 @@ fn anonymous(port: u16, number: usize) -> String {
          ( get-latest-rev ( ) ) ( get-dir ( 0: ( ) false true ( kind ) false ) ) ",
         url.len()
     );
-    // The server may have hung up before everything was said.
+    // The server may have closed the connection before everything was sent.
     _ = stream.write_all(words.as_bytes());
     _ = stream.shutdown(Shutdown::Write);
-    let mut heard = Vec::new();
-    _ = stream.read_to_end(&mut heard);
-    String::from_utf8_lossy(&heard).into_owned()
+    let mut responses_and_log = Vec::new();
+    _ = stream.read_to_end(&mut responses_and_log);
+    String::from_utf8_lossy(&responses_and_log).into_owned()
 }
 
-/// Theirs does not count the lines of section headers: `line N` loses its number.
+/// Removes the number of `line N`, because Subversion does not count section headers.
 fn without_number(text: &str) -> String {
     let mut parts = text.split("line ");
     let mut out = parts.next().unwrap_or_default().to_owned();

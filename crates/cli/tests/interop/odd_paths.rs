@@ -1,5 +1,5 @@
-//! Paths that the stock client does not send, through every command of `svn://`, as one table: the outcome is the incumbent's,
-//! and the connection stays.
+//! Paths that the stock client does not send, with every command of `svn://`, as a table: the results equal the
+//! incumbent's, and the connection stays open.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use testkit::probe::{Probe, ProbeItem, word};
 use testkit::server::TestServer;
 use testkit::{Repo, Side, Spec};
 
-/// A path and what it is called in messages.
+/// Returns the paths with their names in messages.
 fn paths() -> Vec<(&'static str, Vec<u8>)> {
     let own = |bytes: &[u8]| bytes.to_vec();
     vec![
@@ -37,7 +37,7 @@ fn paths() -> Vec<(&'static str, Vec<u8>)> {
         ("deep", own(&[&b"x/".repeat(3000)[..], b"x"].concat())),
         ("long", own(&b"n".repeat(5000))),
         ("huge", own(&b"n".repeat(300_000))),
-        // The incumbent has no objection to these, or reads them to the NUL.
+        // The incumbent accepts these, or reads them up to the NUL.
         ("..", own(b"..")),
         (".. inside", own(b"A/../mu")),
         (".. first", own(b"../x")),
@@ -45,12 +45,12 @@ fn paths() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// Where ours refuses what the incumbent takes for the name of something else, or for one of a node that cannot be.
+/// True if Sven refuses a path that the incumbent truncates, or accepts although no node can have it.
 fn is_known(name: &str, command: &str) -> bool {
     let refused = name.contains("..") || name == "NUL";
     let no_text = ["not UTF-8", "overlong", "a surrogate", "above Unicode"];
     let no_text = no_text.iter().any(|known| name.starts_with(known));
-    // A property whose name is not UTF-8 can never be read again.
+    // Clients cannot read a property whose name is not UTF-8.
     let stores = command.contains("prop") || command.contains("absent");
     refused || no_text && stores
 }
@@ -110,7 +110,7 @@ const COMMANDS: &[&str] = &[
     "( commit ( 1:m ( ( PATH 1:t ) ) false ( ) ) ) ( open-root ( ( ) 2:d0 ) ) ABORT",
 ];
 
-/// What the longer words of [`COMMANDS`] stand for, in the order in which they are replaced.
+/// The replacements of the longer words in [`COMMANDS`], in their order.
 const WORDS: &[(&str, &str)] = &[
     (
         "COMMIT",
@@ -139,20 +139,20 @@ fn replaced(text: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
 }
 
 /// One side of the comparison.
-struct Party {
+struct ComparedSide {
     server: Arc<TestServer>,
     url: String,
     probe: Probe,
     youngest: u64,
 }
 
-impl Party {
-    fn new(side: Side, repo: &Repo) -> Party {
+impl ComparedSide {
+    fn new(side: Side, repo: &Repo) -> ComparedSide {
         let root = repo.path().parent().expect("because it is in a folder");
         let server = Arc::new(TestServer::svnserve(side, root, &[]));
         let url = format!("svn://127.0.0.1:{}/repo", server.port());
         let probe = Probe::connect_as(server.clone(), url.clone(), None);
-        Party {
+        ComparedSide {
             server,
             url,
             probe,
@@ -160,7 +160,8 @@ impl Party {
         }
     }
 
-    /// The first error number with which the server answers, 0 if none; `None` if it closes the connection.
+    /// Returns the first error number in the response, 0 without an error; `None` if the server closes the
+    /// connection.
     fn outcome(&mut self, command: &str, path: &[u8]) -> Option<u64> {
         let mut text = command.to_owned();
         for (word, meaning) in WORDS {
@@ -219,12 +220,12 @@ fn number_of(item: &ProbeItem) -> u64 {
 }
 
 #[test]
-fn odd_paths_have_the_incumbents_outcome_and_the_connection_stays() {
+fn odd_paths_have_the_incumbents_results() {
     let repo = testkit::build(&Spec::small("1.14").named("small-f8")).copy();
     let conf = repo.path().join("conf/svnserve.conf");
     std::fs::write(conf, "[general]\nanon-access = write\n").expect("because it is ours");
-    let mut theirs = Party::new(Side::Theirs, &repo);
-    let mut ours = Party::new(Side::Ours, &repo);
+    let mut theirs = ComparedSide::new(Side::Theirs, &repo);
+    let mut ours = ComparedSide::new(Side::Ours, &repo);
     let mut wrong = Vec::new();
     for (name, path) in paths() {
         for command in COMMANDS {

@@ -1,5 +1,5 @@
-//! Revisions whose date, author or message is missing or is no such thing, as the stock client meets them over both protocols: it
-//! must end as with the incumbent's server, and say the same.
+//! Revisions with a missing or invalid date, author or log message: over both protocols the stock client must have
+//! the same exit code and output as with the incumbent's server.
 
 use std::path::Path;
 
@@ -42,7 +42,7 @@ fn cases() -> Vec<(&'static str, RevProps)> {
     ]
 }
 
-/// Gives all revisions of a repository these properties, past everything that would refuse them.
+/// Sets these properties on all revisions of a repository, without any check.
 fn give(repo: &Repo, props: &RevProps) {
     let mut text = Vec::new();
     for (name, value) in props {
@@ -59,7 +59,7 @@ fn give(repo: &Repo, props: &RevProps) {
     }
 }
 
-/// What the stock client says to each of its commands, and how it ends.
+/// Returns output and exit code of the stock client for each command.
 fn session(url: &str, folder: &Path) -> Vec<(String, i32, String, Vec<i32>)> {
     let wc = folder.join("wc");
     let wc = wc.to_str().expect("because it is ASCII");
@@ -85,11 +85,11 @@ fn session(url: &str, folder: &Path) -> Vec<(String, i32, String, Vec<i32>)> {
     ] {
         let svn = Tool::new("svn").args(["--non-interactive", "--config-dir"]);
         let output = svn.arg(folder.join("conf")).args(&args).run();
-        let said = output.out().replace(url, "URL").replace(wc, "WC");
+        let output_text = output.out().replace(url, "URL").replace(wc, "WC");
         all.push((
             args.join(" ").replace(url, "URL"),
             output.code,
-            said,
+            output_text,
             output.error_codes(),
         ));
     }
@@ -103,19 +103,23 @@ fn compare(serve: impl Fn(Side, &Path) -> (TestServer, String)) {
     let (_ours, our_url) = serve(Side::Ours, root);
     for (name, props) in cases() {
         give(&repo, &props);
-        let said = |url: &str| session(url, testkit::scratch().path());
-        for (theirs, ours) in said(&their_url).into_iter().zip(said(&our_url)) {
-            let (command, code, said, errors) = &ours;
+        let output_text = |url: &str| session(url, testkit::scratch().path());
+        for (theirs, ours) in output_text(&their_url).into_iter().zip(output_text(&our_url)) {
+            let (command, code, output_text, errors) = &ours;
             assert!(*code >= 0, "{name}: {command} was killed");
             assert_eq!((*code, errors), (theirs.1, &theirs.3), "{name}: {command}");
-            let is_same = *said == theirs.2 || command.contains("--search");
-            assert!(is_same, "{name}: {command}: {said} instead of {}", theirs.2);
+            let is_same = *output_text == theirs.2 || command.contains("--search");
+            assert!(
+                is_same,
+                "{name}: {command}: {output_text} instead of {}",
+                theirs.2
+            );
         }
     }
 }
 
 #[test]
-fn odd_revision_properties_are_no_matter_over_svn() {
+fn odd_revision_properties_have_equal_results_over_svn() {
     compare(|side, root| {
         let server = TestServer::svnserve(side, root, &[]);
         let url = format!("svn://127.0.0.1:{}/repo", server.port());
@@ -124,7 +128,7 @@ fn odd_revision_properties_are_no_matter_over_svn() {
 }
 
 #[test]
-fn odd_revision_properties_are_no_matter_over_http() {
+fn odd_revision_properties_have_equal_results_over_http() {
     compare(|side, root| {
         let server = TestServer::http(side, root, "", &[]);
         let url = format!("http://127.0.0.1:{}/repo", server.port());

@@ -1,4 +1,4 @@
-//! Two servers on one repository, and clients that keep a transcript.
+//! Two servers of one repository, and clients that record a transcript.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -12,55 +12,55 @@ use testkit::{Repo, Side, Spec, Tool, scratch};
 
 use crate::apache;
 
-/// Theirs and ours, serving the same repository.
-pub struct Pair {
+/// Subversion's server and Sven's, for the same repository.
+pub struct ServerPair {
     theirs: TestServer,
     ours: TestServer,
-    /// What the clients call the repository.
+    /// The URL path of the repository.
     name: String,
     transport: Transport,
     _root: TempDir,
 }
 
-/// One side of a scenario: runs commands and writes down what they say.
-pub struct Client {
+/// One side of a scenario: runs commands and records their output.
+pub struct ScenarioClient {
     /// URL of the repository.
     pub url: String,
     port: u16,
     dir: TempDir,
     transcript: String,
     options: Vec<String>,
-    /// What else differs rightly, with what stands for it.
+    /// More texts to mask, with their replacements.
     masks: Vec<(String, String)>,
 }
 
-impl Pair {
+impl ServerPair {
     /// Serves a repository made from `spec`.
-    pub fn of(spec: &Spec) -> Pair {
-        Pair::serving(&testkit::build(spec), &[])
+    pub fn of(spec: &Spec) -> ServerPair {
+        ServerPair::serving(&testkit::build(spec), &[])
     }
 
-    /// Serves `repo` with more arguments for both servers. Over HTTP Apache is told what `conf/svnserve.conf` says.
-    pub fn serving(repo: &Repo, args: &[&str]) -> Pair {
+    /// Serves `repo` with more arguments for both servers. Over HTTP `conf/svnserve.conf` is translated for Apache.
+    pub fn serving(repo: &Repo, args: &[&str]) -> ServerPair {
         let transport = Transport::chosen(Transport::Svn);
         let rules = match transport {
             Transport::Svn => String::new(),
             _ => apache::rules(&repo.path().join("conf"), args),
         };
-        Pair::over(transport, repo, &rules, args)
+        ServerPair::over(transport, repo, &rules, args)
     }
 
-    /// Serves a repository made from `spec` over HTTP; theirs is Apache, with `location` inside of its `Location`.
-    pub fn over_http(spec: &Spec, location: &str) -> Pair {
-        Pair::over(Transport::chosen_http(), &testkit::build(spec), location, &[])
+    /// Serves a repository made from `spec` over HTTP; `location` are lines for Apache's `<Location>`.
+    pub fn over_http(spec: &Spec, location: &str) -> ServerPair {
+        ServerPair::over(Transport::chosen_http(), &testkit::build(spec), location, &[])
     }
 
-    fn over(transport: Transport, repo: &Repo, apache: &str, args: &[&str]) -> Pair {
+    fn over(transport: Transport, repo: &Repo, apache: &str, args: &[&str]) -> ServerPair {
         let root = scratch();
         std::os::unix::fs::symlink(repo.path(), root.path().join("repo"))
             .expect("because the folder is empty");
         let [theirs, ours] = Side::BOTH.map(|side| serve(side, transport, root.path(), apache, args));
-        Pair {
+        ServerPair {
             theirs,
             ours,
             name: "repo".to_owned(),
@@ -69,7 +69,7 @@ impl Pair {
         }
     }
 
-    /// The port of one side.
+    /// Returns the port of one side.
     pub fn port(&self, side: Side) -> u16 {
         match side {
             Side::Theirs => self.theirs.port(),
@@ -77,8 +77,8 @@ impl Pair {
         }
     }
 
-    /// Runs `scenario` on both sides at once and compares the transcripts.
-    pub fn same(&self, scenario: impl Fn(&mut Client) + Sync) {
+    /// Runs `scenario` on both sides at the same time and compares the transcripts.
+    pub fn same(&self, scenario: impl Fn(&mut ScenarioClient) + Sync) {
         let run = |side| {
             let mut client = self.client(side);
             scenario(&mut client);
@@ -96,10 +96,10 @@ impl Pair {
         compare(&theirs, &ours);
     }
 
-    fn client(&self, side: Side) -> Client {
-        let mut client = Client::over(self.transport, self.port(side), &self.name);
+    fn client(&self, side: Side) -> ScenarioClient {
+        let mut client = ScenarioClient::over(self.transport, self.port(side), &self.name);
         if self.transport == Transport::HttpV1 {
-            // Clients make up the names of their activities.
+            // Clients generate the names of activities.
             client.mask("!svn/act/".to_owned(), "!svn/act/");
         }
         client
@@ -126,20 +126,20 @@ pub fn serve(side: Side, transport: Transport, root: &Path, apache: &str, args: 
     }
 }
 
-/// What clients call the repository `name` at `port`.
+/// Returns the URL of the repository `name` at `port`.
 pub fn url(transport: Transport, port: u16, name: &str) -> String {
     format!("{}://{}:{port}/{name}", transport.scheme(), transport.host())
 }
 
-impl Client {
-    /// A client of the repository `name` at `port`.
-    pub fn new(port: u16, name: &str) -> Client {
-        Client::over(Transport::Svn, port, name)
+impl ScenarioClient {
+    /// Returns a client of the repository `name` at `port`.
+    pub fn new(port: u16, name: &str) -> ScenarioClient {
+        ScenarioClient::over(Transport::Svn, port, name)
     }
 
-    /// A client of the repository `name` at `port`, over another protocol.
-    pub fn over(transport: Transport, port: u16, name: &str) -> Client {
-        Client {
+    /// Returns a client of the repository `name` at `port`, over another protocol.
+    pub fn over(transport: Transport, port: u16, name: &str) -> ScenarioClient {
+        ScenarioClient {
             url: url(transport, port, name),
             port,
             dir: scratch(),
@@ -149,33 +149,33 @@ impl Client {
         }
     }
 
-    /// Shows `shown` where `text` stands, and neither dates nor UUIDs.
+    /// Replaces `text` by `shown` in the transcript. Dates and UUIDs are always masked.
     pub fn mask(&mut self, text: String, shown: &str) {
         self.masks.push((text, shown.to_owned()));
     }
 
-    /// What was written down.
+    /// Returns the transcript.
     pub fn into_transcript(self) -> String {
         self.transcript
     }
 
-    /// The client's own folder; commands run in it.
+    /// Returns the client's directory, in which commands run.
     pub fn dir(&self) -> &Path {
         self.dir.path()
     }
 
-    /// Options for all `svn` commands that follow.
+    /// Sets options for all following `svn` commands.
     pub fn set_options(&mut self, options: &[&str]) {
         self.options = options.iter().map(|o| (*o).to_owned()).collect();
     }
 
-    /// Runs `svn` and writes everything down. `URL` in an argument stands for the repository's.
+    /// Runs `svn` and records everything. `URL` in an argument stands for the repository's.
     pub fn svn(&mut self, args: &[&str]) {
         let output = self.run(args);
         self.write_down(args, &output.0, &output.1, output.2);
     }
 
-    /// As [`Client::svn`], for output whose lines come in no particular order.
+    /// As [`ScenarioClient::svn`], with sorted lines.
     pub fn svn_sorted(&mut self, args: &[&str]) {
         let (out, err, code) = self.run(args);
         let mut lines: Vec<&str> = out.lines().collect();
@@ -183,7 +183,7 @@ impl Client {
         self.write_down(args, &lines.join("\n"), &err, code);
     }
 
-    /// As [`Client::svn`], for output that consists of paragraphs (`Index: …`) in no particular order.
+    /// As [`ScenarioClient::svn`], with sorted sections (`Index: …`).
     pub fn svn_by_file(&mut self, args: &[&str]) {
         let (out, err, code) = self.run(args);
         let mut files: Vec<String> = Vec::new();
@@ -199,7 +199,7 @@ impl Client {
         self.write_down(args, &files.concat(), &err, code);
     }
 
-    /// As [`Client::svn`], for paragraphs with a blank line between them in no particular order.
+    /// As [`ScenarioClient::svn`], with sorted paragraphs.
     pub fn svn_by_paragraph(&mut self, args: &[&str]) {
         let (out, err, code) = self.run(args);
         let paragraphs = out.split("\n\n").map(|text| text.trim_matches('\n'));
@@ -208,7 +208,7 @@ impl Client {
         self.write_down(args, &paragraphs.join("\n\n"), &err, code);
     }
 
-    /// Runs several commands of which each is a line of words.
+    /// Runs several commands, one a line.
     pub fn all(&mut self, lines: &[&str]) {
         for line in lines {
             let args: Vec<&str> = line.split(' ').collect();
@@ -216,19 +216,19 @@ impl Client {
         }
     }
 
-    /// Runs any program in the client's folder and answers what it printed, without writing it down.
+    /// Runs a program in the client's directory and returns its output, without recording it.
     pub fn tool(&self, tool: Tool) -> testkit::Output {
         tool.dir(self.dir()).run()
     }
 
-    /// Writes something down.
+    /// Adds a text to the transcript.
     pub fn note(&mut self, text: &str) {
         let text = self.normal(text);
         self.transcript.push_str(&text);
         self.transcript.push('\n');
     }
 
-    /// Writes down a whole tree: names, kinds, contents, sorted; `.svn` left out.
+    /// Records a tree: sorted names, kinds and contents, without `.svn`.
     pub fn note_tree(&mut self, top: &str) {
         let mut paths = Vec::new();
         walk(&self.dir().join(top), &mut paths);
@@ -279,7 +279,7 @@ impl Client {
             text = testkit::normalize::mask_dates(&testkit::normalize::mask_uuids(&text));
         }
         let text = attributes_sorted(&text);
-        // When a client wrote a file is no business of the server.
+        // Dates of working copy files do not depend on the server.
         let kept = text
             .lines()
             .filter(|line| !line.starts_with("Text Last Updated: "));
@@ -287,7 +287,7 @@ impl Client {
     }
 }
 
-/// The client writes the attributes of an XML element in no particular order, one a line.
+/// Sorts the attributes of XML elements, which the client prints in any order, one a line.
 pub fn attributes_sorted(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut attributes: Vec<&str> = Vec::new();
@@ -322,7 +322,7 @@ fn walk(dir: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Panics with the first difference and some lines around it.
+/// Panics with the first difference and the lines around it.
 pub fn compare(theirs: &str, ours: &str) {
     if theirs == ours {
         return;
@@ -346,7 +346,7 @@ pub fn compare(theirs: &str, ours: &str) {
     );
 }
 
-/// A line of our log without the number of a line in a configuration file.
+/// Removes the line number of a configuration file from a line of Sven's log.
 pub fn without_line(line: &str) -> String {
     match line.split_once(" (line ") {
         Some((before, after)) => {

@@ -1,8 +1,8 @@
-//! `svnserve` as a program: complaints, modes, signals, files.
+//! The program `svnserve`: argument errors, modes, signals, files.
 
 use testkit::{Side, Spec, Tool, scratch};
 
-/// Both sides' answer to the same arguments.
+/// Returns the output of both sides for the same arguments.
 fn both(args: &[&str]) -> [(i32, String, String); 2] {
     Side::BOTH.map(|side| {
         let output = side.tool("svnserve").args(args).run();
@@ -16,7 +16,7 @@ fn both(args: &[&str]) -> [(i32, String, String); 2] {
 }
 
 #[test]
-fn complaints_are_the_incumbents() {
+fn argument_errors_equal_the_incumbents() {
     for args in [
         &[][..],
         &["-d", "-i"],
@@ -43,7 +43,7 @@ fn complaints_are_the_incumbents() {
 }
 
 #[test]
-fn a_tunnel_gives_the_same_answers() {
+fn a_tunnel_gets_equal_responses() {
     let repo = testkit::build(&Spec::small("1.14").named("small-f8"));
     let root = repo.path().parent().expect("because it is in a folder");
     let name = repo
@@ -52,7 +52,7 @@ fn a_tunnel_gives_the_same_answers() {
         .expect("because it has a name")
         .to_string_lossy()
         .into_owned();
-    let answers = Side::BOTH.map(|side| {
+    let responses = Side::BOTH.map(|side| {
         let program = match side {
             Side::Theirs => "svnserve".to_owned(),
             Side::Ours => testkit::tool::tool_link("svnserve").display().to_string(),
@@ -72,8 +72,8 @@ fn a_tunnel_gives_the_same_answers() {
             .run();
         (output.code, output.out(), output.err())
     });
-    assert_eq!(answers[0].0, 0, "{answers:?}");
-    assert_eq!(answers[0], answers[1]);
+    assert_eq!(responses[0].0, 0, "{responses:?}");
+    assert_eq!(responses[0], responses[1]);
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn a_daemon_detaches_writes_its_files_and_stops() {
             .expect("it logs")
             .contains(" get-latest-rev")
     );
-    // A rotated log is opened anew.
+    // A rotated log is reopened.
     std::fs::rename(&log, dir.path().join("old")).expect("because it is ours");
     Tool::new("kill").args(["-HUP", number.trim()]).ok();
     wait_for(|| log.exists());

@@ -1,4 +1,4 @@
-//! Conversations by hand: bytes that the stock client never sends, and many connections.
+//! Raw svn:// sessions: bytes that the stock client never sends, and many connections.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -8,7 +8,7 @@ use testkit::probe::read_some;
 use testkit::server::TestServer;
 use testkit::{Repo, Side, Spec, Tool};
 
-use crate::pair::Pair;
+use crate::pair::ServerPair;
 
 fn connect(port: u16) -> TcpStream {
     let stream = TcpStream::connect(SocketAddr::from(([127, 0, 0, 1], port))).expect("because it listens");
@@ -25,27 +25,27 @@ fn hello(url: &str) -> String {
     )
 }
 
-/// Says hello and then everything in `says`, closes the sending half, and answers all that came back. A `|` stands for
-/// waiting until the server is silent.
-fn talk(port: u16, says: &[u8]) -> String {
+/// Sends the greeting and `input`, closes the sending half, and returns all received bytes. At a `|` waits until the
+/// server sends no more.
+fn send_and_receive(port: u16, input: &[u8]) -> String {
     let mut stream = connect(port);
     let url = format!("svn://127.0.0.1:{port}/repo");
-    // The server may have hung up before everything was said.
+    // The server may have closed the connection before everything was sent.
     _ = stream.write_all(hello(&url).as_bytes());
-    let mut heard = Vec::new();
-    for (at, part) in says.split(|b| *b == b'|').enumerate() {
+    let mut received = Vec::new();
+    for (at, part) in input.split(|b| *b == b'|').enumerate() {
         if at > 0 {
-            listen(&mut stream, Duration::from_millis(300), &mut heard);
+            listen(&mut stream, Duration::from_millis(300), &mut received);
         }
         _ = stream.write_all(part);
     }
     _ = stream.shutdown(std::net::Shutdown::Write);
-    listen(&mut stream, Duration::from_secs(5), &mut heard);
-    String::from_utf8_lossy(&heard).replace(&format!(":{port}"), ":PORT")
+    listen(&mut stream, Duration::from_secs(5), &mut received);
+    String::from_utf8_lossy(&received).replace(&format!(":{port}"), ":PORT")
 }
 
-/// Reads until the end, or until nothing comes for `patience`.
-fn listen(stream: &mut TcpStream, patience: Duration, heard: &mut Vec<u8>) {
+/// Reads until the end, or until nothing arrives for `timeout`.
+fn listen(stream: &mut TcpStream, patience: Duration, received: &mut Vec<u8>) {
     stream
         .set_read_timeout(Some(patience))
         .expect("because it is a socket");
@@ -54,14 +54,14 @@ fn listen(stream: &mut TcpStream, patience: Duration, heard: &mut Vec<u8>) {
         if len == 0 {
             return;
         }
-        heard.extend_from_slice(&piece[..len]);
+        received.extend_from_slice(&piece[..len]);
     }
 }
 
 #[test]
-fn odd_requests_are_answered_alike() {
-    let pair = Pair::of(&Spec::small("1.14").named("small-f8"));
-    for says in [
+fn odd_requests_get_equal_responses() {
+    let pair = ServerPair::of(&Spec::small("1.14").named("small-f8"));
+    for input in [
         "( nonsense ( ) ) ( get-latest-rev ( ) ) ",
         "( get-file ( 6:A/mu/x ( ) true true ) ) ",
         "( get-file ( 1:A ( ) true true ) ) ",
@@ -109,7 +109,7 @@ fn odd_requests_are_answered_alike() {
         "( replay-range ( 98 99 0 true ) ) ( get-latest-rev ( ) ) |",
         "( replay-range ( 5 4 0 true ) ) ( replay ( 3 0 false ) ) |",
         "( replay ( 0 0 true ) ) |",
-        // Not what the protocol knows: the connection ends without a word.
+        // Invalid protocol: the connection ends without a response.
         "( get-latest-rev ( x",
         "((get-latest-rev ( ) ) ) ",
         "( get-latest-rev()) ",
@@ -122,21 +122,21 @@ fn odd_requests_are_answered_alike() {
         ") ",
         "\t",
     ] {
-        let answers = Side::BOTH.map(|side| talk(pair.port(side), says.as_bytes()));
-        assert_eq!(comparable(&answers[0]), comparable(&answers[1]), "{says}");
+        let responses = Side::BOTH.map(|side| send_and_receive(pair.port(side), input.as_bytes()));
+        assert_eq!(comparable(&responses[0]), comparable(&responses[1]), "{input}");
     }
 }
 
-/// What is said, word by word; where the order is open (properties, entries of a folder), sorted.
-fn comparable(answer: &str) -> Vec<&str> {
-    let mut words: Vec<&str> = answer.split(' ').collect();
+/// Splits a response into words; properties and directory entries, whose order is undefined, are sorted.
+fn comparable(response: &str) -> Vec<&str> {
+    let mut words: Vec<&str> = response.split(' ').collect();
     words.sort_unstable();
     words
 }
 
 #[test]
-fn refusals_to_open_are_alike() {
-    let pair = Pair::of(&Spec::small("1.14").named("small-f8"));
+fn failed_opens_get_equal_errors() {
+    let pair = ServerPair::of(&Spec::small("1.14").named("small-f8"));
     for url in [
         "http://x/repo",
         "svn://x/nope",
@@ -149,36 +149,38 @@ fn refusals_to_open_are_alike() {
         "svn://h:3690/repo%2fA",
         "svn://h/repo/A/./mu",
     ] {
-        let answers = Side::BOTH.map(|side| {
+        let responses = Side::BOTH.map(|side| {
             let mut stream = connect(pair.port(side));
             _ = stream.write_all(hello(url).as_bytes());
             _ = stream.shutdown(std::net::Shutdown::Write);
-            let mut heard = String::new();
-            _ = stream.read_to_string(&mut heard);
-            heard
+            let mut received = String::new();
+            _ = stream.read_to_string(&mut received);
+            received
         });
-        assert_eq!(answers[0], answers[1], "{url}");
+        assert_eq!(responses[0], responses[1], "{url}");
     }
 }
 
 #[test]
 fn without_compression_only_svndiff_0_is_sent() {
     let repo = testkit::build(&Spec::small("1.14").named("small-f8"));
-    let pair = Pair::serving(&repo, &["-c", "0"]);
-    let says = b"( update ( ( 3 ) 0: true infinity false ) ) ( set-path ( 0: 3 true ) ) ( finish-report ( ) ) |( success ( ) ) ";
-    let heard = Side::BOTH.map(|side| talk(pair.port(side), says));
-    for heard in &heard {
-        assert!(heard.contains("SVN\0") && !heard.contains("SVN\u{1}") && !heard.contains("SVN\u{2}"));
-        assert!(!heard.contains("svndiff"), "{heard}");
+    let pair = ServerPair::serving(&repo, &["-c", "0"]);
+    let input = b"( update ( ( 3 ) 0: true infinity false ) ) ( set-path ( 0: 3 true ) ) ( finish-report ( ) ) |( success ( ) ) ";
+    let received = Side::BOTH.map(|side| send_and_receive(pair.port(side), input));
+    for received in &received {
+        assert!(
+            received.contains("SVN\0") && !received.contains("SVN\u{1}") && !received.contains("SVN\u{2}")
+        );
+        assert!(!received.contains("svndiff"), "{received}");
     }
 }
 
-/// Bytes of the answer to a checkout of a repository with one text of so many megabytes, read with a pause of `pause`
-/// after each 64 KiB.
+/// Returns the bytes of the response to a checkout of a repository with one text of so many megabytes, read with a
+/// pause after each 64 KiB.
 fn checked_out(megabytes: usize, pause: Duration, options: &[&str]) -> usize {
     let repo = Repo::create("1.14");
     let folder = tempfile::tempdir().expect("because there is room");
-    // Against the version before, so that it must be rebuilt and nothing that is stored goes out as it is.
+    // The text is a delta against its predecessor, so that no stored window can be sent without change.
     for word in ["old", "new"] {
         for number in 0..megabytes {
             let text = format!("the {word} line of file {number} among many lines\n").repeat((1 << 20) / 42);
@@ -197,27 +199,27 @@ fn checked_out(megabytes: usize, pause: Duration, options: &[&str]) -> usize {
     let server = TestServer::svnserve(Side::Ours, repo.path(), options);
     let mut stream = connect(server.port());
     let url = format!("svn://127.0.0.1:{}", server.port());
-    let says =
+    let input =
         "( update ( ( 2 ) 0: true infinity false ) ) ( set-path ( 0: 2 true ) ) ( finish-report ( ) ) ";
     stream
-        .write_all((hello(&url) + says).as_bytes())
+        .write_all((hello(&url) + input).as_bytes())
         .expect("because it listens");
-    let (mut heard, mut end) = (0, Vec::new());
+    let (mut received, mut end) = (0, Vec::new());
     let mut piece = vec![0; 64 << 10];
     while !end.ends_with(b"( close-edit ( ) ) ") {
         let length = read_some(&mut stream, &mut piece).expect("because it answers");
         assert!(length > 0, "it has gone");
-        heard += length;
+        received += length;
         end.extend_from_slice(&piece[..length]);
         end.drain(..end.len().saturating_sub(64));
         std::thread::sleep(pause);
     }
-    heard
+    received
 }
 
 /// See docs/decisions/adaptive-compression.md.
 #[test]
-fn slow_clients_get_texts_compressed_and_the_first_of_everybody_s_are_not() {
+fn slow_clients_get_compressed_texts_after_the_first_ones() {
     let none = Duration::ZERO;
     assert!(checked_out(1, none, &[]) > 900_000);
     assert!(checked_out(1, none, &["-c", "5"]) < 1 << 18);
@@ -227,20 +229,23 @@ fn slow_clients_get_texts_compressed_and_the_first_of_everybody_s_are_not() {
 }
 
 #[test]
-fn limits_end_a_conversation() {
+fn limits_end_a_session() {
     let repo = testkit::build(&Spec::new("1.14").busy().named("f8"));
-    let pair = Pair::serving(&repo, &["--max-request-size", "1", "--max-response-size", "1"]);
+    let pair = ServerPair::serving(&repo, &["--max-request-size", "1", "--max-response-size", "1"]);
     let long = format!("( get-file ( 2000000:{}", "x".repeat(2_000_000));
     let large = "( update ( ( ) 0: true infinity false ) ) ( set-path ( 0: 3 true ) ) ( finish-report ( ) ) ";
     for side in Side::BOTH {
-        assert!(!talk(pair.port(side), long.as_bytes()).contains("failure"));
-        let heard = talk(pair.port(side), large.as_bytes());
-        assert!(heard.len() < 3 << 20 && !heard.contains("close-edit"), "{side:?}");
+        assert!(!send_and_receive(pair.port(side), long.as_bytes()).contains("failure"));
+        let received = send_and_receive(pair.port(side), large.as_bytes());
+        assert!(
+            received.len() < 3 << 20 && !received.contains("close-edit"),
+            "{side:?}"
+        );
     }
 }
 
 #[test]
-fn many_connections_cost_little() {
+fn many_connections_need_little_memory() {
     let repo = testkit::build(&Spec::small("1.14").named("small-f8"));
     let root = repo.path().parent().expect("because it is in a folder");
     let mut server = TestServer::svnserve(Side::Ours, root, &["--max-threads", "8"]);
@@ -252,7 +257,7 @@ fn many_connections_cost_little() {
         .into_owned();
     let url = format!("svn://127.0.0.1/{name}");
     let before = resident(server.pid());
-    // More than there are threads: quiet ones, half-open ones, ones that talk nonsense.
+    // More connections than threads: idle ones, ones with a partial greeting, ones with invalid bytes.
     let mut idle: Vec<TcpStream> = (0..400).map(|_| connect(server.port())).collect();
     for stream in &mut idle[..200] {
         stream
@@ -277,7 +282,7 @@ fn many_connections_cost_little() {
 }
 
 #[test]
-fn slow_readers_disturb_no_one() {
+fn slow_readers_do_not_delay_other_clients() {
     let repo = testkit::build(&Spec::new("1.14").busy().named("f8"));
     let root = repo.path().parent().expect("because it is in a folder");
     let server = TestServer::svnserve(Side::Ours, root, &[]);
@@ -288,19 +293,23 @@ fn slow_readers_disturb_no_one() {
         .to_string_lossy()
         .into_owned();
     let url = format!("svn://127.0.0.1/{name}");
-    let ask = format!(
+    let send_request = format!(
         "{}( update ( ( ) 0: true infinity false ) ) ( set-path ( 0: 0 true ) ) ( finish-report ( ) ) ",
         hello(&url)
     );
     let mut slow: Vec<TcpStream> = (0..20).map(|_| connect(server.port())).collect();
     for stream in &mut slow {
-        stream.write_all(ask.as_bytes()).expect("because it is connected");
+        stream
+            .write_all(send_request.as_bytes())
+            .expect("because it is connected");
         expect(stream, "target-rev");
     }
     let begin = std::time::Instant::now();
     for _ in 0..5 {
         let mut stream = connect(server.port());
-        stream.write_all(ask.as_bytes()).expect("because it is connected");
+        stream
+            .write_all(send_request.as_bytes())
+            .expect("because it is connected");
         expect(&mut stream, "( close-edit ( ) ) ");
     }
     assert!(begin.elapsed() < Duration::from_secs(20));
@@ -309,22 +318,22 @@ fn slow_readers_disturb_no_one() {
     }
 }
 
-/// Reads until `text` has come.
+/// Reads until `text` has arrived.
 fn expect(stream: &mut TcpStream, text: &str) {
-    let mut heard = Vec::new();
+    let mut received = Vec::new();
     let mut piece = [0; 65536];
     loop {
         let len = read_some(stream, &mut piece).expect("because the server answers");
-        assert!(len > 0, "hung up after {}", String::from_utf8_lossy(&heard));
-        let from = heard.len().saturating_sub(text.len());
-        heard.extend_from_slice(&piece[..len]);
-        if heard[from..].windows(text.len()).any(|w| w == text.as_bytes()) {
+        assert!(len > 0, "hung up after {}", String::from_utf8_lossy(&received));
+        let from = received.len().saturating_sub(text.len());
+        received.extend_from_slice(&piece[..len]);
+        if received[from..].windows(text.len()).any(|w| w == text.as_bytes()) {
             return;
         }
     }
 }
 
-/// Bytes of memory that a process has in use.
+/// Returns the resident memory of a process in bytes.
 fn resident(pid: u32) -> usize {
     let text = std::fs::read_to_string(format!("/proc/{pid}/statm")).expect("because it lives");
     let pages: usize = text

@@ -1,4 +1,4 @@
-//! Locks in the protocol's own words by somebody with a name, and the lines of the log in their order.
+//! Raw svn:// locks of logged-in users, and the order of log lines.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use testkit::{Side, Tool, greek, scratch};
 use crate::serve::without_place;
 use crate::twins::sort_paths;
 
-/// What was heard and logged on one side.
+/// Returns the responses and the log of one side.
 fn conversation(side: Side) -> (String, Vec<String>) {
     let root = scratch();
     let repo = root.path().join("repo");
@@ -36,9 +36,9 @@ fn conversation(side: Side) -> (String, Vec<String>) {
         let url = server.url("repo");
         Probe::connect_as(Arc::clone(&server), url, Some((name, password)))
     };
-    let mut heard = String::new();
-    talk(login("alice", "secret"), login("bob", "pw"), &mut heard);
-    // A line may be written behind the answer.
+    let mut received = String::new();
+    run_sessions(login("alice", "secret"), login("bob", "pw"), &mut received);
+    // A line may be written after the response.
     let read = || std::fs::read_to_string(&log).expect("because it logs");
     let mut logged = read();
     for _ in 0..20 {
@@ -49,38 +49,38 @@ fn conversation(side: Side) -> (String, Vec<String>) {
         }
     }
     let port = format!(":{}", server.port());
-    let tidied = |line: &str| {
+    let normalized = |line: &str| {
         let line = without_place(line).replace(&port, ":PORT");
         mask_dates(&mask_uuids(&line)).replace(&repo.display().to_string(), "REPO")
     };
-    let lines = logged.lines().map(tidied);
-    // Closed connections come when they come, also those that only looked whether the server is there.
+    let lines = logged.lines().map(normalized);
+    // Lines about closed connections have no defined order. Some connections only tested whether the server is up.
     let lines = lines.filter(|line| {
         [" 210002 ", " ERR 104 ", " - - ERR "]
             .iter()
             .all(|gone| !line.contains(gone))
     });
-    let heard = mask_dates(&mask_uuids(&heard)).replace(&port, ":PORT");
+    let received = mask_dates(&mask_uuids(&received)).replace(&port, ":PORT");
     (
-        heard.replace(&repo.display().to_string(), "REPO"),
+        received.replace(&repo.display().to_string(), "REPO"),
         lines.collect(),
     )
 }
 
-/// The token that a lock has: it stands for itself in what follows.
-fn token(answer: &ProbeItem) -> ProbeItem {
+/// Returns the token of a lock.
+fn token(response: &ProbeItem) -> ProbeItem {
     fn find(item: &ProbeItem) -> Option<ProbeItem> {
         match item {
             ProbeItem::Text(bytes) if bytes.starts_with(b"opaquelocktoken:") => Some(item.clone()),
             item => item.items().iter().find_map(find),
         }
     }
-    find(answer).unwrap_or_else(|| text("opaquelocktoken:none"))
+    find(response).unwrap_or_else(|| text("opaquelocktoken:none"))
 }
 
-fn talk(mut alice: Probe, mut bob: Probe, heard: &mut String) {
-    let mut hear =
-        |what: &str, answer: &dyn std::fmt::Debug| heard.push_str(&format!("{what}: {answer:?}\n"));
+fn run_sessions(mut alice: Probe, mut bob: Probe, received: &mut String) {
+    let mut record =
+        |what: &str, response: &dyn std::fmt::Debug| received.push_str(&format!("{what}: {response:?}\n"));
     let comment = || optional(Some(text("why <not>")));
     let none = || list([]);
     let lock = |path: &str, force: bool| vec![text(path), comment(), flag(force), none()];
@@ -90,40 +90,40 @@ fn talk(mut alice: Probe, mut bob: Probe, heard: &mut String) {
     };
 
     let taken = alice.request("lock", lock("iota", false));
-    hear("lock", &taken);
-    hear("again", &alice.request("lock", lock("iota", false)));
-    hear("by another", &bob.request("lock", lock("iota", false)));
-    hear("get-lock", &bob.request("get-lock", vec![text("iota")]));
-    hear("nothing there", &alice.request("lock", lock("nope", false)));
-    hear("a folder", &alice.request("lock", lock("A", false)));
+    record("lock", &taken);
+    record("again", &alice.request("lock", lock("iota", false)));
+    record("by another", &bob.request("lock", lock("iota", false)));
+    record("get-lock", &bob.request("get-lock", vec![text("iota")]));
+    record("nothing there", &alice.request("lock", lock("nope", false)));
+    record("a folder", &alice.request("lock", lock("A", false)));
     let old = vec![text("A/mu"), none(), flag(false), list([ProbeItem::Number(0)])];
-    hear("out of date", &alice.request("lock", old));
+    record("out of date", &alice.request("lock", old));
     let unlock =
         |path: &str, token: Option<ProbeItem>, force: bool| vec![text(path), optional(token), flag(force)];
-    hear(
+    record(
         "wrong token",
         &alice.request("unlock", unlock("iota", Some(text("opaquelocktoken:x")), false)),
     );
-    hear("no token", &alice.request("unlock", unlock("iota", None, false)));
-    hear(
+    record("no token", &alice.request("unlock", unlock("iota", None, false)));
+    record(
         "another's",
         &bob.request("unlock", unlock("iota", Some(token(&taken)), false)),
     );
     let stolen = bob.request("lock", lock("iota", true));
-    hear("stolen", &stolen);
-    hear(
+    record("stolen", &stolen);
+    record(
         "gone",
         &alice.request("unlock", unlock("iota", Some(token(&taken)), false)),
     );
-    hear(
+    record(
         "unlock",
         &bob.request("unlock", unlock("iota", Some(token(&stolen)), false)),
     );
-    hear("not locked", &bob.request("unlock", unlock("iota", None, true)));
+    record("not locked", &bob.request("unlock", unlock("iota", None, true)));
 
     let several = alice.stream("lock-many", many(&["A/B/lambda", "A/mu", "A/nope", "A/D"], false));
-    hear("lock-many", &several);
-    hear(
+    record("lock-many", &several);
+    record(
         "by another",
         &bob.stream("lock-many", many(&["A/B/lambda", "A/mu", "iota"], false)),
     );
@@ -134,21 +134,21 @@ fn talk(mut alice: Probe, mut bob: Probe, heard: &mut String) {
         ("A/D/gamma", &tokens[0]),
     ];
     let targets = targets.map(|(path, token)| list([text(path), optional(Some(token.clone()))]));
-    hear(
+    record(
         "unlock-many",
         &alice.stream("unlock-many", vec![flag(false), list(targets)]),
     );
     let targets = ["A/B/lambda", "iota"].map(|path| list([text(path), none()]));
-    hear(
+    record(
         "broken",
         &alice.stream("unlock-many", vec![flag(true), list(targets)]),
     );
-    hear("get-locks", &bob.request("get-locks", vec![text("")]));
+    record("get-locks", &bob.request("get-locks", vec![text("")]));
 
-    // Of one connection all is in order, also commits, those that are refused too.
+    // The lines of one connection are in order, including commits and refused commits.
     for (name, is_new) in [("new", true), ("new", false), ("newer", true)] {
         let props = list([list([text("svn:log"), text(name)])]);
-        hear(
+        record(
             "commit",
             &alice.request("commit", vec![text(name), none(), word("false"), props]),
         );
@@ -156,29 +156,29 @@ fn talk(mut alice: Probe, mut bob: Probe, heard: &mut String) {
             "( open-root ( ( ) 1:r ) ) ( add-dir ( {}:{name} 1:r 1:a ( ) ) ) ( close-dir ( 1:a ) ) ( close-dir ( 1:r ) ) ( close-edit ( ) ) ",
             name.len()
         ));
-        hear("edit", &alice.read());
+        record("edit", &alice.read());
         if is_new {
-            hear("auth", &alice.read());
-            hear("news", &alice.read());
+            record("auth", &alice.read());
+            record("news", &alice.read());
         } else {
             alice.send_text("( abort-edit ( ) ) ");
-            hear("abort", &alice.read());
+            record("abort", &alice.read());
         }
-        hear("youngest", &alice.request("get-latest-rev", vec![]));
-        hear("stat", &alice.request("check-path", vec![text(name), none()]));
+        record("youngest", &alice.request("get-latest-rev", vec![]));
+        record("stat", &alice.request("check-path", vec![text(name), none()]));
     }
     let change = vec![ProbeItem::Number(1), text("svn:log"), optional(Some(text("x")))];
-    hear("no hook", &alice.request("change-rev-prop", change));
+    record("no hook", &alice.request("change-rev-prop", change));
 }
 
 #[test]
-fn by_name_and_in_order() {
+fn locks_of_named_users_and_the_order_of_log_lines() {
     let [theirs, ours] = Side::BOTH.map(conversation);
     crate::pair::compare(&theirs.0, &ours.0);
     assert!(ours.1.len() > 20, "{:?}", ours.1);
     let [theirs, ours] = [theirs.1, ours.1].map(|mut lines| {
         lines.iter_mut().for_each(sort_paths);
-        // Each conversation in its order: of two that wait for each other, either may be written down first.
+        // The lines of each session are compared separately, because the order between two sessions is undefined.
         lines.sort_by_key(|line| line.split(' ').nth(1).map(str::to_owned));
         lines.join("\n")
     });

@@ -1,4 +1,4 @@
-//! `sven serve` as a newcomer starts it, and servers whose repositories change under them.
+//! `sven serve` without a configuration file, and repositories that change while a server is running.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -7,18 +7,18 @@ use std::process::{Child, Command, Stdio};
 use testkit::server::TestServer;
 use testkit::{Side, Tool, scratch};
 
-/// A running `sven serve`; a test that fails leaves none behind.
-struct Serving(Child);
+/// A `sven serve` process, killed when it is dropped.
+struct SvenServe(Child);
 
-impl Drop for Serving {
+impl Drop for SvenServe {
     fn drop(&mut self) {
         _ = self.0.kill();
         _ = self.0.wait();
     }
 }
 
-/// `sven serve` with these arguments and its temporary folders in `tmp`.
-fn start(args: &[&str], tmp: &Path) -> Serving {
+/// Starts `sven serve` with these arguments and its temporary directories in `tmp`.
+fn start(args: &[&str], tmp: &Path) -> SvenServe {
     let child = Command::new(testkit::tool::sven_binary())
         .arg("serve")
         .args(args)
@@ -26,11 +26,11 @@ fn start(args: &[&str], tmp: &Path) -> Serving {
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn();
-    Serving(child.expect("because it was built"))
+    SvenServe(child.expect("because it was built"))
 }
 
-/// What it prints up to `last`, a word of the last line.
-fn printed(child: &mut Serving, last: &str) -> Vec<String> {
+/// Reads the output up to the line that contains `last`.
+fn printed(child: &mut SvenServe, last: &str) -> Vec<String> {
     let out = child.0.stdout.take().expect("because it is a pipe");
     let mut lines = Vec::new();
     for line in BufReader::new(out).lines() {
@@ -44,8 +44,8 @@ fn printed(child: &mut Serving, last: &str) -> Vec<String> {
     panic!("it ended after {lines:?}");
 }
 
-/// Sends a signal and answers the exit code.
-fn end(mut child: Serving, signal: &str) -> Option<i32> {
+/// Sends a signal and returns the exit code.
+fn end(mut child: SvenServe, signal: &str) -> Option<i32> {
     Tool::new("kill").args([signal, &child.0.id().to_string()]).ok();
     child.0.wait().expect("because it is our child").code()
 }
@@ -67,12 +67,12 @@ fn every_command_that_the_demonstration_prints_works() {
             .collect();
         assert_eq!(commands.len(), 5, "{lines:?}");
         for command in commands {
-            let said = Tool::new("svn")
+            let output_text = Tool::new("svn")
                 .args(command.split(' '))
                 .arg("--non-interactive")
                 .dir(place.path())
                 .ok();
-            assert!(!said.out().is_empty(), "{command}");
+            assert!(!output_text.out().is_empty(), "{command}");
         }
         assert_eq!(end(child, signal), Some(0), "{signal}");
         assert!(is_empty(tmp.path()), "{signal} leaves something behind");
@@ -81,7 +81,7 @@ fn every_command_that_the_demonstration_prints_works() {
 }
 
 #[test]
-fn a_folder_of_repositories_is_served_as_it_is() {
+fn a_directory_of_repositories_is_served_without_configuration() {
     let root = scratch();
     std::fs::create_dir(root.path().join("group")).expect("because it is ours");
     for name in ["one", "group/two", "with space"] {
@@ -106,16 +106,16 @@ fn a_folder_of_repositories_is_served_as_it_is() {
 }
 
 #[test]
-fn every_shape_of_address_and_root_is_served_or_explained() {
+fn every_kind_of_address_and_root_works_or_is_reported() {
     let root = scratch();
     let folder = root.path().display().to_string();
-    // Nothing there yet: it says so, and serves what comes.
+    // An empty root: a warning, and repositories that are made later are served.
     let mut child = Command::new(testkit::tool::sven_binary())
         .args(["serve", "--svn", "[::1]:0", &folder])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .map(Serving)
+        .map(SvenServe)
         .expect("because it was built");
     let line = printed(&mut child, "svn://").concat();
     let url = line.rsplit(' ').next().expect("because it ends with a URL");
@@ -130,15 +130,15 @@ fn every_shape_of_address_and_root_is_served_or_explained() {
     Tool::new("svnadmin").arg("create").arg(&new).ok();
     let info = |url: &str| Tool::new("svn").args(["info", "--non-interactive", url]).ok();
     info(&format!("{url}new"));
-    // The address is taken now.
+    // The address is in use now.
     let port = url.trim_end_matches('/').rsplit(':').next().unwrap_or_default();
-    let said = Tool::new(testkit::tool::sven_binary())
+    let output_text = Tool::new(testkit::tool::sven_binary())
         .args(["serve", "--svn", &format!("[::1]:{port}"), &folder])
         .run();
-    assert_eq!(said.code, 1);
+    assert_eq!(output_text.code, 1);
     assert!(
-        said.err().contains(&format!("port {port} of ::1")) && said.err().contains("E000098"),
-        "{said:?}"
+        output_text.err().contains(&format!("port {port} of ::1")) && output_text.err().contains("E000098"),
+        "{output_text:?}"
     );
     // A repository as the root; every address of both families.
     let itself = new.display().to_string();
@@ -150,7 +150,7 @@ fn every_shape_of_address_and_root_is_served_or_explained() {
         info(&format!("svn://{host}:{port}"));
     }
     assert_eq!(end(child, "-TERM"), Some(0));
-    // The default port, unless somebody on this machine has it.
+    // The default port, unless it is in use.
     let mut child = start(&[&folder], root.path());
     let mut line = String::new();
     BufReader::new(child.0.stdout.take().expect("because it is a pipe"))
@@ -170,7 +170,7 @@ fn every_shape_of_address_and_root_is_served_or_explained() {
     }
 }
 
-/// A new repository at `path` with a folder `name` in it.
+/// Makes a repository at `path` with a directory `name`.
 fn create(path: &Path, name: &str) {
     _ = std::fs::remove_dir_all(path);
     Tool::new("svnadmin").arg("create").arg(path).ok();
@@ -179,7 +179,7 @@ fn create(path: &Path, name: &str) {
 }
 
 #[test]
-fn a_repository_that_was_replaced_shows_nothing_of_the_old_one() {
+fn a_replaced_repository_serves_no_old_data() {
     let root = scratch();
     let path = root.path().join("r");
     create(&path, "first");
@@ -196,7 +196,7 @@ fn a_repository_that_was_replaced_shows_nothing_of_the_old_one() {
         create(&path, name);
         assert_eq!(list(), format!("{name}/\n"));
     }
-    // Even one that claims to be the old one.
+    // Even a repository with the same UUID.
     create(&path, "fourth");
     Tool::new("svnadmin")
         .arg("setuuid")
@@ -207,7 +207,7 @@ fn a_repository_that_was_replaced_shows_nothing_of_the_old_one() {
 }
 
 #[test]
-fn readers_notice_nothing_of_a_pack() {
+fn readers_continue_during_a_pack() {
     let root = scratch();
     let path = root.path().join("r");
     create(&path, "first");
@@ -239,7 +239,7 @@ fn readers_notice_nothing_of_a_pack() {
     assert!(path.join("db/revs/0.pack").exists());
 }
 
-/// A line of the log without process, time, and the line of the source that found an error.
+/// Returns a log line without process, time, and source line of an error.
 pub fn without_place(line: &str) -> String {
     let mut words: Vec<&str> = line.split(' ').skip(2).collect();
     if words.get(3).is_some_and(|word| word.starts_with("ERR")) && words.len() > 5 {

@@ -1,13 +1,13 @@
-//! Sparse working copies: every shape with every command that takes a depth or a target, with the stock client.
+//! Sparse working copies: every kind with every command that takes a depth or a target, with the stock client.
 //!
-//! An ordinary run takes every thirteenth pair of a shape and a command; `SPARSE_ALL=1 cargo test -p sven --test interop sparse` takes all.
+//! The default run has every thirteenth combination; `SPARSE_ALL=1 cargo test -p sven --test interop sparse` has all.
 
 use testkit::stream::{Content, DumpStream, RecordKind};
 use testkit::{Spec, Tool};
 
-use crate::pair::{Client, Pair};
+use crate::pair::{ScenarioClient, ServerPair};
 
-/// How working copies are made. `wc` is the working copy.
+/// The kinds of working copies, with the commands that make `wc`.
 const SHAPES: &[(&str, &[&str])] = &[
     ("empty", &["checkout -q --depth empty URL wc"]),
     ("files", &["checkout -q --depth files -r 2 URL wc"]),
@@ -71,7 +71,7 @@ const SHAPES: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// What is done with each.
+/// The commands.
 const COMMANDS: &[&str] = &[
     "update --depth empty wc/A",
     "update --depth files wc/A",
@@ -124,7 +124,7 @@ const COMMANDS: &[&str] = &[
     "proplist -v --depth immediates -r HEAD wc",
 ];
 
-/// What is asked of the repository alone.
+/// Commands without a working copy.
 const QUESTIONS: &[&str] = &[
     "ls --depth empty URL/A",
     "ls --depth files URL",
@@ -193,8 +193,8 @@ fn history() -> DumpStream {
     stream
 }
 
-/// Every `step`th pair from the `first` one.
-fn all(c: &mut Client, first: usize, step: usize) {
+/// Runs every `step`th combination from the `first` one on.
+fn all(c: &mut ScenarioClient, first: usize, step: usize) {
     let mut at = 0;
     for (name, making) in SHAPES {
         c.all(making);
@@ -243,14 +243,14 @@ fn step() -> usize {
 }
 
 #[test]
-fn every_shape_with_every_command() {
+fn every_kind_of_working_copy_with_every_command() {
     let step = step();
-    Pair::of(&Spec::new("1.14").with(history())).same(|c| all(c, 4 % step, step));
+    ServerPair::of(&Spec::new("1.14").with(history())).same(|c| all(c, 4 % step, step));
 }
 
 #[test]
-fn every_shape_with_every_command_over_http() {
+fn every_kind_of_working_copy_with_every_command_over_http() {
     let step = step();
     let readable = testkit::server::http::READ_FREELY;
-    Pair::over_http(&Spec::new("1.14").with(history()), readable).same(|c| all(c, 7 % step, step));
+    ServerPair::over_http(&Spec::new("1.14").with(history()), readable).same(|c| all(c, 7 % step, step));
 }

@@ -1,4 +1,4 @@
-//! Servers that are told to stop, to start again, or that their log was put away.
+//! Servers that are stopped, restarted, or whose log is rotated.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -17,15 +17,15 @@ use crate::hostile::big;
 
 const SIGTERM: i32 = 15;
 
-/// Between a client and a server: hands on `before` bytes of what the server says, then nothing until it may go on.
-struct Between {
+/// A TCP proxy that forwards `before` bytes of the server, then pauses until it is released.
+struct PausingProxy {
     port: u16,
     reached: mpsc::Receiver<()>,
     go_on: Arc<AtomicBool>,
 }
 
-impl Between {
-    fn client_and(server: SocketAddr, before: usize) -> Between {
+impl PausingProxy {
+    fn client_and(server: SocketAddr, before: usize) -> PausingProxy {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("because the loopback has ports left");
         let port = listener.local_addr().expect("because it is bound").port();
         let (at, reached) = mpsc::channel();
@@ -53,21 +53,21 @@ impl Between {
                     }
                 }
             }
-            // Both directions: the client must learn it.
+            // Closes both directions, so that the client notices.
             _ = client.shutdown(std::net::Shutdown::Both);
         });
-        Between { port, reached, go_on }
+        PausingProxy { port, reached, go_on }
     }
 }
 
 #[test]
-fn told_to_stop_in_the_middle_of_a_checkout() {
+fn a_server_that_is_stopped_within_a_checkout() {
     for side in Side::BOTH {
         let dir = scratch();
         let pid = dir.path().join("pid").display().to_string();
         let args = ["-T", "--pid-file", &pid];
         let server = TestServer::svnserve(side, &big(), &args[usize::from(side == Side::Ours)..]);
-        let between = Between::client_and(server.addr(), 1 << 20);
+        let between = PausingProxy::client_and(server.addr(), 1 << 20);
         let mut client = Tool::new("svn")
             .args(["checkout", "--non-interactive"])
             .arg(format!("svn://127.0.0.1:{}/r", between.port))
@@ -89,7 +89,7 @@ fn told_to_stop_in_the_middle_of_a_checkout() {
             Path::new(&pid).exists(),
             "{side:?} leaves the file that names it behind"
         );
-        // Another one can start at once.
+        // Another server can start at once.
         let next = side
             .tool("svnserve")
             .args(["-d", "--listen-host", "127.0.0.1", "--listen-port", &port])
@@ -100,20 +100,22 @@ fn told_to_stop_in_the_middle_of_a_checkout() {
         assert_eq!(next.code, 0, "{next:?}");
         works_soon(&format!("svn://127.0.0.1:{port}/r"));
         between.go_on.store(true, Ordering::SeqCst);
-        let mut said = String::new();
+        let mut output_text = String::new();
         let mut stderr = client.stderr.take().expect("because it was piped");
-        stderr.read_to_string(&mut said).expect("because it is text");
+        stderr
+            .read_to_string(&mut output_text)
+            .expect("because it is text");
         let code = client.wait().expect("because it is our child").code();
-        assert_eq!(code, Some(1), "{side:?}: {said}");
+        assert_eq!(code, Some(1), "{side:?}: {output_text}");
         assert!(
-            said.contains("E210002") || said.contains("E000104"),
-            "{side:?}: {said}"
+            output_text.contains("E210002") || output_text.contains("E000104"),
+            "{side:?}: {output_text}"
         );
         stop(&std::fs::read_to_string(&pid).expect("because it was written"));
     }
 }
 
-/// Waits until a server answers: theirs goes into the background before it listens.
+/// Waits until a server accepts connections: Subversion's detaches before it listens.
 fn works_soon(url: &str) {
     wait_for(|| {
         Tool::new("svn")
@@ -144,7 +146,7 @@ fn wait_for(mut done: impl FnMut() -> bool) {
 }
 
 #[test]
-fn a_daemon_is_named_before_its_parent_ends_or_there_is_none() {
+fn the_pid_file_of_a_daemon_exists_when_its_parent_ends() {
     let dir = scratch();
     let port = free_port().to_string();
     let start = |pid: &Path| {
@@ -172,14 +174,14 @@ fn a_daemon_is_named_before_its_parent_ends_or_there_is_none() {
     assert_eq!(start(&pid).code, 0);
     let number = std::fs::read_to_string(&pid).expect("because it was written");
     assert!(is_there(&number), "{number}");
-    // Nobody has to wait for it.
+    // The child needs no waiting.
     TcpStream::connect(address).expect("because it listens");
     stop(&number);
     assert_eq!(std::fs::read_to_string(&pid).ok(), Some(number));
 }
 
 #[test]
-fn a_log_that_is_put_away_loses_nothing_and_disturbs_no_one() {
+fn a_rotated_log_loses_no_lines() {
     const ROUNDS: usize = 5;
     let dir = scratch();
     let log = dir.path().join("log");
@@ -196,17 +198,17 @@ fn a_log_that_is_put_away_loses_nothing_and_disturbs_no_one() {
     let hang_up = || {
         Tool::new("kill").args(["-HUP", &server.pid().to_string()]).ok();
     };
-    let mut ask = |times: usize| {
+    let mut send_request = |times: usize| {
         let mut piece = [0; 4096];
         for _ in 0..times {
             client
                 .write_all(b"( get-latest-rev ( ) ) ")
                 .expect("because it is connected");
-            let mut heard = Vec::new();
-            while !heard.ends_with(b"( success ( 1 ) ) ") {
+            let mut received = Vec::new();
+            while !received.ends_with(b"( success ( 1 ) ) ") {
                 let len = read_some(&mut client, &mut piece).expect("because the server answers");
                 assert!(len > 0, "it hung up");
-                heard.extend_from_slice(&piece[..len]);
+                received.extend_from_slice(&piece[..len]);
             }
         }
     };
@@ -215,7 +217,7 @@ fn a_log_that_is_put_away_loses_nothing_and_disturbs_no_one() {
         let asking = scope.spawn(|| {
             let mut count = 0;
             while !rotated.load(Ordering::SeqCst) {
-                ask(20);
+                send_request(20);
                 count += 20;
             }
             count
@@ -228,21 +230,21 @@ fn a_log_that_is_put_away_loses_nothing_and_disturbs_no_one() {
         rotated.store(true, Ordering::SeqCst);
         asking.join().expect("because nobody was disturbed")
     });
-    // Where no new one can be made the old one goes on, and knows why.
+    // If no new log can be made, the old one is used, with the error.
     let old = dir.path().join("log.last");
     std::fs::rename(&log, &old).expect("because it logs");
     std::fs::create_dir(&log).expect("because it is ours");
     hang_up();
     let text = |path: &Path| std::fs::read_to_string(path).unwrap_or_default();
     wait_for(|| text(&old).contains("Can't open file"));
-    ask(1);
-    let mut asked = 0;
+    send_request(1);
+    let mut requested = 0;
     for entry in std::fs::read_dir(dir.path())
         .expect("because it is ours")
         .flatten()
     {
-        asked += text(&entry.path()).matches(" get-latest-rev\n").count();
+        requested += text(&entry.path()).matches(" get-latest-rev\n").count();
     }
-    assert_eq!(asked, count + 1);
+    assert_eq!(requested, count + 1);
     assert!(text(&old).contains(" get-latest-rev\n"));
 }

@@ -1,8 +1,8 @@
-//! Whole tables of scenarios, each cell run by the stock client through both servers, over each protocol: locks (who has locked what, what
-//! is changed, how it is committed), and commits of what is out of date (what others have done, what is changed).
+//! Tables of scenarios, each run by the stock client with both servers, over each protocol: locks (owner and path of
+//! the lock, change, kind of commit), and out-of-date commits (other commit, own change).
 //!
-//! What every run does are a few cells of each; `TABLES=all cargo test -p sven --test interop tables` does all of them, `TABLES=WORD` those
-//! whose names contain the word.
+//! The default run has a few cells of each; `TABLES=all cargo test -p sven --test interop tables` runs all,
+//! `TABLES=WORD` those whose names contain the word.
 
 use std::fmt::Write as _;
 
@@ -13,16 +13,17 @@ use crate::twins::{CONF, Twins, greek_repo};
 
 const PROTOCOLS: [Transport; 3] = [Transport::Svn, Transport::Http, Transport::HttpV1];
 
-/// One cell: its name, and what is run in the folder of a working copy `w` of `$C`, a copy of the Greek tree's `A`.
-struct Cell {
+/// A cell: its name, and a script that runs in the directory of a working copy `w` of `$C`, a copy of the Greek
+/// tree's `A`.
+struct ScenarioCell {
     name: String,
     lines: String,
 }
 
-/// Runs cells over one protocol. Each has a folder of its own in one repository.
-fn run(transport: Transport, cells: &[Cell]) {
+/// Runs cells over one protocol, each in its own directory of one repository.
+fn run(transport: Transport, cells: &[ScenarioCell]) {
     let twins = match transport {
-        // Whatever this run is about.
+        // Independent of `$SVEN_INTEROP_OVER`.
         Transport::Svn => Twins::greek(),
         over => Twins::over(over, &greek_repo(), &[("svnserve.conf", CONF)], READ_FREELY),
     };
@@ -38,14 +39,14 @@ fn run(transport: Transport, cells: &[Cell]) {
         script += "svn status w\nsvn update -q w; svn status w; rm -rf w\n";
     }
     twins.same(|client| {
-        // Clients make up the names of their activities and of their transactions.
+        // Clients generate the names of activities and transactions.
         client.mask("!svn/act/".to_owned(), "!svn/act/");
         client.lines(&script);
     });
 }
 
-/// The cells of this run: the first ones, which have found something, and some others.
-fn chosen(mut cells: Vec<Cell>, first: usize, every: usize) -> Vec<Cell> {
+/// Returns the cells of this run: the first ones, which have found faults, and some others.
+fn chosen(mut cells: Vec<ScenarioCell>, first: usize, every: usize) -> Vec<ScenarioCell> {
     match std::env::var("TABLES").as_deref() {
         Ok("all") => {}
         Ok(word) => cells.retain(|cell| cell.name.contains(word)),
@@ -60,7 +61,7 @@ fn chosen(mut cells: Vec<Cell>, first: usize, every: usize) -> Vec<Cell> {
     cells
 }
 
-/// Who has locked what. `svn` is alice, who commits.
+/// The locks. `svn` is alice, who commits.
 const LOCKS: [(&str, &str); 7] = [
     ("own", "svn lock w/mu"),
     ("own below", "svn lock w/B/lambda w/B/E/alpha"),
@@ -71,7 +72,7 @@ const LOCKS: [(&str, &str); 7] = [
     ("broken", "svn lock w/mu w/B/lambda; bob unlock --force $C/mu"),
 ];
 
-/// What is changed.
+/// The changes.
 const CHANGES: [(&str, &str); 17] = [
     (
         "replace, propset",
@@ -116,12 +117,12 @@ const CHANGES: [(&str, &str); 17] = [
     ("copy, delete", "svn cp -q w/mu w/nu; svn rm -q --force w/mu"),
 ];
 
-fn lock_cells() -> Vec<Cell> {
+fn lock_cells() -> Vec<ScenarioCell> {
     let mut cells = Vec::new();
     for (lock, lines) in LOCKS {
         for (change, edit) in CHANGES {
             for option in ["", " --no-unlock"] {
-                cells.push(Cell {
+                cells.push(ScenarioCell {
                     name: format!("{lock}: {change}{option}"),
                     lines: format!("{lines}\n{edit}; svn commit -m m w{option}\n"),
                 });
@@ -131,7 +132,7 @@ fn lock_cells() -> Vec<Cell> {
     cells
 }
 
-/// What others have done since the checkout.
+/// Commits of other users since the checkout.
 const SITUATIONS: [(&str, &str); 18] = [
     ("file is a folder", "mucc -m o rm $C/mu mkdir $C/mu"),
     ("folder is a file", "mucc -m o rm $C/B put text $C/B"),
@@ -153,7 +154,7 @@ const SITUATIONS: [(&str, &str); 18] = [
     ("folder below deleted", "mucc -m o rm $C/B/E"),
 ];
 
-/// What is committed then.
+/// The changes that are committed then.
 const COMMITS: [(&str, &str); 18] = [
     ("text", "echo more >> w/mu"),
     ("text below", "echo more >> w/B/lambda"),
@@ -184,11 +185,11 @@ const COMMITS: [(&str, &str); 18] = [
     ("text and property", "echo more >> w/mu; svn propset -q p v w/mu"),
 ];
 
-fn stale_cells() -> Vec<Cell> {
+fn stale_cells() -> Vec<ScenarioCell> {
     let mut cells = Vec::new();
     for (situation, other) in SITUATIONS {
         for (what, edit) in COMMITS {
-            cells.push(Cell {
+            cells.push(ScenarioCell {
                 name: format!("{situation}: {what}"),
                 lines: format!("echo other > text; {other}\n{edit}; svn commit -m m w\n"),
             });
@@ -205,7 +206,7 @@ fn tables_of_locks() {
 }
 
 #[test]
-fn tables_of_what_is_out_of_date() {
+fn tables_of_out_of_date_commits() {
     for transport in PROTOCOLS {
         run(transport, &chosen(stale_cells(), 2, 90));
     }

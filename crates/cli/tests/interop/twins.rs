@@ -1,8 +1,8 @@
-//! Two repositories that begin alike, one written through Subversion's `svnserve`, the other through ours.
+//! Two repositories that are equal at the start, one written through Subversion's `svnserve`, the other through Sven.
 //!
-//! A scenario is a shell script, run line by line on both sides. Afterwards the transcripts must be equal, and so must what
-//! is left behind: the dumps, the locks, the transactions that nobody finished, and the lines of the operational log. What was
-//! written through ours must pass Subversion's `svnadmin verify`.
+//! A scenario is a shell script, run line by line on both sides. Afterwards the transcripts must be equal, and so
+//! must the results: dumps, locks, unfinished transactions, and the lines of the operational log. Subversion's
+//! `svnadmin verify` must accept Sven's repository.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -17,45 +17,45 @@ use testkit::server::{TestServer, http};
 use testkit::{Repo, Side, Tool, greek, scratch};
 
 use crate::apache;
-use crate::pair::{Client, compare, serve, url, without_line};
+use crate::pair::{ScenarioClient, compare, serve, url, without_line};
 use crate::serve::without_place;
 
-/// The two, each with its server.
+/// Two repositories, each with its server.
 pub struct Twins {
-    sides: [Twin; 2],
+    sides: [ServedTwin; 2],
     _root: TempDir,
 }
 
-/// One of the two.
-pub struct Twin {
-    /// Whose server it is.
+/// One of the two repositories.
+pub struct ServedTwin {
+    /// The implementation of the server.
     pub side: Side,
     /// The repository.
     pub path: PathBuf,
     /// Its server.
     pub server: TestServer,
     transport: Transport,
-    /// Some may do something without a name.
+    /// True if anonymous users have rights.
     is_open: bool,
-    log: Log,
+    log: OperationalLogFile,
 }
 
-/// Where a server writes down what was done.
-enum Log {
+/// The operational log of a server.
+enum OperationalLogFile {
     /// Over svn://, in svnserve's form.
     Svn(PathBuf),
-    /// Over HTTP, in svnserve's form, which only ours has there.
+    /// Over HTTP, in svnserve's form, which only Sven has.
     Http(PathBuf),
-    /// As Apache was told to.
+    /// In the form of Apache's configuration.
     Apache(PathBuf),
 }
 
-/// Nobody reads more than anonymously; alice and bob write.
+/// Everyone reads; alice and bob write.
 pub const CONF: &str = "[general]\nanon-access = read\npassword-db = passwd\n";
 
 const PASSWD: &str = "[users]\nalice = secret\nbob = pw\ncarol = pw\n";
 
-/// Words of the scripts: `svn` is alice, `bob` is bob, `anon` is nobody.
+/// Shell functions of the scripts: `svn` is alice, `bob` is bob, `anon` is anonymous.
 const WORDS: &str = "\
 svn() { command svn \"$@\" --username alice --password secret --non-interactive --no-auth-cache; }
 bob() { command svn \"$@\" --username bob --password pw --non-interactive --no-auth-cache; }
@@ -66,7 +66,7 @@ sync() { command svnsync \"$@\" --sync-username alice --sync-password secret --n
 ";
 
 impl Twins {
-    /// Two repositories with the Greek tree as revision 1.
+    /// Makes two repositories with the Greek tree as revision 1.
     pub fn greek() -> Twins {
         Twins::with(&[("svnserve.conf", &closed_over_http(CONF))], &[])
     }
@@ -76,24 +76,25 @@ impl Twins {
         Twins::of(&greek_repo(), conf, args)
     }
 
-    /// As [`Twins::greek`], over HTTP: with Apache and with ours.
+    /// As [`Twins::greek`], over HTTP: with Apache and with Sven.
     pub fn greek_over_http() -> Twins {
         Twins::over_http(&greek_repo(), &[("svnserve.conf", CONF)], http::READ_FREELY)
     }
 
-    /// Two copies of `repo`, served over HTTP. The files are ours in `conf/`, `location` is Apache's configuration.
+    /// Serves two copies of `repo` over HTTP. `conf` are files for Sven in `conf/`, `location` is Apache's
+    /// configuration.
     pub fn over_http(repo: &Repo, conf: &[(&str, &str)], location: &str) -> Twins {
         Twins::over(Transport::chosen_http(), repo, conf, location)
     }
 
-    /// As [`Twins::over_http`], whatever this run is about.
+    /// As [`Twins::over_http`], over a given transport.
     pub fn over(transport: Transport, repo: &Repo, conf: &[(&str, &str)], location: &str) -> Twins {
         Twins::served(repo, conf, transport, |side, folder| {
             over_http(side, transport, folder, location, &[])
         })
     }
 
-    /// Two copies of `repo`. Over HTTP Apache is told what `conf/svnserve.conf` says.
+    /// Serves two copies of `repo`. Over HTTP `conf/svnserve.conf` is translated for Apache.
     pub fn of(repo: &Repo, conf: &[(&str, &str)], args: &[&str]) -> Twins {
         let transport = Transport::chosen(Transport::Svn);
         Twins::served(repo, conf, transport, |side, folder| {
@@ -104,7 +105,10 @@ impl Twins {
             let log = folder.join("log");
             let logged = log.display().to_string();
             let args = [args, &["--log-file", &logged]].concat();
-            (serve(side, transport, folder, "", &args), Log::Svn(log))
+            (
+                serve(side, transport, folder, "", &args),
+                OperationalLogFile::Svn(log),
+            )
         })
     }
 
@@ -112,7 +116,7 @@ impl Twins {
         repo: &Repo,
         conf: &[(&str, &str)],
         transport: Transport,
-        serve: impl Fn(Side, &Path) -> (TestServer, Log),
+        serve: impl Fn(Side, &Path) -> (TestServer, OperationalLogFile),
     ) -> Twins {
         let root = scratch();
         let sides = Side::BOTH.map(|side| {
@@ -126,7 +130,7 @@ impl Twins {
             }
             let (server, log) = serve(side, &folder);
             let rules = fs::read_to_string(path.join("conf/svnserve.conf")).unwrap_or_default();
-            Twin {
+            ServedTwin {
                 is_open: !rules.contains("anon-access = none"),
                 side,
                 path,
@@ -138,8 +142,8 @@ impl Twins {
         Twins { sides, _root: root }
     }
 
-    /// Both, theirs first.
-    pub fn both(&self) -> &[Twin; 2] {
+    /// Returns both, Subversion's first.
+    pub fn both(&self) -> &[ServedTwin; 2] {
         &self.sides
     }
 
@@ -153,17 +157,17 @@ impl Twins {
         }
     }
 
-    /// Runs `scenario` on both sides at once, compares the transcripts and what is left behind.
-    pub fn same(&self, scenario: impl Fn(&mut Client) + Sync) {
-        let run = |twin: &Twin| {
-            let mut client = Client::over(twin.transport, twin.server.port(), "repo");
+    /// Runs `scenario` on both sides at the same time, and compares the transcripts and the results.
+    pub fn same(&self, scenario: impl Fn(&mut ScenarioClient) + Sync) {
+        let run = |twin: &ServedTwin| {
+            let mut client = ScenarioClient::over(twin.transport, twin.server.port(), "repo");
             client.mask(twin.path.display().to_string(), "REPO");
             client.lines("svn checkout -q $U wc");
             scenario(&mut client);
             client.into_transcript()
         };
         let [theirs, ours] = &self.sides;
-        let (heard, said) = thread::scope(|scope| {
+        let (received, output_text) = thread::scope(|scope| {
             let theirs = scope.spawn(|| run(theirs));
             let ours = run(ours);
             let theirs = theirs.join();
@@ -172,13 +176,13 @@ impl Twins {
                 ours,
             )
         });
-        compare(&heard, &said);
-        self.compare_left();
+        compare(&received, &output_text);
+        self.compare_final_state();
     }
 
-    /// What the scenario left behind is the same.
-    pub fn compare_left(&self) {
-        let [theirs, ours] = self.sides.each_ref().map(Twin::left);
+    /// Compares the results of the scenario.
+    pub fn compare_final_state(&self) {
+        let [theirs, ours] = self.sides.each_ref().map(ServedTwin::left);
         compare(&theirs, &ours);
         self.compare_logs();
         Tool::new("svnadmin")
@@ -187,9 +191,9 @@ impl Twins {
             .ok();
     }
 
-    /// Both servers say the same of what was done.
+    /// Compares the operational logs.
     fn compare_logs(&self) {
-        // Over HTTP lines are written when the answer has gone, which clients do not wait for.
+        // Over HTTP lines are written after the response, and clients do not wait for them.
         for _ in 0..50 {
             if self.differences().is_none() {
                 return;
@@ -201,9 +205,9 @@ impl Twins {
         }
     }
 
-    /// The lines that only one of the two has written.
+    /// Returns the lines that only one of the two has.
     fn differences(&self) -> Option<String> {
-        let [theirs, ours] = self.sides.each_ref().map(Twin::logged);
+        let [theirs, ours] = self.sides.each_ref().map(ServedTwin::logged);
         let mut theirs_alone = alone(&theirs, &ours);
         theirs_alone.retain(|line| !self.sides[0].says_too_much(line));
         let ours_alone = alone(&ours, &theirs);
@@ -218,66 +222,68 @@ impl Twins {
     }
 }
 
-impl Twin {
-    /// What clients call the repository.
+impl ServedTwin {
+    /// Returns the URL of the repository.
     pub fn url(&self) -> String {
         url(self.transport, self.server.port(), "repo")
     }
 
-    /// The repository as Subversion dumps it, its locks and its transactions.
+    /// Returns Subversion's dump of the repository, its locks and its transactions.
     pub fn left(&self) -> String {
-        let ask = |args: &[&str]| {
-            let said = Tool::new("svnadmin").args(args).arg(&self.path).ok();
-            mask_dates(&mask_uuids(&said.out()))
+        let send_request = |args: &[&str]| {
+            let output_text = Tool::new("svnadmin").args(args).arg(&self.path).ok();
+            mask_dates(&mask_uuids(&output_text.out()))
         };
-        let mut text = ask(&["dump", "-q"]);
-        let locks = ask(&["lslocks"]);
+        let mut text = send_request(&["dump", "-q"]);
+        let locks = send_request(&["lslocks"]);
         let mut locks: Vec<&str> = locks.split("Path: ").map(str::trim).collect();
         locks.sort_unstable();
         _ = write!(
             text,
             "locks:\n{}\ntransactions:\n{}",
             locks.join("\n"),
-            ask(&["lstxns"]).lines().count()
+            send_request(&["lstxns"]).lines().count()
         );
         text
     }
 
-    /// The lines of its log.
+    /// Returns the lines of the log.
     fn logged(&self) -> String {
-        let (Log::Svn(file) | Log::Http(file) | Log::Apache(file)) = &self.log;
+        let (OperationalLogFile::Svn(file)
+        | OperationalLogFile::Http(file)
+        | OperationalLogFile::Apache(file)) = &self.log;
         let text = fs::read_to_string(file).expect("because it logs");
         let mut lines: Vec<String> = match self.log {
-            Log::Svn(_) => text.lines().map(without_place).collect(),
-            Log::Apache(_) => text.lines().map(str::to_owned).collect(),
-            Log::Http(_) => text.lines().filter_map(done).collect(),
+            OperationalLogFile::Svn(_) => text.lines().map(without_place).collect(),
+            OperationalLogFile::Apache(_) => text.lines().map(str::to_owned).collect(),
+            OperationalLogFile::Http(_) => text.lines().filter_map(operation_of).collect(),
         };
         if self.is_open && self.transport != Transport::Svn {
-            // Apache does not look at names where nobody needs one; ours does if one is said.
+            // Apache ignores a login where none is needed; Sven checks it.
             lines
                 .iter_mut()
                 .for_each(|line| *line = line.split_once(' ').map_or("", |(_, rest)| rest).to_owned());
         }
-        // Ours says where in a file a mistake is.
+        // Sven reports the line of a mistake in a file.
         lines.iter_mut().for_each(|line| *line = without_line(line));
-        // Closed connections come when they come.
+        // Lines about closed connections have no defined order.
         lines.retain(|line| !line.contains(" 210002 ") && !line.contains(" ERR 104 "));
         lines.iter_mut().for_each(sort_paths);
-        // Clients with two connections are not in step with themselves.
+        // The order of lines of a client with two connections is undefined.
         lines.sort_unstable();
         let text = lines.join("\n").replace(&self.path.display().to_string(), "REPO");
         mask_dates(&mask_uuids(&text)).replace(&format!(":{}", self.server.port()), ":PORT")
     }
 
-    /// True for what Apache alone writes: locks that it gives back before a commit that needs them is done, and that it looked
-    /// into a folder when it was to lock that.
+    /// True for lines that only Apache writes: unlocks before a commit that needs the locks has finished, and a
+    /// listing for a LOCK of a directory.
     fn says_too_much(&self, line: &str) -> bool {
         let is_folder = line.contains(" get-dir ") && line.ends_with(" text");
-        matches!(self.log, Log::Apache(_)) && (line.contains(" unlock (") || is_folder)
+        matches!(self.log, OperationalLogFile::Apache(_)) && (line.contains(" unlock (") || is_folder)
     }
 }
 
-/// The lines of `one` for which `other` has none.
+/// Returns the lines of `one` that `other` does not have.
 fn alone<'a>(one: &'a str, other: &str) -> Vec<&'a str> {
     let mut rest: Vec<&str> = other.lines().collect();
     let is_alone = |line: &&str| match rest.iter().position(|known| known == line) {
@@ -290,24 +296,25 @@ fn alone<'a>(one: &'a str, other: &str) -> Vec<&'a str> {
     one.lines().filter(is_alone).collect()
 }
 
-/// A server over HTTP, and where it logs.
+/// Starts an HTTP server; returns it and its log.
 fn over_http(
     side: Side,
     transport: Transport,
     folder: &Path,
     location: &str,
     args: &[&str],
-) -> (TestServer, Log) {
+) -> (TestServer, OperationalLogFile) {
     let server = serve(side, transport, folder, location, args);
     let log = match side {
-        Side::Theirs => Log::Apache(server.operational_log()),
-        Side::Ours => Log::Http(server.operational_log()),
+        Side::Theirs => OperationalLogFile::Apache(server.operational_log()),
+        Side::Ours => OperationalLogFile::Http(server.operational_log()),
     };
     (server, log)
 }
 
-/// Who did what in which repository, of a line of ours; errors are not Apache's to write there.
-fn done(line: &str) -> Option<String> {
+/// Returns user, repository and operation of a line of Sven's log; `None` for errors, which Apache does not log
+/// there.
+fn operation_of(line: &str) -> Option<String> {
     let words = line.splitn(4, ' ').nth(3)?;
     let text = words.splitn(3, ' ').nth(2)?;
     let is_error = ["ERR ", "ERR- ", "WARN ", "WARN- "]
@@ -316,8 +323,8 @@ fn done(line: &str) -> Option<String> {
     (!is_error).then(|| words.to_owned())
 }
 
-impl Client {
-    /// Runs each line of `script` in a shell and writes down what it says. `$U` is the repository's URL.
+impl ScenarioClient {
+    /// Runs each line of `script` in a shell and records its output. `$U` is the repository's URL.
     pub fn lines(&mut self, script: &str) {
         for line in script.lines().map(str::trim).filter(|line| !line.is_empty()) {
             let output = Tool::new("sh")
@@ -327,7 +334,7 @@ impl Client {
                 .run();
             let (mut out, mut err) = (output.out(), output.err());
             if line.contains("lock ") {
-                // The client names the paths of a lock request in any order, and hears of them in that.
+                // The client sends the paths of a lock request in any order, which is that of the output.
                 for text in [&mut out, &mut err] {
                     *text = sorted_lines(text).join("\n");
                 }
@@ -338,21 +345,22 @@ impl Client {
     }
 }
 
-/// Over HTTP a client sends a request for each path, and complains of the one whose refusal it has read first.
-fn without_first_refused(line: &str, said: String) -> String {
+/// Masks the path in an error: over HTTP a client sends a request for each path, and reports the first refusal that
+/// it reads.
+fn without_first_refused(line: &str, output_text: String) -> String {
     const REFUSED: &str = "The requested feature is not supported by ";
     let first = line.split(';').next().unwrap_or_default();
     let paths = first.matches(" wc/").count() + first.matches(" $U/").count();
-    match said.split_once(REFUSED) {
+    match output_text.split_once(REFUSED) {
         Some((before, _)) if paths > 1 && Transport::chosen(Transport::Svn) != Transport::Svn => {
             format!("{before}{REFUSED}one of them")
         }
-        _ => said,
+        _ => output_text,
     }
 }
 
-/// Over HTTP nobody reads without a name: a client that is asked for one only when it locks several paths at once gives up now
-/// and then, with any server, because it sends all of its requests before the first is refused.
+/// Returns the configuration without anonymous access over HTTP: a client that gets its first 401 when it locks
+/// several paths sometimes fails, with any server, because it sends all requests before the first response.
 pub fn closed_over_http(conf: &str) -> String {
     match Transport::chosen(Transport::Svn) {
         Transport::Svn => conf.to_owned(),
@@ -360,7 +368,7 @@ pub fn closed_over_http(conf: &str) -> String {
     }
 }
 
-/// A repository with the Greek tree as revision 1.
+/// Makes a repository with the Greek tree as revision 1.
 pub fn greek_repo() -> Repo {
     let repo = Repo::create("1.14");
     let tree = scratch();
@@ -373,7 +381,7 @@ pub fn greek_repo() -> Repo {
     repo
 }
 
-/// Puts the paths of a lock request in order.
+/// Sorts the paths of a lock request.
 pub fn sort_paths(line: &mut String) {
     let Some((before, rest)) = line.split_once("lock (") else {
         return;

@@ -1,9 +1,9 @@
-//! Committing with the stock client: what it says, and what becomes of the repository.
+//! Commits with the stock client: its output, and the resulting repository.
 
 use testkit::Spec;
 use testkit::server::transport::Transport;
 
-use crate::pair::Client;
+use crate::pair::ScenarioClient;
 use crate::twins::{CONF, Twins};
 
 #[test]
@@ -11,7 +11,7 @@ fn edits_of_every_kind() {
     Twins::greek().same(edits);
 }
 
-pub fn edits(c: &mut Client) {
+pub fn edits(c: &mut ScenarioClient) {
     c.lines(
         r"
         echo more >> wc/iota; svn commit -m 'Edit a file' wc
@@ -49,7 +49,7 @@ fn urls_alone() {
     Twins::greek().same(urls);
 }
 
-pub fn urls(c: &mut Client) {
+pub fn urls(c: &mut ScenarioClient) {
     c.lines(
         r"
         svn mkdir -m 'One' $U/one
@@ -95,7 +95,7 @@ fn refused_commits() {
     Twins::greek().same(refusals);
 }
 
-pub fn refusals(c: &mut Client) {
+pub fn refusals(c: &mut ScenarioClient) {
     c.lines(
         r"
         cp -r wc other; echo 1 >> wc/iota; svn commit -m 'First' wc
@@ -186,11 +186,11 @@ pub fn revision_properties(twins: &Twins) {
 }
 
 #[test]
-fn who_may_write_where() {
+fn write_access() {
     let is_http = Transport::chosen(Transport::Svn) != Transport::Svn;
     let mut authz = "[/]\n* = r\nalice = rw\n[/A]\nalice = r\nbob = rw\n[/A/B]\nbob =\n[/A/D]\n* =\nbob = w\n[/A/D/G]\nalice = rw\n[/secret]\n* =\nalice = rw\n".to_owned();
     if is_http {
-        // An access file with a mistake closes the repository, which Apache says in other words.
+        // An authz file with a mistake closes the repository, which Apache reports with another text.
         authz = authz.replace("bob = w\n", "bob = rw\n");
     }
     let script = r"
@@ -230,7 +230,7 @@ fn who_may_write_where() {
     ";
     let several = match is_http {
         false => "bob lock $U/iota $U/A/D/gamma $U/A/B/lambda",
-        // There each is a request of its own, and clients send them in any order.
+        // Over HTTP each is a separate request, and clients send them in any order.
         true => "bob lock $U/iota\nbob lock $U/A/D/gamma\nbob lock $U/A/B/lambda",
     };
     let script = &script.replace("SEVERAL", several);
@@ -241,7 +241,7 @@ fn who_may_write_where() {
         "[general]\nanon-access = none\nauth-access = read\npassword-db = passwd\n".to_owned(),
     ] {
         if is_http && conf.contains("auth-access = read") {
-            // Where nobody may write Apache asks for no name either.
+            // If no user may write, Apache does not ask for a login either.
             continue;
         }
         let twins = Twins::with(&[("svnserve.conf", &conf), ("authz", &authz)], &[]);
@@ -281,7 +281,7 @@ fn other_formats() {
 }
 
 #[test]
-fn two_copies_to_one_place_are_refused() {
+fn two_copies_to_one_path_are_refused() {
     Twins::greek().same(|c| {
         c.lines(
             r"
@@ -295,7 +295,7 @@ fn two_copies_to_one_place_are_refused() {
 }
 
 #[test]
-fn a_directory_that_became_a_file_is_told_to_an_old_working_copy() {
+fn a_directory_that_became_a_file_updates_an_old_working_copy() {
     Twins::greek().same(|c| {
         c.lines(
             r"

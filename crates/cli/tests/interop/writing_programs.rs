@@ -1,10 +1,10 @@
-//! Other programs that write through the server: svnmucc, svnsync, svnrdump, git-svn.
+//! Other programs that write through a server: svnmucc, svnsync, svnrdump, git-svn.
 
 use std::fs;
 
 use testkit::{Repo, Spec, Tool};
 
-use crate::pair::Client;
+use crate::pair::ScenarioClient;
 use crate::twins::{CONF, Twins, write_program};
 
 #[test]
@@ -12,7 +12,7 @@ fn svnmucc() {
     Twins::greek().same(sequences);
 }
 
-pub fn sequences(c: &mut Client) {
+pub fn sequences(c: &mut ScenarioClient) {
     c.lines(
         r"
         printf 'new text' > f; printf 'other' > g

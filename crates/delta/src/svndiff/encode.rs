@@ -79,10 +79,10 @@ fn write_block(len: u32, packed: &[u8], block: &[u8], out: &mut Vec<u8>) {
 }
 
 impl EncodedWindow<'_> {
-    /// Appends the window of one insertion that makes what this one makes, if this one is such a window and its text is
-    /// compressed as version 2 does it and as every reader takes it: then nothing is compressed anew. What differs from
-    /// [`write_insertion`] is at most how well it is compressed. Its block must have been expanded before
-    /// ([`EncodedWindow::apply`]). False, and nothing appended, for any other window.
+    /// Appends a window of one insertion with the same result as this one, if this is such a window and its text is
+    /// compressed as version 2 does it and as every reader accepts it: then nothing is compressed again. The output
+    /// differs from that of [`write_insertion`] at most in how well it is compressed. The window's block must have
+    /// been expanded before ([`EncodedWindow::apply`]). For any other window it returns false and appends nothing.
     pub fn write_packed_insertion(&self, codec: &mut Codec, out: &mut Vec<u8>) -> bool {
         let Ok((Section::Raw(ops), Section::Packed { len, payload })) = self.sections() else {
             return false;

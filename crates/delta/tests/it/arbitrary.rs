@@ -1,4 +1,4 @@
-//! Made-up windows and texts for properties.
+//! Strategies for windows and texts, for property tests.
 
 use delta::window::{Op, Window};
 use proptest::prelude::*;
@@ -17,7 +17,7 @@ pub fn window() -> impl Strategy<Value = (Vec<u8>, Window)> {
     })
 }
 
-/// Makes a valid window out of (kind, where, length) triples.
+/// Makes a valid window out of (kind, offset, length) triples.
 pub fn window_from_plan(source_len: u32, plan: &[(u8, u32, u32)], source_offset: u64) -> Window {
     let mut window = Window {
         source_offset,
@@ -50,8 +50,8 @@ pub fn window_from_plan(source_len: u32, plan: &[(u8, u32, u32)], source_offset:
     window
 }
 
-/// What a window means, byte by byte.
-pub fn meaning(source: &[u8], window: &Window) -> Vec<u8> {
+/// Applies a window byte by byte: the specification that other code is compared with.
+pub fn naive_result(source: &[u8], window: &Window) -> Vec<u8> {
     let mut target = Vec::new();
     let mut new = window.new_data.iter();
     for op in &window.ops {

@@ -1,4 +1,4 @@
-//! A composed window does what its two parts do.
+//! A composed window has the same result as its two parts one after the other.
 
 use delta::compose::compose;
 use delta::svndiff::SvndiffError;
@@ -30,7 +30,7 @@ proptest! {
         let second = arbitrary::window_from_plan(first.target_len, &second, 0);
         let composed = check(&base, &first, &second);
         prop_assert_eq!((composed.source_offset, composed.source_len), (7, base.len() as u32));
-        // A result is as good a part as any.
+        // A composed window can be composed again.
         let third = arbitrary::window_from_plan(second.target_len, &third, 0);
         check(&base, &composed, &third);
     }

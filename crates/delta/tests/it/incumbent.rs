@@ -1,4 +1,4 @@
-//! Windows made by Subversion itself, of thousands of edited texts, against ours: they must be the same bytes.
+//! Our windows of thousands of edited texts are the same bytes as Subversion's.
 //!
 //! `svnadmin load` takes a dump of two revisions, in the second of which every file is edited; `svnadmin dump
 //! --deltas` then prints the delta of each. `SVEN_DELTA_CASES` and `SVEN_DELTA_SEED` ask for more than the usual

@@ -1,4 +1,4 @@
-//! Tests of the delta crate through its front door, in one binary.
+//! Integration tests of the crate's public interface, in one binary.
 
 #![expect(
     clippy::disallowed_methods,

@@ -1,5 +1,5 @@
-//! Each way in which a delta can be wrong, with the number (and text) that 1.14 gives: `svnadmin load` was fed
-//! with every document of the table.
+//! Each kind of malformed delta, with the error number (and message) of 1.14: `svnadmin load` was given every
+//! document of the table.
 
 use base::Error;
 use delta::svndiff::{Codec, Decoder, varint};
@@ -70,7 +70,7 @@ fn document_headers() {
     assert_eq!(format!("{error}"), "E185004: Unexpected end of svndiff input");
     let mut decoder = Decoder::new();
     decoder.push(b"SVX", |_| Ok(())).unwrap_err();
-    // Failed once, failed forever.
+    // After a failure every further call fails.
     decoder.push(b"", |_| Ok(())).unwrap_err();
     decoder.finish().unwrap_err();
 }
@@ -134,7 +134,7 @@ fn backward_views() {
     );
     let sourceless = window(0, 0, 1, b"\x81", b"x");
     assert_eq!(read(0, &[&first[..], &sourceless].concat()).unwrap(), b"xx");
-    // 1.14 dies of an assertion here.
+    // 1.14 aborts with a failed assertion here.
     fails(
         0,
         &[&first[..], &sourceless, &window(3, 1, 1, b"\x81", b"x")].concat(),
@@ -204,7 +204,7 @@ fn instructions() {
     );
 }
 
-/// Found by the fuzz target `svndiff_decode`: the short way for full texts took it.
+/// Found by the fuzz target `svndiff_decode`: the fast path for full texts accepted it.
 #[test]
 fn an_insertion_of_nothing() {
     let zero = "E185003: Invalid diff stream: insn 0 has length zero";

@@ -1,4 +1,4 @@
-//! The recording editor writes down what it is told, and refuses what no driver may say.
+//! The recording editor records its calls, and refuses calls that no driver may make.
 
 use base::checksum::Md5;
 use base::{Code, RelPath, Revnum};
@@ -86,7 +86,7 @@ close-edit
 
 #[test]
 fn bad_drivers_are_refused() {
-    // A window of a version that was not asked for; a base that is not the receiver's.
+    // A window of a version that the receiver does not accept; a base that is not the receiver's.
     let base = || RecordingEditor::new().with_base("edited", b"the base");
     drive(&mut base(), false).unwrap();
     assert_eq!(drive(&mut base(), true).unwrap_err().code(), Code::ASSERTION_FAIL);

@@ -1,4 +1,4 @@
-//! Differences against the real tool's.
+//! Differences of texts, compared with those of the real tool.
 
 mod oracle;
 mod text;

@@ -1,4 +1,4 @@
-//! Asks the real tool: thousands of differences in one call of `svnlook diff`.
+//! The differences of the real tool: thousands in one call of `svnlook diff`.
 
 use testkit::history::Random;
 use testkit::stream::DumpStream;
@@ -43,7 +43,7 @@ impl Oracle {
             let number: usize = String::from_utf8_lossy(&part[..5])
                 .parse()
                 .expect("because files are numbered");
-            // Name, rule, two labels; and the blank line that ends it.
+            // The name, the line of `=`, two labels; and the blank line at the end.
             let body = part.splitn(5, |b| *b == b'\n').nth(4).unwrap_or_default();
             found[number] = body.strip_suffix(b"\n").unwrap_or(body).to_vec();
         }

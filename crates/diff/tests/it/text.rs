@@ -1,11 +1,11 @@
-//! Texts: ours and theirs, byte for byte.
+//! Differences of texts, compared byte for byte with those of `svnlook diff`.
 
 use diff::{DiffOptions, Labels, unified};
 use testkit::history::Random;
 
 use crate::oracle::{Oracle, Pair, edited};
 
-/// Compares all pairs and shows the smallest that differs.
+/// Compares all pairs and reports the smallest one whose differences are not the same.
 fn check(oracle: &Oracle, options: &str) {
     let pairs = &oracle.pairs;
     let theirs = oracle.hunks(options);
@@ -67,7 +67,7 @@ fn random_edits_differ_alike() {
     check(&Oracle::new(pairs(2, 200, 400, &plain)), "");
 }
 
-/// Most lines are in one of the texts alone: short texts, and two of 20,000 lines each.
+/// Pairs in which most lines occur in only one of the two texts: short ones, and one of 20,000 lines each.
 #[test]
 fn dissimilar_texts_differ_alike() {
     let mut random = Random::new(6);

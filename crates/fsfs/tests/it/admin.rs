@@ -6,7 +6,7 @@ use testkit::Tool;
 use testkit::repo::{build, matrix};
 
 #[test]
-fn revisions_have_the_size_that_the_real_tool_says() {
+fn rev_size_equals_the_incumbents() {
     for spec in matrix() {
         let repo = build(&spec);
         let fs = Fs::open(&repo.db(), &Cache::new(1 << 20)).expect("opens");

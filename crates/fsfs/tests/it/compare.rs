@@ -1,4 +1,4 @@
-//! Every node of every revision, as we read it and as the real tools show it.
+//! Compares every node of every revision with the output of the real tools.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -14,10 +14,10 @@ pub fn open(repository: &Repository) -> Fs {
     Fs::open(&repository.db(), &Cache::new(16 << 20)).unwrap()
 }
 
-/// What a tree holds, whatever the format: texts by digest, directories without one, and property lists.
+/// A tree, in the same form for all formats: texts by digest, directories without one, and property lists.
 pub type Contents = BTreeMap<String, (Option<Md5>, Props)>;
 
-/// Compares all revisions with what they must contain, and their IDs and changed paths with what the tools print.
+/// Compares all revisions with the expected trees, and their IDs and changed paths with the output of the tools.
 pub fn all(repository: &Repository, contents: &[Contents]) {
     let fs = open(repository);
     assert_eq!(fs.youngest().unwrap(), Revnum(contents.len() as u64 - 1));
@@ -30,7 +30,7 @@ pub fn all(repository: &Repository, contents: &[Contents]) {
             let paths: Vec<_> = ours.keys().chain(expected.keys()).filter(differs).collect();
             panic!("r{rev} differs in {paths:?}");
         }
-        let tree = repository.look(&["tree", "--show-ids", "--full-paths", "-r", &rev.to_string()]);
+        let tree = repository.svnlook(&["tree", "--show-ids", "--full-paths", "-r", &rev.to_string()]);
         assert_eq!(ids(&root), tree, "tree of r{rev}");
         let lines: Vec<_> = root.changed_paths().unwrap().iter().map(changed_line).collect();
         assert_eq!(
@@ -68,7 +68,7 @@ pub fn read(root: &Root) -> Contents {
     contents
 }
 
-/// What the real tools say that all revisions contain.
+/// The trees of all revisions by the real tools.
 pub fn their_contents(repository: &Repository) -> Vec<Contents> {
     let revision = |rev| {
         let url = format!("{}@{rev}", repository.url());
@@ -127,7 +127,7 @@ fn exported(dir: &Path, path: &str, contents: &mut Contents) {
     }
 }
 
-/// Reads `svn proplist --xml -v`; enough of an XML reader for that.
+/// Parses the output of `svn proplist --xml -v`.
 fn xml_props(xml: &str, url: &str, contents: &mut Contents) {
     let mut path = String::new();
     for tag in xml.split('<').skip(1) {
@@ -152,7 +152,7 @@ fn xml_props(xml: &str, url: &str, contents: &mut Contents) {
     }
 }
 
-/// The changed paths of all revisions as `svn log -v --xml` tells them, one line each.
+/// The changed paths of all revisions from `svn log -v --xml`, one line each.
 fn changed_paths(repository: &Repository) -> Vec<Vec<String>> {
     let range = format!("0:{}", repository.youngest());
     let xml = run("svn", &["log", "-v", "--xml", "-r", &range, &repository.url()]);

@@ -1,8 +1,9 @@
-//! Flipped bytes in every file: no panic and no endless loop, and where the incumbent's `verify` fails ours fails too, at the
-//! same place and with the same number.
+//! Flipped bytes in every file: no panic and no endless loop, and where the incumbent's `verify` fails ours fails
+//! too, at the same place and with the same error number.
 //!
-//! A sample runs with the suite; `SVEN_CORRUPTION=N` damages every N-th byte of every file instead and prints a table of what
-//! differs (best with `--release`, `TMPDIR` in memory and `--nocapture --test-threads=1`; a minute for a thousand bytes).
+//! The suite tries a sample; `SVEN_CORRUPTION=N` damages every N-th byte of every file instead and prints a table of
+//! the differences (best with `--release`, `TMPDIR` in memory and `--nocapture --test-threads=1`; a minute for a
+//! thousand bytes).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -26,12 +27,12 @@ struct Damage {
     /// Relative to the repository.
     file: String,
     at: usize,
-    way: Way,
+    way: ByteDamage,
 }
 
 /// How a byte is damaged.
 #[derive(Clone, Copy, Debug)]
-enum Way {
+enum ByteDamage {
     LowBit,
     Noise(u8),
     HighBit,
@@ -39,29 +40,29 @@ enum Way {
     CutOff,
 }
 
-/// What came of a verification.
+/// The result of a verification.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Verdict {
-    place: Place,
-    /// The numbers of the first failure; none if all is well.
+struct VerifyResult {
+    place: FailurePlace,
+    /// The error numbers of the first failure; empty if there is none.
     codes: Vec<i32>,
     text: String,
 }
 
-/// Where a failure was put down.
+/// The place to which a failure was attributed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
-    /// It did not even begin, or all is well.
+enum FailurePlace {
+    /// The verification did not begin, or found no failure.
     Nowhere,
     Metadata,
     Revision(u64),
 }
 
-/// How the two verdicts compare.
+/// The comparison of the two verdicts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Comparison {
     Same,
-    /// Both fail in the same place, with other numbers.
+    /// Both fail at the same place, with different error numbers.
     OtherCode,
     /// Both fail.
     OtherPlace,
@@ -71,7 +72,7 @@ enum Comparison {
     Missed,
 }
 
-/// All files below `db` that matter to readers, with their length.
+/// All files below `db` that readers use, with their length.
 fn files(repo: &Repo) -> Vec<(String, usize)> {
     let mut found = Vec::new();
     let mut folders: Vec<PathBuf> = vec![repo.db()];
@@ -100,11 +101,11 @@ impl Damage {
     fn of(&self, good: &[u8]) -> Vec<u8> {
         let mut bad = good.to_vec();
         match self.way {
-            Way::LowBit => bad[self.at] ^= 1,
-            Way::Noise(byte) => bad[self.at] = byte,
-            Way::HighBit => bad[self.at] ^= 0x80,
-            Way::AnotherDigit => bad[self.at] = b'0' + (bad[self.at].wrapping_add(1)) % 10,
-            Way::CutOff => bad.truncate(self.at),
+            ByteDamage::LowBit => bad[self.at] ^= 1,
+            ByteDamage::Noise(byte) => bad[self.at] = byte,
+            ByteDamage::HighBit => bad[self.at] ^= 0x80,
+            ByteDamage::AnotherDigit => bad[self.at] = b'0' + (bad[self.at].wrapping_add(1)) % 10,
+            ByteDamage::CutOff => bad.truncate(self.at),
         }
         bad
     }
@@ -116,25 +117,25 @@ impl fmt::Display for Damage {
     }
 }
 
-impl Verdict {
-    const FINE: Verdict = Verdict {
-        place: Place::Nowhere,
+impl VerifyResult {
+    const FINE: VerifyResult = VerifyResult {
+        place: FailurePlace::Nowhere,
         codes: Vec::new(),
         text: String::new(),
     };
 
-    fn of(place: Place, e: &base::Error) -> Verdict {
+    fn of(place: FailurePlace, e: &base::Error) -> VerifyResult {
         let codes = e.links().map(|link| link.code().0).collect();
         let text = e.to_string();
-        Verdict { place, codes, text }
+        VerifyResult { place, codes, text }
     }
 
-    fn is_fine(&self) -> bool {
+    fn is_success(&self) -> bool {
         self.codes.is_empty()
     }
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for VerifyResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.codes.first() {
             None => write!(f, "fine"),
@@ -144,7 +145,7 @@ impl fmt::Display for Verdict {
 }
 
 /// Our verdict.
-fn ours(db: &Path, what: &str) -> Verdict {
+fn ours(db: &Path, what: &str) -> VerifyResult {
     let (done, wait) = mpsc::channel();
     let db = db.to_owned();
     let worker = std::thread::spawn(move || drop(done.send(verify(&db).unwrap_or_else(|verdict| verdict))));
@@ -158,23 +159,23 @@ fn ours(db: &Path, what: &str) -> Verdict {
     }
 }
 
-fn verify(db: &Path) -> Result<Verdict, Verdict> {
-    let early = |e: base::Error| Verdict::of(Place::Nowhere, &e);
+fn verify(db: &Path) -> Result<VerifyResult, VerifyResult> {
+    let early = |e: base::Error| VerifyResult::of(FailurePlace::Nowhere, &e);
     let fs = Fs::open(db, &Cache::new(1 << 20)).map_err(early)?;
-    // `current` may contain any number: the run must not rely on it.
+    // A damaged `current` may contain any number: the check must not depend on it.
     let mut options = VerifyOptions::range(Revnum(0), fs.youngest().map_err(early)?);
     options.cache_budget = 4 << 20;
     let mut transcript = Transcript::default();
     verify::run(&fs, &options, &mut transcript).map_err(early)?;
     Ok(match transcript.failures.first() {
-        None => Verdict::FINE,
-        Some((None, e)) => Verdict::of(Place::Metadata, e),
-        Some((Some(rev), e)) => Verdict::of(Place::Revision(rev.0), e),
+        None => VerifyResult::FINE,
+        Some((None, e)) => VerifyResult::of(FailurePlace::Metadata, e),
+        Some((Some(rev), e)) => VerifyResult::of(FailurePlace::Revision(rev.0), e),
     })
 }
 
 /// The incumbent's verdict.
-fn theirs(repo: &Repo) -> (Verdict, Output) {
+fn theirs(repo: &Repo) -> (VerifyResult, Output) {
     let out = Tool::new("timeout")
         .args(["60", "svnadmin", "verify", "-q"])
         .arg(repo.path())
@@ -184,11 +185,11 @@ fn theirs(repo: &Repo) -> (Verdict, Output) {
         .lines()
         .find_map(|line| line.strip_prefix("* Error verifying "));
     let place = match place {
-        None => Place::Nowhere,
-        Some("repository metadata.") => Place::Metadata,
+        None => FailurePlace::Nowhere,
+        Some("repository metadata.") => FailurePlace::Metadata,
         Some(revision) => {
             let digits: String = revision.chars().filter(char::is_ascii_digit).collect();
-            Place::Revision(digits.parse().expect("because it says which"))
+            FailurePlace::Revision(digits.parse().expect("because it says which"))
         }
     };
     let mut codes = out.error_codes();
@@ -196,11 +197,11 @@ fn theirs(repo: &Repo) -> (Verdict, Output) {
         codes.push(-1);
     }
     let text = err;
-    (Verdict { place, codes, text }, out)
+    (VerifyResult { place, codes, text }, out)
 }
 
-fn compare(theirs: &Verdict, ours: &Verdict) -> Comparison {
-    match (theirs.is_fine(), ours.is_fine()) {
+fn compare(theirs: &VerifyResult, ours: &VerifyResult) -> Comparison {
+    match (theirs.is_success(), ours.is_success()) {
         (true, true) => Comparison::Same,
         (true, false) => Comparison::Stricter,
         (false, true) => Comparison::Missed,
@@ -210,7 +211,7 @@ fn compare(theirs: &Verdict, ours: &Verdict) -> Comparison {
     }
 }
 
-/// Damages to try: a sample, or every so many bytes of every file.
+/// The damages to try: a sample, or every n-th byte of every file.
 fn damages(repo: &Repo, sample: usize, seed: u64) -> Vec<Damage> {
     let every = std::env::var("SVEN_CORRUPTION").ok();
     let every: Option<usize> = every.map(|n| n.parse().expect("SVEN_CORRUPTION is a number"));
@@ -226,7 +227,7 @@ fn damages(repo: &Repo, sample: usize, seed: u64) -> Vec<Damage> {
         }
         None => {
             for _ in 0..sample {
-                // Files are equally likely: small ones would never be hit by a sample of bytes.
+                // Every file is equally likely: a sample of all bytes would hardly ever hit small files.
                 let (file, len) = &files[random.below(files.len())];
                 if *len > 0 {
                     places.push((file, random.below(*len)));
@@ -238,31 +239,31 @@ fn damages(repo: &Repo, sample: usize, seed: u64) -> Vec<Damage> {
         file: file.clone(),
         at,
         way: match n % 5 {
-            0 => Way::LowBit,
-            1 => Way::Noise(random.next() as u8),
-            2 => Way::HighBit,
-            3 => Way::AnotherDigit,
-            _ => Way::CutOff,
+            0 => ByteDamage::LowBit,
+            1 => ByteDamage::Noise(random.next() as u8),
+            2 => ByteDamage::HighBit,
+            3 => ByteDamage::AnotherDigit,
+            _ => ByteDamage::CutOff,
         },
     };
     places.into_iter().enumerate().map(damage).collect()
 }
 
-/// A kind of disagreement, for the table: comparison, kind of file, what they say and what we say.
-type Kind = (Comparison, &'static str, String, String);
+/// A kind of difference, for the table: comparison, kind of file, the incumbent's result and ours.
+type DisagreementKind = (Comparison, &'static str, String, String);
 
 fn flip(spec: &Spec, sample: usize, seed: u64) {
     let made = build(spec);
     let damages = damages(&made, sample, seed);
     let next = AtomicUsize::new(0);
-    let kinds: Mutex<BTreeMap<Kind, Vec<String>>> = Mutex::default();
+    let kinds: Mutex<BTreeMap<DisagreementKind, Vec<String>>> = Mutex::default();
     let (found, both) = (AtomicUsize::new(0), AtomicUsize::new(0));
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
                 let repo = made.copy();
                 Tool::new("chmod").args(["-R", "u+w"]).arg(repo.path()).ok();
-                assert_eq!(ours(&repo.db(), "untouched"), Verdict::FINE);
+                assert_eq!(ours(&repo.db(), "untouched"), VerifyResult::FINE);
                 while let Some(damage) = damages.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let path = repo.path().join(&damage.file);
                     let good = fs::read(&path).expect("because the copy is ours");
@@ -275,9 +276,9 @@ fn flip(spec: &Spec, sample: usize, seed: u64) {
                     let ours = ours(&repo.db(), &what);
                     let (theirs, output) = theirs(&repo);
                     fs::write(&path, &good).expect("because the copy is ours");
-                    found.fetch_add(usize::from(!ours.is_fine()), Ordering::Relaxed);
+                    found.fetch_add(usize::from(!ours.is_success()), Ordering::Relaxed);
                     both.fetch_add(
-                        usize::from(!ours.is_fine() && !theirs.is_fine()),
+                        usize::from(!ours.is_success() && !theirs.is_success()),
                         Ordering::Relaxed,
                     );
                     let mut comparison = compare(&theirs, &ours);
@@ -339,7 +340,7 @@ fn flip(spec: &Spec, sample: usize, seed: u64) {
     assert!(missed.is_empty(), "missed: {missed:#?}");
 }
 
-/// Which kind of file this is.
+/// The kind of a file, by its name.
 fn kind_of(file: &str) -> &'static str {
     let name = file.strip_prefix("db/").unwrap_or(file);
     let last = name.rsplit('/').next().unwrap_or_default();
@@ -361,25 +362,25 @@ fn kind_of(file: &str) -> &'static str {
     }
 }
 
-/// Failures of the incumbent that are none of ours, each with its reason.
+/// The reason why a failure of the incumbent is not one of ours, if it is known.
 fn is_known(name: &str, theirs: &Output) -> bool {
     match name {
-        // Written to by nobody who reads: only a commit asks for the next transaction's number.
+        // Readers do not need it: only a commit reads the next transaction's number.
         "db/txn-current" => true,
-        // The real tool opens the database read-write and checks its journal's and write-ahead settings too.
+        // The real tool opens the database read-write and checks its journal settings too.
         "db/rep-cache.db" => theirs.err().contains("journal_mode"),
-        // The number or word is there, only its line end is not; the real tool insists on that.
+        // Only the line end after the number or word is missing; the real tool requires it.
         "db/fs-type" | "db/min-unpacked-rev" => theirs.err().contains("End of file found"),
         // Format 6 turned into 7: the real tool misses the second line of `db/uuid`, which we do not need.
         "db/format" => theirs.err().contains("db/uuid': End of file found"),
-        // Any UUID will do for a reader; the real tool wants 36 bytes and a line end.
+        // Readers accept any UUID; the real tool requires 36 bytes and a line end.
         "db/uuid" => true,
         _ => false,
     }
 }
 
 #[test]
-fn physical_repositories_survive_flipped_bytes() {
+fn flipped_bytes_with_physical_addressing() {
     flip(
         &Spec::small("1.8").shard(4).pack(When::Halfway).named("flip-f6"),
         150,
@@ -389,7 +390,7 @@ fn physical_repositories_survive_flipped_bytes() {
 }
 
 #[test]
-fn logical_repositories_survive_flipped_bytes() {
+fn flipped_bytes_with_logical_addressing() {
     let spec = Spec::small("1.14")
         .shard(4)
         .pack(When::Halfway)

@@ -1,5 +1,5 @@
-//! Failing disks and power cuts while a repository is administered: the real tool verifies what is left, and nothing that was
-//! there, or was acknowledged, is missing.
+//! Failing disks and power cuts during operations of an administrator: the real tool verifies the remaining files,
+//! and nothing that existed before, or was acknowledged, is missing.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -24,12 +24,13 @@ fn verified(repo: &Path, what: &str) {
     assert_eq!(out.code, 0, "{what}: {out:?}");
 }
 
-/// Everything in the repository, properties included.
+/// The contents of the repository, including properties.
 fn dump(repo: &Path) -> Vec<u8> {
     Tool::new("svnadmin").args(["dump", "-q"]).arg(repo).ok().stdout
 }
 
-/// All directories of a repository, and all files with their contents; of temporary ones the names do not count.
+/// All directories of a repository, and all files with their contents; random parts of temporary files' names are
+/// masked.
 fn state(repo: &Path) -> Sha1 {
     let (mut left, mut files, mut dirs) = (vec![repo.to_owned()], Vec::new(), Vec::new());
     while let Some(dir) = left.pop() {
@@ -59,15 +60,15 @@ fn state(repo: &Path) -> Sha1 {
     Sha1::of(format!("{dirs:?}{files:?}").as_bytes())
 }
 
-/// Does `work` on copies of the repository: with each call failing once, and with the power cut at every moment at which
-/// something becomes durable. `check` gets what is left, and whether the work was acknowledged.
-fn torment(
+/// Runs `work` on copies of the repository: with each call failing once, and with a power cut at every moment at
+/// which something becomes durable. `check` gets the remaining files, and whether the work was acknowledged.
+fn check_interruptions(
     repo: &Repo,
     name: &str,
     work: impl Fn(&Path, &Arc<dyn Disk>) -> Result<()>,
     check: impl Fn(&Path, bool, &str),
 ) {
-    // Many failures leave the same: the real tools look at each state once.
+    // Many failures leave the same state: the real tools check each state once.
     let seen = RefCell::new(HashSet::new());
     let check = |path: &Path, done: bool, what: &str| {
         if seen.borrow_mut().insert((done, state(path))) {
@@ -88,11 +89,11 @@ fn torment(
                 assert!(at > 3, "{name}: nothing was written");
                 break;
             }
-            // Interrupted work can be done again.
+            // Interrupted work can be repeated.
             let real: Arc<dyn Disk> = Arc::new(RealDisk);
             work(&copy.db(), &real).unwrap_or_else(|e| panic!("{what}, again: {e}"));
             check(copy.path(), true, &what);
-            // The first ones one by one, the others in growing steps.
+            // Every one of the first calls, the others in growing steps.
             at += 1 + at / 10;
         }
     }
@@ -115,7 +116,7 @@ fn torment(
             Loss::Names,
             Loss::Some(moment as u64),
         ];
-        // At the end all of them, before it two each.
+        // All losses at the end, and every other one at each moment before it.
         let (first, step) = if moment == end { (0, 1) } else { (moment % 2, 2) };
         for loss in losses.iter().skip(first).step_by(step) {
             let image = folder.path().join("image");
@@ -134,7 +135,7 @@ fn packing() {
         Spec::small("1.14").shard(4).pack(When::Halfway).named("f8"),
     ] {
         let before = dump(build(&spec).path());
-        torment(
+        check_interruptions(
             &build(&spec),
             &spec.name,
             |db, disk| pack::run(&open(db, disk)?, &mut |_| {}, &Cancel::new()),
@@ -159,7 +160,7 @@ fn changing_revision_properties() {
             .named("f8-packed"),
     ] {
         let long = "long ".repeat(150);
-        torment(
+        check_interruptions(
             &build(&spec),
             &spec.name,
             |db, disk| {
@@ -194,7 +195,7 @@ fn locking_and_unlocking() {
         now: Date(0),
     };
     let token = "opaquelocktoken:00000000-1111-4222-8333-000000000001";
-    torment(
+    check_interruptions(
         &build(&spec),
         &spec.name,
         |db, disk| {
@@ -238,7 +239,7 @@ fn upgrading() {
             .named("f4-half-packed"),
     ] {
         let before = dump(build(&spec).path());
-        torment(
+        check_interruptions(
             &build(&spec),
             &spec.name,
             |db, disk| upgrade::run_on(db, disk.clone(), &mut |_| {}),
@@ -256,7 +257,7 @@ fn upgrading() {
 fn recovering() {
     let spec = Spec::small("1.3").named("f1");
     let before = dump(build(&spec).path());
-    torment(
+    check_interruptions(
         &build(&spec),
         &spec.name,
         |db, disk| recover::run_on(db, disk.clone(), &Cancel::new()).map(drop),
@@ -288,15 +289,15 @@ fn copying() {
             &Cancel::new(),
         )
     };
-    torment(&build(&spec), "more", copy, |repo, done, what| {
+    check_interruptions(&build(&spec), "more", copy, |repo, done, what| {
         verified(repo, what);
         let now = dump(repo);
         assert!(now == after || (now == before && !done), "{what}");
     });
-    // And into nothing.
+    // Copy to a destination without `db`.
     let empty = build(&spec).copy();
     std::fs::remove_dir_all(empty.db()).unwrap();
-    torment(&empty, "all", copy, |repo, done, what| {
+    check_interruptions(&empty, "all", copy, |repo, done, what| {
         if done || repo.join("db/format").exists() {
             verified(repo, what);
             assert!(dump(repo) == after, "{what}");

@@ -1,4 +1,4 @@
-//! Creating filesystems, against what `svnadmin create` makes.
+//! Creating filesystems, compared with those that `svnadmin create` makes.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt as _;
@@ -47,18 +47,18 @@ fn create(repo: &Repo, options: &CreateOptions) -> base::Result<()> {
 }
 
 /// A repository without its `db`.
-fn shell(version: &str) -> Repo {
+fn without_db(version: &str) -> Repo {
     let repo = Repo::create(version);
     std::fs::remove_dir_all(repo.db()).unwrap();
     repo
 }
 
 #[test]
-fn every_file_is_as_the_incumbent_makes_it() {
+fn created_files_equal_the_incumbents() {
     for (version, format) in VERSIONS {
         let theirs = Repo::create(version);
         let uuid = String::from_utf8(std::fs::read(theirs.db().join("uuid")).unwrap()).unwrap();
-        let ours = shell(version);
+        let ours = without_db(version);
         let options = CreateOptions {
             format,
             uuid: Some(uuid[..36].to_owned()),
@@ -79,7 +79,7 @@ fn every_file_is_as_the_incumbent_makes_it() {
             }
         }
         assert_eq!(ours_tree, theirs_tree, "{version}");
-        // The options explained in ours are theirs, and none is set.
+        // Our file explains the same options, and sets none.
         if format >= 4 {
             let options = |repo: &Repo| -> Vec<String> {
                 let text = std::fs::read_to_string(repo.db().join("fsfs.conf")).unwrap();
@@ -118,7 +118,7 @@ fn layouts_and_addressing_can_be_chosen() {
         (8, Some(2), Some(false)),
         (8, Some(5), Some(true)),
     ] {
-        let repo = shell("1.14");
+        let repo = without_db("1.14");
         let options = CreateOptions {
             format,
             shard_size,
@@ -143,8 +143,8 @@ fn layouts_and_addressing_can_be_chosen() {
 }
 
 #[test]
-fn what_a_format_lacks_is_refused() {
-    let repo = shell("1.14");
+fn unsupported_options_of_a_format_are_errors() {
+    let repo = without_db("1.14");
     let refused = |format, shard_size, log_addressing, conf: Option<&str>| {
         let options = CreateOptions {
             format,

@@ -1,4 +1,4 @@
-//! What we say about paths, revisions and damage.
+//! Errors of wrong paths, missing revisions and damaged files.
 
 use base::{Code, Error, FsPath, Revnum};
 use fsfs::{Cache, Fs};
@@ -25,7 +25,7 @@ fn fails<T>(result: base::Result<T>) -> Error {
 }
 
 #[test]
-fn messages_are_the_incumbents() {
+fn messages_equal_the_incumbents() {
     let fs = compare::open(&sample().repository);
     let e = fails(fs.root(Revnum(99)));
     assert_eq!(links(&e), [(160_006, "No such revision 99".to_owned())]);
@@ -61,7 +61,7 @@ fn messages_are_the_incumbents() {
 }
 
 #[test]
-fn a_changed_byte_of_a_text_shows_in_its_checksum() {
+fn a_changed_byte_of_a_text_is_a_checksum_error() {
     let repository = Repository::create("1.14", 1000, "");
     let file = repository.file("f", b"Hello, world!\n");
     repository.mucc(&["put", &file, "f"]);
@@ -86,9 +86,9 @@ fn a_changed_byte_of_a_text_shows_in_its_checksum() {
     assert_eq!(ours, theirs);
 }
 
-/// Any byte of any file may be wrong: we answer or we fail, and never panic, hang or take all memory.
+/// With any byte of any file damaged, reads succeed or fail, but never panic, hang or use up the memory.
 #[test]
-fn flipped_bytes_are_survived() {
+fn flipped_bytes_cause_no_panic_or_endless_loop() {
     for (version, packed) in [("1.14", true), ("1.14", false), ("1.8", true), ("1.3", false)] {
         let repository = Repository::create(version, 4, "");
         let file = repository.file("f", b"Hello, world!\n");

@@ -1,10 +1,10 @@
-//! What is in a folder, to compare two of them.
+//! The contents of folders, for comparisons.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-/// Every file below `folder`: its path from there, its permissions and its bytes.
+/// Every file below `folder`: its relative path, its permissions and its bytes.
 pub fn files(folder: &Path) -> BTreeMap<String, (u32, Vec<u8>)> {
     let mut all = BTreeMap::new();
     collect(folder, "", &mut all);

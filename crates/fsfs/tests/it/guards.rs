@@ -1,4 +1,4 @@
-//! Locks between writers: within the process, between processes, and in their order.
+//! Locks between writers: within the process, between processes, and the order of acquisition.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,13 +23,13 @@ fn is_free(repo: &Repo, name: &str) -> bool {
 }
 
 #[test]
-fn locks_exclude_other_processes_and_are_given_back() {
+fn locks_exclude_other_processes_and_are_released() {
     let repo = Repo::create("1.14");
     let fs = open(&repo);
     let lock = fs.write_lock().unwrap();
     assert_eq!((lock.youngest(), lock.min_unpacked_rev()), (Revnum(0), Revnum(0)));
     assert!(!is_free(&repo, "write-lock"));
-    // Both kinds of lock are there, whichever another Subversion uses.
+    // Both kinds of file lock are held, because other builds of Subversion use one or the other.
     let ours = format!(" {} ", std::process::id());
     let locks = std::fs::read_to_string("/proc/locks").unwrap();
     for kind in ["FLOCK", "POSIX"] {
@@ -61,7 +61,7 @@ fn old_formats_pack_under_the_write_lock() {
         let fs = open(&repo);
         let pack = fs.pack_lock().unwrap();
         assert!(!is_free(&repo, "write-lock"));
-        // It is the same lock: taking it does not wait, and giving it back does not free it.
+        // The lock is already held: acquiring it again does not wait, and releasing it does not free it.
         drop(pack.write_lock().unwrap());
         assert!(!is_free(&repo, "write-lock"));
         drop(pack);
@@ -71,9 +71,9 @@ fn old_formats_pack_under_the_write_lock() {
     }
 }
 
-/// Two handles of one repository use one queue, and locks are granted in order.
+/// Two handles of one repository use one queue, and locks are granted in the order of the requests.
 #[test]
-fn threads_take_turns_in_order() {
+fn threads_get_the_lock_in_order() {
     let repo = Repo::create("1.14");
     let (fs, other) = (open(&repo), open(&repo));
     let order = Mutex::new(Vec::new());
@@ -89,7 +89,7 @@ fn threads_take_turns_in_order() {
                 order.lock().unwrap().push(number);
                 is_taken.store(false, Ordering::SeqCst);
             });
-            // Time to get into the queue.
+            // Time for the thread to enter the queue.
             std::thread::sleep(Duration::from_millis(60));
         }
         assert!(order.lock().unwrap().is_empty());
@@ -99,13 +99,13 @@ fn threads_take_turns_in_order() {
 }
 
 #[test]
-fn an_upgrade_meanwhile_is_noticed() {
+fn a_concurrent_upgrade_is_noticed() {
     let repo = Repo::create("1.4");
     let fs = open(&repo);
     Tool::new("svnadmin").arg("upgrade").arg(repo.path()).ok();
     let error = fs.write_lock().err().unwrap();
     assert_eq!(error.code(), Code::FS_UNSUPPORTED_FORMAT);
-    // From format 4 on what an older handle writes is right.
+    // From format 4 on a handle that was opened before the upgrade may still write.
     let repo = Repo::create("1.8");
     let fs = open(&repo);
     Tool::new("svnadmin").arg("upgrade").arg(repo.path()).ok();

@@ -10,9 +10,9 @@ use crate::compare;
 use crate::incumbent::Repository;
 
 /// Random numbers, the same each time.
-struct Dice(u64);
+struct TestRandom(u64);
 
-impl Dice {
+impl TestRandom {
     fn below(&mut self, limit: usize) -> usize {
         self.0 = self
             .0
@@ -24,8 +24,8 @@ impl Dice {
 
 /// A dump stream of `count` revisions full of copies.
 fn random_history(seed: u64, count: usize) -> Vec<u8> {
-    let mut dice = Dice(seed);
-    // True: a directory.
+    let mut random = TestRandom(seed);
+    // Paths; true for directories.
     let mut trees: Vec<BTreeMap<String, bool>> = vec![BTreeMap::new()];
     let mut dump = "SVN-fs-dump-format-version: 2\n\n".to_owned();
     for rev in 1..=count {
@@ -36,15 +36,15 @@ fn random_history(seed: u64, count: usize) -> Vec<u8> {
         .unwrap();
         let mut tree = trees[rev - 1].clone();
         let mut touched: Vec<String> = Vec::new();
-        for _ in 0..1 + dice.below(4) {
+        for _ in 0..1 + random.below(4) {
             let dirs: Vec<String> = tree
                 .iter()
                 .filter(|(_, is_dir)| **is_dir)
                 .map(|(path, _)| path.clone())
                 .chain([String::new()])
                 .collect();
-            let parent = dirs[dice.below(dirs.len())].clone();
-            let path = format!("{parent}/n{}", dice.below(7));
+            let parent = dirs[random.below(dirs.len())].clone();
+            let path = format!("{parent}/n{}", random.below(7));
             let overlaps = |other: &String| {
                 other.starts_with(&format!("{path}/"))
                     || path.starts_with(&format!("{other}/"))
@@ -55,13 +55,13 @@ fn random_history(seed: u64, count: usize) -> Vec<u8> {
             }
             let existing = tree.get(&path).copied();
             let name = path.trim_start_matches('/');
-            match dice.below(20) {
+            match random.below(20) {
                 0 if existing.is_some() => {
                     write!(dump, "Node-path: {name}\nNode-action: delete\n\n").unwrap();
                     remove(&mut tree, &path);
                 }
                 1..=6 => {
-                    let from = dice.below(rev);
+                    let from = random.below(rev);
                     let sources: Vec<_> = trees[from]
                         .iter()
                         .map(|(path, is_dir)| (path.clone(), *is_dir))
@@ -69,7 +69,7 @@ fn random_history(seed: u64, count: usize) -> Vec<u8> {
                     if sources.is_empty() {
                         continue;
                     }
-                    let (source, is_dir) = sources[dice.below(sources.len())].clone();
+                    let (source, is_dir) = sources[random.below(sources.len())].clone();
                     if existing.is_some() {
                         write!(dump, "Node-path: {name}\nNode-action: delete\n\n").unwrap();
                         remove(&mut tree, &path);
@@ -88,14 +88,14 @@ fn random_history(seed: u64, count: usize) -> Vec<u8> {
                             tree.insert(format!("{path}{}", &old[source.len()..]), *is_dir);
                         }
                     }
-                    // Sometimes change something inside in the same revision.
+                    // Sometimes a node inside the copy is changed in the same revision.
                     let inside: Vec<_> = tree
                         .iter()
                         .filter(|(p, is_dir)| p.starts_with(&path) && !**is_dir)
                         .map(|(p, _)| p)
                         .collect();
-                    if !inside.is_empty() && dice.below(2) == 0 {
-                        change(&mut dump, inside[dice.below(inside.len())], &mut dice);
+                    if !inside.is_empty() && random.below(2) == 0 {
+                        change(&mut dump, inside[random.below(inside.len())], &mut random);
                     }
                 }
                 7..=9 if existing.is_none() => {
@@ -111,7 +111,7 @@ fn random_history(seed: u64, count: usize) -> Vec<u8> {
                     .unwrap();
                     tree.insert(path.clone(), false);
                 }
-                _ if existing == Some(false) => change(&mut dump, &path, &mut dice),
+                _ if existing == Some(false) => change(&mut dump, &path, &mut random),
                 _ => continue,
             }
             touched.push(path);
@@ -126,8 +126,8 @@ fn remove(tree: &mut BTreeMap<String, bool>, path: &str) {
     tree.retain(|other, _| other != path && !other.starts_with(&below));
 }
 
-fn change(dump: &mut String, path: &str, dice: &mut Dice) {
-    let text = format!("text {:010}", dice.below(1 << 30));
+fn change(dump: &mut String, path: &str, random: &mut TestRandom) {
+    let text = format!("text {:010}", random.below(1 << 30));
     write!(
         dump,
         "Node-path: {}\nNode-kind: file\nNode-action: change\nText-content-length: 15\nContent-length: 15\n\n{text}\n\n",
@@ -155,7 +155,7 @@ fn check(repository: &Repository, fs: &Fs, revs: impl Iterator<Item = u64>) -> u
     for rev in revs {
         let root = fs.root(Revnum(rev)).unwrap();
         for path in compare::read(&root).keys() {
-            let theirs = repository.look(&["history", "-r", &rev.to_string(), path]);
+            let theirs = repository.svnlook(&["history", "-r", &rev.to_string(), path]);
             assert_eq!(history(&root, path), theirs, "history of {path}@{rev}");
             compared += 1;
         }
@@ -164,7 +164,7 @@ fn check(repository: &Repository, fs: &Fs, revs: impl Iterator<Item = u64>) -> u
 }
 
 #[test]
-fn of_random_copies() {
+fn history_of_random_copies() {
     for (version, seed) in [("1.14", 15), ("1.3", 17)] {
         let repository = Repository::create(version, 10, "");
         repository.load(&random_history(seed, 90));
@@ -175,7 +175,7 @@ fn of_random_copies() {
 }
 
 #[test]
-fn without_crossing_copies_it_ends_at_the_copy() {
+fn history_without_crossing_copies_ends_at_the_copy() {
     let sample = &crate::sample::sample().repository;
     let fs = compare::open(sample);
     let root = fs.root(fs.youngest().unwrap()).unwrap();

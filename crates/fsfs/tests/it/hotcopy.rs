@@ -16,22 +16,22 @@ fn open(db: &Path) -> Fs {
     Fs::open(db, &Cache::new(1 << 20)).unwrap()
 }
 
-/// Copies into the repository at `to`, in the words of the real tool.
+/// Copies into the repository at `to`; returns the progress messages as the real tool prints them.
 fn copy(from: &Repo, to: &Path, incremental: bool) -> base::Result<String> {
-    let mut said = String::new();
+    let mut progress = String::new();
     hotcopy::run(
         &open(&from.db()),
         &to.join("db"),
         HotcopyOptions { incremental },
         &mut |CopiedRevisions { start, end }| {
-            said.push_str(&match start == end {
+            progress.push_str(&match start == end {
                 true => format!("* Copied revision {start}.\n"),
                 false => format!("* Copied revisions from {start} to {end}.\n"),
             });
         },
         &Cancel::new(),
     )?;
-    Ok(said)
+    Ok(progress)
 }
 
 fn theirs(from: &Repo, to: &Path, incremental: bool) -> testkit::Output {
@@ -42,8 +42,8 @@ fn theirs(from: &Repo, to: &Path, incremental: bool) -> testkit::Output {
     tool.run()
 }
 
-/// A folder that is a repository but for its `db`.
-fn shell(of: &Repo, at: &Path) {
+/// Creates a repository without `db`.
+fn without_db(of: &Repo, at: &Path) {
     std::fs::create_dir(at).unwrap();
     for name in ["format", "conf", "hooks", "locks"] {
         Tool::new("cp")
@@ -54,7 +54,7 @@ fn shell(of: &Repo, at: &Path) {
     }
 }
 
-/// What a copy consists of, without what is random or SQLite's.
+/// The files of a copy, without random contents and those of SQLite.
 fn content(db: &Path) -> BTreeMap<String, (u32, Vec<u8>)> {
     let mut all = files(db);
     all.retain(|name, _| !name.starts_with("rep-cache.db") && name != "pack-lock");
@@ -90,19 +90,19 @@ fn rows(db: &Path) -> String {
 }
 
 #[test]
-fn every_kind_of_repository_is_copied_as_the_real_tool_does() {
+fn hotcopies_equal_the_incumbents() {
     for spec in matrix() {
         let repo = build(&spec).copy();
         let folder = testkit::scratch();
         let (ours, other) = (folder.path().join("ours"), folder.path().join("theirs"));
-        shell(&repo, &ours);
-        let said = copy(&repo, &ours, false).unwrap();
+        without_db(&repo, &ours);
+        let progress = copy(&repo, &ours, false).unwrap();
         let their_words = theirs(&repo, &other, false).expect_ok().out();
-        assert_eq!(said, their_words, "{}", spec.name);
+        assert_eq!(progress, their_words, "{}", spec.name);
         check(&ours, &other, &spec.name);
         verify(&ours);
         assert_eq!(rows(&ours.join("db")), rows(&other.join("db")));
-        // Nothing to do, then a little to do.
+        // First without new revisions, then with some.
         assert_eq!(copy(&repo, &ours, true).unwrap(), "", "{}", spec.name);
         let fs = open(&repo.db());
         for rev in [0, 3, repo.youngest()].map(Revnum) {
@@ -127,13 +127,13 @@ fn every_kind_of_repository_is_copied_as_the_real_tool_does() {
 }
 
 #[test]
-fn copies_are_brought_up_to_date_through_commits_locks_and_packs() {
+fn incremental_copies_follow_commits_locks_and_packs() {
     for (version, shard) in [("1.7", 4), ("1.8", 4), ("1.14", 4)] {
         let spec = Spec::small(version).shard(shard);
         let repo = build(&spec).copy();
         let folder = testkit::scratch();
         let (ours, other) = (folder.path().join("ours"), folder.path().join("theirs"));
-        shell(&repo, &ours);
+        without_db(&repo, &ours);
         copy(&repo, &ours, true).unwrap();
         theirs(&repo, &other, true).expect_ok();
         let commit = |name: &str| {
@@ -160,14 +160,14 @@ fn copies_are_brought_up_to_date_through_commits_locks_and_packs() {
                         .ok(),
                 ),
             }
-            let said = copy(&repo, &ours, true).unwrap();
+            let progress = copy(&repo, &ours, true).unwrap();
             let their_words = theirs(&repo, &other, true).expect_ok().out();
             let what = format!("{version} {step}");
-            assert_eq!(said, their_words, "{what}");
+            assert_eq!(progress, their_words, "{what}");
             check(&ours, &other, &what);
             verify(&ours);
         }
-        // The copy lives.
+        // The copy accepts commits.
         Tool::new("svn")
             .args(["mkdir", "-q", "-m", "on the copy"])
             .arg(format!("file://{}/copied", ours.display()))
@@ -177,7 +177,7 @@ fn copies_are_brought_up_to_date_through_commits_locks_and_packs() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused_in_the_real_tools_words() {
+fn invalid_destinations_have_the_incumbents_errors() {
     let repo = build(&Spec::small("1.14").shard(4).pack(When::Halfway)).copy();
     let folder = testkit::scratch();
     let at = |name: &str| folder.path().join(name);
@@ -188,7 +188,7 @@ fn what_does_not_fit_is_refused_in_the_real_tools_words() {
         assert_eq!(format!("svnadmin: {error}"), theirs.err().trim_end());
     };
     let fresh = |name: &str| {
-        shell(&repo, &at(name));
+        without_db(&repo, &at(name));
         copy(&repo, &at(name), false).unwrap();
         at(name).join("db")
     };
@@ -218,7 +218,7 @@ fn what_does_not_fit_is_refused_in_the_real_tools_words() {
     assert!(copy(&repo, &at("there"), false).is_err());
     let cancel = Cancel::new();
     cancel.cancel();
-    shell(&repo, &at("cancelled"));
+    without_db(&repo, &at("cancelled"));
     let db = at("cancelled").join("db");
     let cancelled = hotcopy::run(
         &open(&repo.db()),
@@ -234,11 +234,11 @@ fn what_does_not_fit_is_refused_in_the_real_tools_words() {
 }
 
 #[test]
-fn a_repository_in_use_is_copied_whole() {
+fn a_repository_in_use_is_copied_completely() {
     let repo = build(&Spec::new("1.14").shard(3)).copy();
     let folder = testkit::scratch();
     let ours = folder.path().join("ours");
-    shell(&repo, &ours);
+    without_db(&repo, &ours);
     std::thread::scope(|scope| {
         let commits = scope.spawn(|| {
             for number in 0..8 {

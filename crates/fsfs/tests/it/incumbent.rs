@@ -1,15 +1,15 @@
-//! Runs the real Subversion, and makes repositories with it.
+//! Runs the programs of the real Subversion, and makes repositories with them.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Runs a program of Subversion's and returns its standard output.
+/// Runs a program of Subversion and returns its standard output.
 pub fn run(program: &str, args: &[&str]) -> Vec<u8> {
     run_with(program, args, &[])
 }
 
-/// Runs a program of Subversion's with something on its standard input.
+/// Runs a program of Subversion with `input` as its standard input.
 pub fn run_with(program: &str, args: &[&str], input: &[u8]) -> Vec<u8> {
     let mut child = Command::new(program)
         .args(args)
@@ -35,7 +35,7 @@ pub fn arg(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// A repository in a folder of its own, which is removed at the end.
+/// A repository in a temporary folder.
 pub struct Repository {
     pub dir: tempfile::TempDir,
 }
@@ -120,13 +120,13 @@ impl Repository {
     }
 
     /// Output of a `svnlook` subcommand as text.
-    pub fn look(&self, subcommand: &[&str]) -> String {
+    pub fn svnlook(&self, subcommand: &[&str]) -> String {
         let path = self.path();
         let args = [&subcommand[..1], &[arg(&path)], &subcommand[1..]].concat();
         String::from_utf8(run("svnlook", &args)).unwrap()
     }
 
-    /// Writes a file beside the repository and returns its path.
+    /// Writes a file in the folder of the repository and returns its path.
     pub fn file(&self, name: &str, content: &[u8]) -> String {
         let path = self.dir.path().join(name);
         std::fs::write(&path, content).unwrap();

@@ -1,4 +1,4 @@
-//! User locks as the real tool wrote them.
+//! Reading users' locks that the real tool has created.
 
 use base::{Depth, FsPath, Lock};
 use fsfs::{Cache, Fs};
@@ -58,7 +58,7 @@ fn a_repository_without_locks_has_none() {
 }
 
 #[test]
-fn expired_locks_are_absent_and_damaged_ones_an_error() {
+fn expired_locks_are_ignored_and_damaged_ones_are_errors() {
     let repo = build(&Spec::new("1.14").busy()).copy();
     let fs = Fs::open(&repo.db(), &Cache::new(1 << 20)).expect("opens");
     let locked = path("/trunk/big.txt");

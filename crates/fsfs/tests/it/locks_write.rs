@@ -43,7 +43,7 @@ fn unlock(fs: &Fs, at: &str, token: Option<&str>, user: Option<&str>, break_lock
     fs.unlock_paths(&[target], user, break_lock).unwrap().remove(0).1
 }
 
-/// The folder `locks`, with what has no order in an order and without what cannot be the same.
+/// The contents of the folder `locks`, with unordered lines sorted and without tokens and dates.
 fn contents(repo: &Repo) -> BTreeMap<String, (u32, Vec<(String, String)>)> {
     let files = files(&repo.db().join("locks"));
     let read = |bytes: Vec<u8>| {
@@ -105,7 +105,7 @@ fn the_same_locks_make_the_same_files() {
                 .ok();
             assert_eq!(contents(&ours), contents(&theirs), "{} {at}", spec.name);
         }
-        // Each removes what the other has made.
+        // Each side removes the locks that the other one has made.
         Tool::new("svnadmin")
             .arg("rmlocks")
             .arg(ours.path())
@@ -119,7 +119,7 @@ fn the_same_locks_make_the_same_files() {
 }
 
 #[test]
-fn what_is_refused_is_refused_in_the_real_tools_words() {
+fn refused_locks_have_the_incumbents_errors() {
     let repo = build(&Spec::small("1.14")).copy();
     let fs = open(&repo);
     let svnadmin = |command: &str, args: &[&str]| {
@@ -155,7 +155,7 @@ fn what_is_refused_is_refused_in_the_real_tools_words() {
 }
 
 #[test]
-fn a_file_changed_since_is_not_locked() {
+fn an_out_of_date_file_is_not_locked() {
     let repo = build(&Spec::small("1.14")).copy();
     let fs = open(&repo);
     let created = fs
@@ -198,7 +198,7 @@ fn a_file_changed_since_is_not_locked() {
 }
 
 #[test]
-fn each_of_many_succeeds_or_fails_alone() {
+fn each_of_many_locks_succeeds_or_fails_separately() {
     let repo = build(&Spec::small("1.14")).copy();
     let fs = open(&repo);
     let target = |at: &str| LockTarget {
@@ -227,7 +227,7 @@ fn each_of_many_succeeds_or_fails_alone() {
 }
 
 #[test]
-fn an_expired_lock_is_in_nobodys_way() {
+fn an_expired_lock_can_be_replaced() {
     let repo = build(&Spec::small("1.14")).copy();
     let fs = open(&repo);
     let past = Date::parse(b"2001-01-01T00:00:00.000000Z").unwrap();
@@ -250,7 +250,7 @@ fn an_expired_lock_is_in_nobodys_way() {
 }
 
 #[test]
-fn new_directories_of_locks_have_the_permissions_of_the_one_above() {
+fn lock_directories_inherit_permissions() {
     use std::os::unix::fs::PermissionsExt as _;
     let repo = build(&Spec::small("1.14")).copy();
     let locks = repo.db().join("locks");

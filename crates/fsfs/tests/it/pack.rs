@@ -53,7 +53,7 @@ fn packable() -> Vec<Spec> {
 }
 
 #[test]
-fn packs_are_the_real_tools_to_the_byte() {
+fn packs_equal_the_incumbents_byte_for_byte() {
     for spec in packable() {
         let (ours, theirs_repo) = (build(&spec).copy(), build(&spec).copy());
         let packed = open(&ours).info().unwrap().min_unpacked_rev.0;
@@ -97,7 +97,7 @@ fn large_shards_are_packed_range_by_range() {
 }
 
 #[test]
-fn compressed_revision_properties_are_readable_by_the_real_tool() {
+fn the_incumbent_reads_compressed_revision_properties() {
     let spec = Spec::new("1.14").shard(10).packed_revprops(2, true);
     let (ours, other) = (build(&spec).copy(), build(&spec).copy());
     let before = theirs("dump-revprops", &ours);
@@ -109,16 +109,16 @@ fn compressed_revision_properties_are_readable_by_the_real_tool() {
     theirs("verify", &ours);
 }
 
-/// A text that was written and then deleted within one transaction has no reference. The incumbent drops it when it packs; we
-/// keep it: packing does not discard stored data.
+/// A text that was written and then deleted within one transaction has no reference. The incumbent drops it when
+/// packing; we keep it, because packing must not discard stored data.
 #[test]
-fn what_nobody_refers_to_is_packed_too() {
+fn unreferenced_texts_are_packed() {
     let ours = Repo::create("1.14");
     let format = ours.db().join("format");
     std::fs::remove_file(&format).unwrap();
     std::fs::write(&format, "8\nlayout sharded 4\naddressing logical\n").unwrap();
     for turn in 1..=7 {
-        // The stream says it: a file is added with a text and goes away in the same revision.
+        // In this stream a file is added with a text and deleted in the same revision.
         let text = format!("orphan {turn}\n{}", testkit::history::lines(turn, 30));
         let mut dump = format!(
             "SVN-fs-dump-format-version: 2\n\nRevision-number: {turn}\nProp-content-length: 10\nContent-length: 10\n\nPROPS-END\n\n\
@@ -150,7 +150,7 @@ fn what_nobody_refers_to_is_packed_too() {
 }
 
 #[test]
-fn what_cannot_be_packed_is_said_or_left_alone() {
+fn unpackable_repositories_are_reported_or_unchanged() {
     let repo = build(&Spec::small("1.5").shard(4)).copy();
     let error = pack::run(&open(&repo), &mut |_| {}, &Cancel::new()).unwrap_err();
     let theirs = Tool::new("svnadmin").arg("pack").arg(repo.path()).run();
@@ -170,7 +170,7 @@ fn what_cannot_be_packed_is_said_or_left_alone() {
 }
 
 #[test]
-fn leftovers_of_a_broken_run_are_no_obstacle() {
+fn files_of_an_interrupted_pack_are_replaced() {
     let spec = Spec::new("1.14").shard(10).pack(When::Halfway);
     let (ours, clean) = (build(&spec).copy(), build(&spec).copy());
     let shard = open(&ours).info().unwrap().min_unpacked_rev.0 / 10;
@@ -192,14 +192,14 @@ fn leftovers_of_a_broken_run_are_no_obstacle() {
 }
 
 #[test]
-fn readers_do_not_notice() {
+fn readers_continue_during_a_pack() {
     let spec = Spec::new("1.14").shard(4);
     let repo = build(&spec).copy();
     let (youngest, stop) = (Revnum(repo.youngest()), Cancel::new());
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
-                // One handle for all of the time, with a cache that holds next to nothing, and one that is new each time.
+                // One handle with a tiny cache for the whole time, and a new handle for each pass.
                 let kept = Fs::open(&repo.db(), &Cache::new(1 << 16)).unwrap();
                 while !stop.is_cancelled() {
                     for fs in [&kept, &open(&repo)] {
@@ -229,9 +229,10 @@ fn readers_do_not_notice() {
     theirs("verify", &repo);
 }
 
-/// Both pack one repository at once, while somebody changes revision properties: each shard is packed by one of them.
+/// Both pack one repository at the same time, while revision properties are changed: each shard is packed by one of
+/// them.
 #[test]
-fn beside_the_real_tool() {
+fn concurrent_packing_with_the_incumbent() {
     let repo = build(&Spec::new("1.14").shard(2)).copy();
     std::thread::scope(|scope| {
         let their_pack = scope.spawn(|| theirs("pack", &repo));

@@ -1,5 +1,5 @@
-//! Power cuts at every moment at which something becomes durable: what was acknowledged exists and is whole, and the repository
-//! accepts commits.
+//! Power cuts at every moment at which something becomes durable: acknowledged revisions exist and are complete, and
+//! the repository accepts commits.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -44,7 +44,8 @@ fn put(txn: &mut Txn, file: &str, text: &[u8]) -> base::Result<()> {
     writer.finish(txn).map(drop)
 }
 
-/// What the revisions after 0 do: a text of two windows, directories, property lists, a text that comes again.
+/// The changes of the revisions after 0: a text of two windows, directories, property lists, a text that occurs
+/// again.
 fn change(txn: &mut Txn, rev: u64) -> base::Result<()> {
     if rev == 1 {
         txn.make_dir(&path("/dir"))?;
@@ -73,7 +74,7 @@ fn repository(version: &str) -> Repo {
     repo
 }
 
-/// Verifies all revisions, and that each has the properties that belong to it.
+/// Verifies all revisions and their properties.
 fn verify(fs: &Fs) -> Revnum {
     let youngest = fs.youngest().unwrap();
     let mut transcript = Transcript::default();
@@ -101,14 +102,14 @@ fn cut_everywhere(repo: &Repo, disk: &CrashDisk, acknowledged: &[(usize, u64)]) 
             let db = repo.db();
             std::fs::remove_dir_all(&db).unwrap();
             disk.image(moment, loss, &db);
-            let told = acknowledged.iter().rev().find(|(at, _)| *at <= moment);
-            let told = told.map_or(0, |(_, rev)| *rev);
+            let acknowledged_rev = acknowledged.iter().rev().find(|(at, _)| *at <= moment);
+            let acknowledged_rev = acknowledged_rev.map_or(0, |(_, rev)| *rev);
             let context = || format!("{loss:?} at {moment}:\n{}", disk.describe(moment));
             let fs = open(&db);
             let youngest = verify(&fs);
             assert!(
-                youngest.0 >= told,
-                "r{told} is lost, youngest r{youngest}; {}",
+                youngest.0 >= acknowledged_rev,
+                "r{acknowledged_rev} is lost, youngest r{youngest}; {}",
                 context()
             );
             for txn in fs.list_txns().unwrap() {
@@ -165,7 +166,7 @@ fn groups() {
     cut_everywhere(&repo, &disk, &acknowledged);
 }
 
-/// A filesystem is complete or does not exist.
+/// After a power cut during creation, the filesystem is complete or does not exist.
 #[test]
 fn creation() {
     let repo = Repo::create("1.14");
@@ -199,7 +200,7 @@ fn creation() {
     }
 }
 
-/// Creation on a disk of which each call fails once: what is there is no filesystem, or it is whole.
+/// Creation with each call of the disk failing once: there is no filesystem, or a complete one.
 #[test]
 fn creation_on_a_failing_disk() {
     let run = |disk: FailingDisk| {
@@ -222,7 +223,7 @@ fn creation_on_a_failing_disk() {
     }
 }
 
-/// Texts on a disk of which each call fails once: the transaction goes on.
+/// Writing texts with each call of the disk failing once: the transaction can still be used.
 #[test]
 fn texts_on_a_failing_disk() {
     let repo = repository("1.14");
@@ -241,7 +242,7 @@ fn texts_on_a_failing_disk() {
         ] {
             if put(&mut txn, file, &text).is_err() {
                 failures += 1;
-                // It can be tried again, as if it had never been.
+                // The text can be written again.
                 put(&mut txn, file, &text).unwrap();
             }
         }

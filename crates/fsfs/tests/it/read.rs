@@ -9,7 +9,7 @@ use crate::compare;
 use crate::incumbent::Repository;
 use crate::sample::sample;
 
-/// Loads the sample into a new repository, packs when so much of it is there, and compares.
+/// Loads the sample into a new repository, packs after a part of it, and compares.
 fn check(version: &str, shard_size: u64, conf: &str, packed: Packed) {
     let repository = Repository::create(version, shard_size, conf);
     repository.load(&sample().halves[0]);
@@ -34,14 +34,14 @@ const ZLIB: &str = "[deltification]\ncompression = zlib\n";
 const PLAIN: &str = "[deltification]\ncompression = none\n";
 const NO_DELTAS: &str =
     "[deltification]\nenable-dir-deltification = false\nenable-props-deltification = false\n";
-/// Long chains, and nothing shared.
+/// Long delta chains, and no rep sharing.
 const CHAINS: &str =
     "[deltification]\nmax-linear-deltification = 64\n[rep-sharing]\nenable-rep-sharing = false\n";
 /// Index pages so small that items span several.
 const SMALL_PAGES: &str = "[io]\nblock-size = 1\nl2p-page-size = 4\np2l-page-size = 1\n";
 
 #[test]
-fn as_committed() {
+fn revisions_read_as_committed() {
     compare::all(&sample().repository, &sample().contents);
 }
 
@@ -97,7 +97,7 @@ fn format_8() {
 
 /// Upgrading rewrites nothing: the revisions keep the syntax of their time.
 #[test]
-fn upgraded() {
+fn upgraded_repositories_are_readable() {
     for (version, shard_size) in [("1.3", 0), ("1.5", 7), ("1.6", 7), ("1.8", 7)] {
         let repository = Repository::create(version, shard_size, "");
         repository.load(&sample().halves[0]);
@@ -114,9 +114,9 @@ fn upgraded() {
     }
 }
 
-/// Another process may pack while we read: files vanish, numbers stay, offsets change.
+/// Another process may pack while we read: files disappear, item numbers stay, offsets change.
 #[test]
-fn while_another_process_packs() {
+fn reads_while_another_process_packs() {
     for version in ["1.14", "1.8"] {
         let repository = Repository::create(version, 7, "");
         repository.load(&sample().halves[0]);
@@ -137,7 +137,7 @@ fn while_another_process_packs() {
 
 /// On network mounts, reading a file that another machine has deleted fails with "stale": it is looked up again.
 #[test]
-fn while_files_go_stale() {
+fn reads_of_stale_files_are_repeated() {
     let repository = Repository::create("1.14", 7, "");
     repository.load(&sample().halves[0]);
     let disk = std::sync::Arc::new(StaleDisk::default());

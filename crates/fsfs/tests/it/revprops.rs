@@ -1,4 +1,4 @@
-//! Revision properties: packed, unpacked, changed by others while we hold the repository open.
+//! Revision properties: packed, unpacked, and changed by other processes while the repository is open.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use fsfs::{Cache, Fs};
 use testkit::repo::{Repo, Spec, When, build, matrix};
 use testkit::{Tool, history};
 
-/// All lists by the real tool's word.
+/// The properties of all revisions as the real tool prints them.
 fn theirs(repo: &Repo) -> BTreeMap<u64, Props> {
     let dump = Tool::new("svnadmin")
         .args(["dump-revprops", "-q"])
@@ -54,18 +54,18 @@ fn check(repo: &Repo, fs: &Fs, name: &str) {
 }
 
 #[test]
-fn every_kind_of_repository_reads_alike() {
+fn revision_properties_of_every_kind_of_repository() {
     for spec in matrix() {
         let repo = build(&spec);
         let fs = open(&repo);
-        // The second pass comes out of the cache.
+        // The second pass reads from the cache.
         check(&repo, &fs, &spec.name);
         check(&repo, &fs, &spec.name);
     }
 }
 
 #[test]
-fn changes_by_others_are_seen_at_once() {
+fn changes_by_other_processes_are_visible_at_once() {
     for spec in [
         Spec::small("1.3"),
         Spec::small("1.14").shard(4),
@@ -80,7 +80,7 @@ fn changes_by_others_are_seen_at_once() {
         check(&repo, &fs, &spec.name);
         let long = history::lines(5, 60);
         for (turn, rev) in [1, 0, 5, 11, 5, 6, 1].into_iter().enumerate() {
-            // Long values make packed lists move to other files.
+            // Long values make the incumbent move lists to other pack files.
             let value = format!("{turn} {}", &long[..turn * 300]);
             repo.set_revprop(rev, "svn:log", value.as_bytes());
             let ours = fs.revprops(Revnum(rev)).expect("reads");
@@ -91,7 +91,7 @@ fn changes_by_others_are_seen_at_once() {
 }
 
 #[test]
-fn a_shard_packed_meanwhile_is_found() {
+fn a_shard_that_is_packed_meanwhile_is_found() {
     let spec = Spec::small("1.14").shard(4);
     let repo = build(&spec).copy();
     let fs = open(&repo);
@@ -101,7 +101,7 @@ fn a_shard_packed_meanwhile_is_found() {
 }
 
 #[test]
-fn what_is_missing_or_damaged_has_the_incumbents_number() {
+fn missing_and_damaged_properties_have_the_incumbents_error_number() {
     let spec = Spec::small("1.14").shard(4).pack(When::Halfway);
     let damaged = |rev: u64, file: &str, content: Option<&[u8]>| {
         let repo = build(&spec).copy();

@@ -1,4 +1,4 @@
-//! Changing revision properties, beside the real tool on a copy: the same files come out.
+//! Changing revision properties: the files are the same as those of the real tool on a copy.
 
 use base::{Code, Props, Revnum};
 use fsfs::{Cache, Fs};
@@ -51,7 +51,7 @@ fn the_same_changes_make_the_same_files() {
 }
 
 #[test]
-fn compressed_packs_are_readable_by_the_real_tool() {
+fn the_incumbent_reads_compressed_packs() {
     let spec = Spec::small("1.14")
         .shard(12)
         .pack(When::After)
@@ -102,7 +102,7 @@ fn a_change_is_made_only_on_the_expected_value() {
 }
 
 #[test]
-fn what_is_unchanged_is_not_written() {
+fn unchanged_properties_are_not_written() {
     let repo = build(&Spec::small("1.14").shard(4).pack(When::Halfway)).copy();
     let fs = open(&repo);
     let inodes = || {
@@ -125,7 +125,7 @@ fn what_is_unchanged_is_not_written() {
 }
 
 #[test]
-fn whole_lists_are_replaced_even_damaged_ones() {
+fn whole_lists_can_be_replaced_even_damaged_ones() {
     let repo = build(&Spec::small("1.14")).copy();
     let fs = open(&repo);
     let path = repo.db().join("revprops/0/3");

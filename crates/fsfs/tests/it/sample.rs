@@ -1,4 +1,4 @@
-//! A sample history, made once: its dump, and what each of its revisions contains.
+//! A sample history, made once: its dump, and the trees of its revisions.
 
 use std::sync::OnceLock;
 
@@ -30,8 +30,8 @@ pub fn sample() -> &'static Sample {
     })
 }
 
-/// Some history with everything that is stored in a way of its own: long and short texts, edits of them, directories
-/// and property lists that are deltas, copies (also nested and lazily inherited), shared contents, deletions.
+/// A history with everything that has a storage form of its own: long and short texts, edits of them, directories and
+/// property lists that are deltas, copies (also nested and lazily inherited), shared contents, deletions.
 fn fill(repository: &Repository) {
     let mut big = noise(1, 250_000);
     let put = |name: &str, content: &[u8]| repository.file(name, content);
@@ -140,7 +140,7 @@ fn fill(repository: &Repository) {
     }
 }
 
-/// Text that does not compress away.
+/// Text that compresses poorly.
 pub fn noise(seed: u32, length: usize) -> Vec<u8> {
     let mut state = seed;
     let mut next = || {

@@ -1,4 +1,4 @@
-//! Rep sharing: together with the incumbent on one rep-cache, and with a wrong rep-cache.
+//! Rep sharing: with a rep-cache that the incumbent uses too, and with a wrong rep-cache.
 
 use base::checksum::Sha1;
 use base::{Code, Date, FsPath, Result, Revnum};
@@ -49,7 +49,7 @@ fn execute(repo: &Repo, sql: &str) {
 }
 
 #[test]
-fn both_sides_share_what_either_has_stored() {
+fn both_programs_share_representations() {
     for version in ["1.7", "1.8", "1.9", "1.14"] {
         let repo = Repo::create(version);
         let fs = open(&repo);
@@ -64,7 +64,7 @@ fn both_sides_share_what_either_has_stored() {
 }
 
 #[test]
-fn a_database_that_is_deleted_or_replaced_is_begun_anew() {
+fn a_deleted_or_replaced_database_is_made_again() {
     let repo = Repo::create("1.14");
     let fs = open(&repo);
     let database = repo.db().join("rep-cache.db");
@@ -75,7 +75,7 @@ fn a_database_that_is_deleted_or_replaced_is_begun_anew() {
     assert_eq!(stored_in(&repo, 2, "b"), 2);
     put(&fs, "c", b"text").unwrap();
     assert_eq!(stored_in(&repo, 3, "c"), 2);
-    // A file of nothing is what a crash at the wrong moment leaves.
+    // A crash may leave an empty file.
     std::fs::remove_file(&database).unwrap();
     std::fs::write(&database, b"").unwrap();
     put(&fs, "d", b"text").unwrap();
@@ -83,7 +83,7 @@ fn a_database_that_is_deleted_or_replaced_is_begun_anew() {
     Tool::new("svnadmin").args(["verify", "-q"]).arg(repo.path()).ok();
 }
 
-/// The numbers are those of Subversion 1.14.2 for the same rows.
+/// The error numbers are those of Subversion 1.14.2 for the same rows.
 #[test]
 fn wrong_rows_stop_the_commit() {
     let repo = Repo::create("1.14");
@@ -109,7 +109,7 @@ fn wrong_rows_stop_the_commit() {
     row(b"HELLO\n", 1, 3, 18, 6);
     let error = put(&fs, "other", b"HELLO\n").unwrap_err();
     assert_eq!(error.code(), Code::FS_AMBIGUOUS_CHECKSUM_REP, "{error}");
-    // Another length is no reason to stop: nothing is shared.
+    // A row with a wrong length does not fail the commit: the text is not shared.
     row(b"short", 1, 3, 18, 6);
     put(&fs, "short", b"short").unwrap();
     assert_eq!(stored_in(&repo, 2, "short"), 2);
@@ -117,7 +117,7 @@ fn wrong_rows_stop_the_commit() {
 }
 
 #[test]
-fn a_database_that_is_none_hinders_nobody() {
+fn an_invalid_database_does_not_prevent_commits() {
     let repo = Repo::create("1.14");
     std::fs::write(repo.db().join("rep-cache.db"), b"garbage").unwrap();
     let fs = open(&repo);
@@ -129,11 +129,11 @@ fn a_database_that_is_none_hinders_nobody() {
     writer.finish(&mut txn).unwrap();
     let done = txn.commit(&|| Date(0)).unwrap();
     assert_eq!(done.rev, Revnum(1));
-    // But it is reported.
+    // The damage is reported.
     assert!(done.post_commit_error.is_some());
 }
 
-/// Long texts are compared in pieces, and the second copy is taken back from the file.
+/// Long texts are compared in pieces, and the second copy is removed from the proto-revision file.
 #[test]
 fn long_texts_are_shared() {
     let repo = Repo::create("1.14");
@@ -143,7 +143,7 @@ fn long_texts_are_shared() {
     put(&fs, "b", &text).unwrap();
     assert_eq!(stored_in(&repo, 2, "b"), 1);
     assert!(std::fs::metadata(repo.db().join("revs/0/2")).unwrap().len() < 2000);
-    // The last byte differs, and so does everything.
+    // Texts with another last byte, and entirely different ones.
     let mut other = text.clone();
     *other.last_mut().unwrap() ^= 1;
     put(&fs, "c", &other).unwrap();
@@ -169,13 +169,13 @@ fn outcomes(repo: &Repo, sick: &dyn Fn(&std::path::Path)) -> [(bool, bool); 2] {
     sick(&repo.db().join("rep-cache.db"));
     let put = Tool::new("svnmucc").args(["-m", "", "put", "/dev/stdin"]);
     let put = put.arg(format!("{}/theirs", repo.url())).stdin("theirs").run();
-    let said = put.out() + &put.err();
+    let output = put.out() + &put.err();
     let theirs = (
         put.code == 0,
-        said.contains("post commit FS processing had error"),
+        output.contains("post commit FS processing had error"),
     );
     sick(&repo.db().join("rep-cache.db"));
-    // As new to it as the other process was.
+    // A new handle, because the other side was a new process, too.
     let fs = open(repo);
     let path = FsPath::parse("/ours").unwrap();
     let commit = || {
@@ -194,7 +194,7 @@ fn outcomes(repo: &Repo, sick: &dyn Fn(&std::path::Path)) -> [(bool, bool); 2] {
 }
 
 #[test]
-fn a_sick_database_is_met_as_the_incumbent_meets_it() {
+fn damaged_databases_have_the_incumbents_results() {
     use std::fs::{File, remove_dir_all, remove_file, write};
     let sql = |path: &std::path::Path, sql: &str| {
         rusqlite::Connection::open(path)
@@ -241,12 +241,12 @@ fn a_sick_database_is_met_as_the_incumbent_meets_it() {
 }
 
 #[test]
-fn a_database_that_somebody_keeps_locked_does_not_undo_a_commit() {
+fn a_locked_database_does_not_undo_a_commit() {
     let repo = Repo::create("1.14");
     let fs = open(&repo);
     put(&fs, "first", b"first").unwrap();
     let holder = rusqlite::Connection::open(repo.db().join("rep-cache.db")).unwrap();
-    // Readers do not wait; a writer gives up in the end.
+    // A reader of the rep-cache does not wait; a writer that waits too long reports an error.
     holder.execute_batch("BEGIN IMMEDIATE").unwrap();
     let both = outcomes(&repo, &|_| {});
     holder.execute_batch("ROLLBACK").unwrap();
@@ -255,7 +255,7 @@ fn a_database_that_somebody_keeps_locked_does_not_undo_a_commit() {
 }
 
 #[test]
-fn who_goes_on_with_a_transaction_shares_its_texts() {
+fn a_reopened_transaction_shares_its_texts() {
     let repo = Repo::create("1.14");
     let add = |fs: &Fs, txn: &mut fsfs::Txn, file: &str| -> Result<()> {
         let path = FsPath::parse(file)?;
@@ -271,12 +271,12 @@ fn who_goes_on_with_a_transaction_shares_its_texts() {
     add(&fs, &mut txn, "/a").unwrap();
     let name = txn.name().to_owned();
     drop(txn);
-    // The line that the node has, in a file with the digest for its name, as the incumbent has it.
+    // The representation line of the node, in a file named by the digest, as the incumbent writes it.
     let dir = repo.db().join(format!("transactions/{name}.txn"));
     let line = std::fs::read_to_string(dir.join(Sha1::of(b"a text that comes twice").to_string())).unwrap();
     let node = std::fs::read_to_string(dir.join("node._0.0")).unwrap();
     assert!(node.contains(&format!("\ntext: {line}\n")), "{node} {line}");
-    // Another process goes on.
+    // Another process continues with the transaction.
     let fs = open(&repo);
     let mut txn = fs.open_txn(&name).unwrap();
     add(&fs, &mut txn, "/b").unwrap();

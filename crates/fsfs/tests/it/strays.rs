@@ -1,7 +1,8 @@
-//! Revisions beyond `current`: after a crash, and after an administrator has lost or restored a file.
+//! Revision files with higher numbers than `current`: after a crash, and after an administrator has lost or restored
+//! a file.
 //!
-//! In every state and after every command, no bytes of a whole revision may vanish: they are at their place, or in a renamed
-//! file, or the revision can still be read.
+//! In every state and after every command, no bytes of a complete revision may be lost: they are in their file, or in
+//! a renamed file, or the revision can still be read.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,8 +11,8 @@ use base::{Cancel, Code, Revnum};
 use fsfs::admin::{hotcopy, pack, recover, upgrade};
 use fsfs::{Cache, Fs, TxnOptions};
 
-use crate::commits::random::Dice;
-use crate::commits::script::Op::{Mkdir, Put};
+use crate::commits::random::TestRandom;
+use crate::commits::script::CommitStep::{Mkdir, Put};
 use crate::commits::script::{apply, copy_of, now, ours, verify};
 use crate::compare::{self, Contents};
 use crate::incumbent::{Repository, arg, run};
@@ -29,7 +30,7 @@ fn build(version: &str, shard_size: u64, count: usize) -> Repository {
 }
 
 fn set_current(repository: &Repository, rev: u64) {
-    // Formats 1 and 2 have counters, too.
+    // In formats 1 and 2 `current` also contains counters.
     let path = repository.db().join("current");
     let text = std::fs::read_to_string(&path).unwrap();
     let rest: Vec<_> = text.trim_end().splitn(2, ' ').skip(1).collect();
@@ -41,7 +42,7 @@ fn set_current(repository: &Repository, rev: u64) {
     std::fs::write(&path, text.join(" ") + "\n").unwrap();
 }
 
-/// Names in `db` that begin like those of files that were renamed.
+/// Names of files in `db` that were renamed to keep them.
 fn set_aside(repository: &Repository) -> Vec<String> {
     let names = std::fs::read_dir(repository.db()).unwrap();
     let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -50,7 +51,7 @@ fn set_aside(repository: &Repository) -> Vec<String> {
     names
 }
 
-/// Every file of revisions and properties, by name.
+/// Every file with revisions or revision properties, by name.
 fn files(db: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut left = vec![db.to_owned()];
@@ -90,7 +91,7 @@ fn a_commit_below_whole_revisions_is_refused() {
             assert!(batch.commit(txn, &now).is_err(), "{what}");
             drop(batch);
             assert_eq!(files(&repository.db().join("revs")), before, "{what}");
-            // The remedy in the message.
+            // What the message advises.
             assert_eq!(recover::run(&repository.db(), &Cancel::new()).unwrap(), Revnum(7));
             for txn in fs.list_txns().unwrap() {
                 fs.purge_txn(&txn).unwrap();
@@ -186,7 +187,7 @@ fn packing_with_a_lost_min_unpacked_rev_keeps_the_packs() {
 }
 
 #[test]
-fn hotcopy_does_not_overwrite_what_the_source_has_lost() {
+fn hotcopy_does_not_overwrite_revisions_that_the_source_lacks() {
     let source = build("1.14", 3, 3);
     let backup = copy_of(&source);
     ours(&compare::open(&backup), &[Mkdir("acknowledged")]).unwrap();
@@ -205,14 +206,14 @@ fn hotcopy_does_not_overwrite_what_the_source_has_lost() {
             .all(|(path, text)| before.get(path) == Some(text))
     };
     assert!(same(&files(&backup.db())));
-    // A lost `current` hides that from the comparison, and the file is renamed.
+    // Without `current` the revisions cannot be compared, and the file is renamed.
     set_current(&backup, 3);
     let lost = std::fs::read(rev_file(&backup, 3, 4)).unwrap();
     copy().unwrap();
     verify(&backup);
     assert_eq!(set_aside(&backup), ["svn-stray-r4-0", "svn-stray-revprops-r4-0"]);
     assert_eq!(std::fs::read(backup.db().join("svn-stray-r4-0")).unwrap(), lost);
-    // And again, now that they are equal.
+    // The same again, with equal files.
     copy().unwrap();
     assert_eq!(set_aside(&backup).len(), 2);
 }
@@ -235,22 +236,22 @@ fn named(repository: &Repository, kind: &str, shard_size: u64, rev: u64) -> Path
     }
 }
 
-/// A repository as it was before it was damaged: what each revision holds.
-struct Whole {
+/// The contents of each revision of a repository before it was damaged.
+struct UndamagedRepository {
     repository: Repository,
     shard_size: u64,
     contents: Vec<Contents>,
 }
 
-impl Whole {
-    fn new(version: &str, shard_size: u64, packed: bool) -> Whole {
+impl UndamagedRepository {
+    fn new(version: &str, shard_size: u64, packed: bool) -> UndamagedRepository {
         let repository = build(version, shard_size, 7);
         if packed {
             repository.pack();
         }
         let fs = compare::open(&repository);
         let read = |rev| compare::read(&fs.root(Revnum(rev)).unwrap());
-        Whole {
+        UndamagedRepository {
             contents: (0..=7).map(read).collect(),
             repository,
             shard_size,
@@ -270,7 +271,7 @@ impl Whole {
         read() == Some(true)
     }
 
-    /// The revisions that a file of `db` holds or describes.
+    /// The revisions to which a file of `db` belongs.
     fn revisions_of(&self, path: &Path) -> Vec<u64> {
         let parts: Vec<_> = path.iter().map(|part| part.to_str().unwrap()).collect();
         let shard = |shard: &str| -> Vec<u64> {
@@ -285,21 +286,21 @@ impl Whole {
     }
 }
 
-/// Damages the files that describe the revisions, as an administrator may do.
-fn damage(dice: &mut Dice, whole: &Whole, repository: &Repository) -> Vec<String> {
+/// Deletes or replaces files of revisions, as an administrator may do by mistake.
+fn damage(random: &mut TestRandom, whole: &UndamagedRepository, repository: &Repository) -> Vec<String> {
     let db = repository.db();
     let mut done = Vec::new();
-    for _ in 0..=dice.below(3) {
-        let rev = dice.below(9) as u64;
+    for _ in 0..=random.below(3) {
+        let rev = random.below(9) as u64;
         let size = whole.shard_size;
-        let what = match dice.below(8) {
+        let what = match random.below(8) {
             0..3 => {
-                let current = dice.below(8) as u64;
+                let current = random.below(8) as u64;
                 set_current(repository, current);
                 format!("current {current}")
             }
             3 if db.join("min-unpacked-rev").exists() && size > 0 => {
-                let rev = dice.below(4) as u64 * size;
+                let rev = random.below(4) as u64 * size;
                 std::fs::write(db.join("min-unpacked-rev"), format!("{rev}\n")).unwrap();
                 format!("min-unpacked-rev {rev}")
             }
@@ -311,7 +312,7 @@ fn damage(dice: &mut Dice, whole: &Whole, repository: &Repository) -> Vec<String
                 let path = rev_file(repository, size, rev);
                 if let Ok(text) = std::fs::read(&path) {
                     std::fs::remove_file(&path).unwrap();
-                    std::fs::write(&path, &text[..dice.below(text.len())]).unwrap();
+                    std::fs::write(&path, &text[..random.below(text.len())]).unwrap();
                 }
                 format!("half of {rev}")
             }
@@ -334,7 +335,7 @@ fn damage(dice: &mut Dice, whole: &Whole, repository: &Repository) -> Vec<String
 }
 
 /// Runs a command on the repository; its result does not matter.
-fn command(dice: &mut Dice, whole: &Whole, repository: &Repository) -> &'static str {
+fn command(random: &mut TestRandom, whole: &UndamagedRepository, repository: &Repository) -> &'static str {
     let db = repository.db();
     let open = || Fs::open(&db, &Cache::new(1 << 20));
     let add = |fs: &Fs| -> base::Result<()> {
@@ -342,7 +343,7 @@ fn command(dice: &mut Dice, whole: &Whole, repository: &Repository) -> &'static 
         apply(fs, &mut txn, &[Mkdir("new")])?;
         txn.commit(&now).map(drop)
     };
-    match dice.below(6) {
+    match random.below(6) {
         0 | 1 => {
             _ = open().and_then(|fs| add(&fs).and_then(|()| add(&fs)));
             "commit"
@@ -373,7 +374,7 @@ fn command(dice: &mut Dice, whole: &Whole, repository: &Repository) -> &'static 
             set_current(&source, 7);
             let fs = compare::open(&source);
             ours(&fs, &[Mkdir("other")]).unwrap();
-            if dice.below(2) == 0 {
+            if random.below(2) == 0 {
                 _ = pack::run(&fs, &mut |_| {}, &Cancel::new());
             }
             let options = hotcopy::HotcopyOptions { incremental: true };
@@ -388,43 +389,43 @@ fn no_command_destroys_a_whole_revision() {
     let count = number("SVEN_STRAYS", 60);
     let seed = number("SVEN_STRAYS_SEED", 1);
     let wholes = [
-        Whole::new("1.3", 0, false),
-        Whole::new("1.6", 3, true),
-        Whole::new("1.8", 2, true),
-        Whole::new("1.14", 3, false),
-        Whole::new("1.14", 3, true),
+        UndamagedRepository::new("1.3", 0, false),
+        UndamagedRepository::new("1.6", 3, true),
+        UndamagedRepository::new("1.8", 2, true),
+        UndamagedRepository::new("1.14", 3, false),
+        UndamagedRepository::new("1.14", 3, true),
     ];
     for seed in seed..seed + count {
-        let mut dice = Dice(seed);
-        let whole = &wholes[dice.below(wholes.len())];
+        let mut random = TestRandom(seed);
+        let whole = &wholes[random.below(wholes.len())];
         let repository = copy_of(&whole.repository);
-        let mut steps = damage(&mut dice, whole, &repository);
+        let mut steps = damage(&mut random, whole, &repository);
         let before = files(&repository.db());
         let damaged = copy_of(&repository);
         set_current(&damaged, 7);
         let relative = |path: &Path| path.strip_prefix(repository.db()).unwrap().to_owned();
-        // Only what can be read from its bytes alone counts as whole.
+        // Only revisions that can be read without their index or other revisions count as complete.
         let original = files(&whole.repository.db());
         let is_intact = |path: &Path, text: &[u8]| {
             original
                 .get(&whole.repository.db().join(relative(path)))
                 .is_some_and(|there| there == text)
         };
-        for _ in 0..=dice.below(2) {
-            steps.push(command(&mut dice, whole, &repository).to_owned());
+        for _ in 0..=random.below(2) {
+            steps.push(command(&mut random, whole, &repository).to_owned());
         }
         let after = files(&repository.db());
         let texts: std::collections::HashSet<&[u8]> = after.values().map(Vec::as_slice).collect();
         for (path, text) in before.iter().filter(|(path, text)| is_intact(path, text)) {
             let revs = whole.revisions_of(&relative(path));
             let is_lost = !texts.contains(text.as_slice());
-            // A file of properties with no revision is a leftover.
+            // Revision properties without a revision file are a leftover.
             let has_revision = |rev| had(&before, &repository, whole, rev);
             if is_lost && !revs.is_empty() {
                 let gone: Vec<u64> = revs
                     .into_iter()
                     .filter(|&rev| has_revision(rev) && !whole.can_read(&repository.db(), rev))
-                    // One that builds on a damaged revision cannot be read from its pack either.
+                    // A packed revision with deltas against a damaged one cannot be read either.
                     .filter(|&rev| {
                         whole.can_read(&damaged.db(), rev) || !is_packed(&after, &repository, whole, rev)
                     })
@@ -440,13 +441,23 @@ fn no_command_destroys_a_whole_revision() {
 }
 
 /// True if there is a pack for a revision.
-fn is_packed(after: &BTreeMap<PathBuf, Vec<u8>>, repository: &Repository, whole: &Whole, rev: u64) -> bool {
+fn is_packed(
+    after: &BTreeMap<PathBuf, Vec<u8>>,
+    repository: &Repository,
+    whole: &UndamagedRepository,
+    rev: u64,
+) -> bool {
     let shard = rev.checked_div(whole.shard_size);
     shard.is_some_and(|shard| after.contains_key(&repository.db().join(format!("revs/{shard}.pack/pack"))))
 }
 
 /// True if the damaged repository had the revision's bytes, in a file of its own or in a pack.
-fn had(before: &BTreeMap<PathBuf, Vec<u8>>, repository: &Repository, whole: &Whole, rev: u64) -> bool {
+fn had(
+    before: &BTreeMap<PathBuf, Vec<u8>>,
+    repository: &Repository,
+    whole: &UndamagedRepository,
+    rev: u64,
+) -> bool {
     let is_original = |path: &Path| {
         let there = path.strip_prefix(repository.db()).unwrap();
         let original = std::fs::read(whole.repository.db().join(there));

@@ -12,7 +12,7 @@ fn open(repo: &Repo) -> Fs {
 }
 
 #[test]
-fn statistics_are_the_real_tools_to_the_letter() {
+fn statistics_equal_the_incumbents() {
     let more = [
         Spec::new("1.14").shard(50).pack(When::After),
         Spec::small("1.14"),
@@ -34,12 +34,12 @@ fn statistics_are_the_real_tools_to_the_letter() {
             assert_eq!(ours, theirs, "{} line {at}", spec.name);
         }
         assert_eq!(ours.len(), theirs.len(), "{}", spec.name);
-        let said: Vec<&str> = progress.split_ascii_whitespace().skip(2).collect();
-        assert_eq!(starts, said, "{}", spec.name);
+        let printed: Vec<&str> = progress.split_ascii_whitespace().skip(2).collect();
+        assert_eq!(starts, printed, "{}", spec.name);
     }
 }
 
-/// All rows, as SQLite's own program would list them.
+/// All rows of the rep-cache.
 fn rows(repo: &Repo) -> Vec<(String, i64, i64, i64, i64)> {
     let connection = rusqlite::Connection::open(repo.db().join("rep-cache.db")).unwrap();
     let mut statement = connection
@@ -54,7 +54,7 @@ fn rows(repo: &Repo) -> Vec<(String, i64, i64, i64, i64)> {
 }
 
 #[test]
-fn the_rep_cache_is_made_again_as_the_real_tool_makes_it() {
+fn a_rebuilt_rep_cache_equals_the_incumbents() {
     for spec in matrix() {
         let (ours, theirs) = (build(&spec).copy(), build(&spec).copy());
         let youngest = Revnum(ours.youngest());
@@ -69,15 +69,15 @@ fn the_rep_cache_is_made_again_as_the_real_tool_makes_it() {
                 &Cancel::new(),
             )
         };
-        let said = Tool::new("svnadmin")
+        let printed = Tool::new("svnadmin")
             .arg("build-repcache")
             .arg(theirs.path())
             .run();
-        if said.code != 0 {
+        if printed.code != 0 {
             let error = build_ours(1, youngest).unwrap_err();
             assert_eq!(
                 format!("svnadmin: {error}"),
-                said.err().trim_end(),
+                printed.err().trim_end(),
                 "{}",
                 spec.name
             );
@@ -128,7 +128,7 @@ fn text(entries: &[IndexEntry]) -> String {
 }
 
 #[test]
-fn indexes_are_listed_like_the_real_tools_and_made_again_from_the_list() {
+fn index_dumps_equal_the_incumbents_and_load_again() {
     let spec = Spec::new("1.14").shard(16).pack(When::Halfway);
     let repo = build(&spec).copy();
     let fs = open(&repo);
@@ -149,7 +149,7 @@ fn indexes_are_listed_like_the_real_tools_and_made_again_from_the_list() {
         shuffled.reverse();
         indexes::load(&fs, Revnum(rev), &shuffled).unwrap();
         assert!(std::fs::read(&path).unwrap() == before, "r{rev}");
-        // A wrong checksum is found by the incumbent, and by us.
+        // Both the incumbent and we find a wrong checksum.
         let mut wrong = entries.clone();
         wrong[0].checksum ^= 1;
         indexes::load(&fs, Revnum(rev), &wrong).unwrap();
@@ -163,7 +163,7 @@ fn indexes_are_listed_like_the_real_tools_and_made_again_from_the_list() {
             0
         );
         indexes::load(&open(&repo), Revnum(rev), &entries).unwrap();
-        // Indexes and footer that are all damage.
+        // Indexes and footer are replaced by garbage.
         let end = entries.last().map(|last| last.offset + last.size).unwrap() as usize;
         std::fs::remove_file(&path).unwrap();
         std::fs::write(&path, [&before[..end], &b"garbage"[..]].concat()).unwrap();
@@ -174,7 +174,7 @@ fn indexes_are_listed_like_the_real_tools_and_made_again_from_the_list() {
 }
 
 #[test]
-fn lists_that_are_no_index_are_refused_in_the_real_tools_words() {
+fn invalid_index_lists_have_the_incumbents_errors() {
     let repo = build(&Spec::small("1.14")).copy();
     let fs = open(&repo);
     let entries = dump(&fs, 5).unwrap();

@@ -1,4 +1,5 @@
-//! Writing texts: of any length, in pieces of any size, given up halfway, and to proto-revision files that others have left.
+//! Writing texts: of any length, in pieces of any size, abandoned halfway, and to proto-revision files that others
+//! have left.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -48,7 +49,7 @@ fn read(fs: &Fs, file: &str) -> Vec<u8> {
         .unwrap()
 }
 
-/// The windows of a text in a form, and the text that they make.
+/// The windows of a text, encoded or decoded, and the text that results from them.
 fn sent(fs: &Fs, file: &str, form: WindowForm) -> (usize, Vec<u8>) {
     let root = fs.root(fs.youngest().unwrap()).unwrap();
     let mut windows = fs.encoded_text(&root.node(&path(file)).unwrap(), form).unwrap();
@@ -61,9 +62,9 @@ fn sent(fs: &Fs, file: &str, form: WindowForm) -> (usize, Vec<u8>) {
     (bytes, text)
 }
 
-/// A client may want windows compressed or not, after another client has wanted the opposite.
+/// A client may accept compressed windows or not, after another client has done the opposite.
 #[test]
-fn a_text_is_sent_compressed_or_not_whoever_came_before() {
+fn the_compression_of_a_text_does_not_depend_on_earlier_clients() {
     let repo = Repo::create("1.14");
     let text = |word: &str| format!("{word} and the same again\n").repeat(20_000).into_bytes();
     for word in ["first", "second", "third"] {
@@ -80,14 +81,15 @@ fn a_text_is_sent_compressed_or_not_whoever_came_before() {
         assert!(before.1 == text("third") && after.1 == text("third"));
         let packed_len = if first == packed { before.0 } else { after.0 };
         assert!(packed_len < long / 2, "{packed_len} of {long}");
-        // Windows that are compressed already are sent to a client that does not mind; nothing is compressed for it.
+        // A client that accepts compressed windows is sent those that are stored compressed; the others are not
+        // compressed for it.
         let raw_len = if first == packed { after.0 } else { before.0 };
         assert_eq!(raw_len < long, first == packed, "{raw_len} of {long}");
         assert_eq!(read(&fs, "/file"), text("third"));
     }
 }
 
-/// Puts a text as a client would send it: `piece` bytes a window, compressed or not.
+/// Writes a text as a client sends it: `piece` bytes in each window, compressed or not.
 fn put_windows(fs: &Fs, text: &[u8], piece: usize, level: u8) {
     let mut txn = begin(fs);
     if txn.root().unwrap().try_node(&path("/sent")).unwrap().is_some() {
@@ -109,10 +111,10 @@ fn put_windows(fs: &Fs, text: &[u8], piece: usize, level: u8) {
     txn.commit(&|| Date(0)).unwrap();
 }
 
-/// Windows that arrive as they would be stored are stored as they came; all others are encoded anew. Both read the same, have the
-/// same length, and are valid for Subversion.
+/// Windows that arrive in the form in which they are stored are stored unchanged; all others are encoded again. Both
+/// read the same, have the same length, and are valid for Subversion.
 #[test]
-fn windows_of_a_client_are_stored_as_they_come_or_made_anew() {
+fn windows_of_a_client_are_stored_unchanged_or_encoded_again() {
     let window = 102_400;
     for length in [
         1usize,
@@ -135,7 +137,7 @@ fn windows_of_a_client_are_stored_as_they_come_or_made_anew() {
             let text: Vec<u8> = (0..length)
                 .map(|at| ((at / 5 % 23 + at / 4_000) % 90) as u8 + 33)
                 .collect();
-            // Each a text of its own, or they would be shared.
+            // Every text is different, so that none is shared.
             let text = [&text[..], &[piece as u8, (piece >> 8) as u8, level]].concat();
             let fs = open(&repo);
             put_windows(&fs, &text, piece, level);
@@ -162,7 +164,7 @@ fn verify(repo: &Repo) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Each text replaces the one before and is a delta of it; then all are read back.
+    /// Each text replaces the previous one and is a delta against it; then all are read back.
     #[test]
     fn any_text_comes_back(
         texts in prop::collection::vec((0usize..9, 0usize..3, 1usize..200_000, any::<u8>()), 1..6),
@@ -172,7 +174,7 @@ proptest! {
         let fs = open(&repo);
         let mut all = Vec::new();
         for (windows, odd, piece, seed) in texts {
-            // Lengths around whole numbers of windows.
+            // Lengths around multiples of the window size.
             let length = (windows * windows / 4 * 102_400 + odd).saturating_sub(1);
             let text: Vec<u8> = (0..length).map(|at| ((at / 3 * at) >> 9) as u8 ^ seed).collect();
             let mut txn = begin(&fs);
@@ -196,13 +198,13 @@ proptest! {
 }
 
 #[test]
-fn a_text_given_up_leaves_nothing() {
+fn an_aborted_text_leaves_nothing() {
     for version in ["1.5", "1.14"] {
         let repo = Repo::create(version);
         let fs = open(&repo);
         let mut txn = begin(&fs);
         put(&mut txn, "/before", b"before");
-        // One in the first window, one long enough for a second thread.
+        // A text shorter than a window, and one long enough for a second thread.
         for length in [10, 2_000_000] {
             let mut writer = start(&mut txn, "/file");
             writer.write(&vec![7; length]).unwrap();
@@ -229,7 +231,7 @@ fn one_text_is_written_at_a_time() {
     let error = txn.apply_text(&path("/other"), None).err().unwrap();
     assert_eq!(error.code(), Code::FS_REP_BEING_WRITTEN, "{error}");
     drop(writer);
-    // Another process that writes is a reason too.
+    // Another process that writes has the same effect.
     let lock = repo.db().join("txn-protorevs/0-0.rev-lock");
     let mut holder = Tool::new("flock")
         .arg(&lock)
@@ -250,7 +252,7 @@ fn one_text_is_written_at_a_time() {
 }
 
 #[test]
-fn what_a_crashed_writer_left_is_cut_off() {
+fn the_rest_of_a_crashed_writer_is_truncated() {
     for version in ["1.8", "1.14"] {
         let repo = Repo::create(version);
         let name = {
@@ -299,10 +301,10 @@ fn a_file_shorter_than_its_index_is_damage() {
     assert_eq!(fs.youngest().unwrap(), Revnum(0));
 }
 
-/// Texts of several windows are hashed when they are read first, not when they come out of the cache whole again; where only a part
-/// of one is still there they are.
+/// Texts of several windows are verified when they are first read, not when they come entirely from the cache; they
+/// are verified when only a part is cached.
 #[test]
-fn a_text_reads_the_same_first_again_and_when_half_of_it_is_forgotten() {
+fn a_text_reads_the_same_uncached_cached_and_partly_cached() {
     let repo = Repo::create("1.14");
     let texts: Vec<Vec<u8>> = [102_400, 102_401, 250_000, 512_000]
         .iter()
@@ -321,7 +323,7 @@ fn a_text_reads_the_same_first_again_and_when_half_of_it_is_forgotten() {
                 assert!(read(&fs, &format!("/f{at}")) == *text, "{at} with {budget}");
             }
         }
-        // Given up behind the first window: the rest of them was never hashed.
+        // Abandoned after the first window: the text was never verified as a whole.
         let root = fs.root(fs.youngest().unwrap()).unwrap();
         let mut reader = root.node(&path("/f3")).unwrap().reader().unwrap();
         assert_eq!(reader.next_piece().unwrap().bytes(), &texts[3][..102_400]);

@@ -8,8 +8,8 @@ use fsfs::{Cache, Fs};
 use crate::compare;
 use crate::incumbent::{Repository, run};
 
-/// A copy of the repository while a commit waits in its pre-commit hook.
-fn caught(version: &str) -> (Repository, Repository, String) {
+/// A repository, a copy of it while a commit is in its pre-commit hook, and the name of that transaction.
+fn repositories_during_a_commit(version: &str) -> (Repository, Repository, String) {
     let repository = Repository::create(version, 1000, "");
     let hello = repository.file("hello", b"Hello, world!\n");
     let big = repository.file("big", &crate::sample::noise(1, 250_000));
@@ -37,17 +37,17 @@ fn caught(version: &str) -> (Repository, Repository, String) {
 }
 
 #[test]
-fn of_every_format() {
+fn transactions_of_every_format() {
     for version in ["1.3", "1.4", "1.5", "1.6", "1.8", "1.9", "1.14"] {
-        let (after, during, txn) = caught(version);
+        let (after, during, txn) = repositories_during_a_commit(version);
         let fs = compare::open(&during);
         let root = fs.txn_root(&txn).unwrap();
         assert_eq!((root.txn_name(), root.revision()), (Some(&*txn), None));
         assert_eq!(
             compare::ids(&root),
-            during.look(&["tree", "--show-ids", "--full-paths", "-t", &txn])
+            during.svnlook(&["tree", "--show-ids", "--full-paths", "-t", &txn])
         );
-        // The contents are those of the revision that the transaction became.
+        // The tree is that of the revision as which the transaction was committed.
         let committed = compare::open(&after);
         let committed = committed.root(committed.youngest().unwrap()).unwrap();
         assert_eq!(compare::read(&root), compare::read(&committed), "{version}");
@@ -57,8 +57,8 @@ fn of_every_format() {
 }
 
 #[test]
-fn a_missing_path_is_named_with_its_transaction() {
-    let (_after, during, txn) = caught("1.14");
+fn the_error_of_a_missing_path_has_the_transaction() {
+    let (_after, during, txn) = repositories_during_a_commit("1.14");
     let fs = Fs::open(&during.db(), &Cache::new(0)).unwrap();
     let root = fs.txn_root(&txn).unwrap();
     let Err(e) = root.node(&FsPath::parse("/a/big").unwrap()) else {

@@ -26,7 +26,8 @@ fn open_transactions_are_listed_with_their_properties() {
     }
 }
 
-/// A directory of a transaction is parsed once; what another process adds to its file is seen all the same.
+/// The file of a directory in a transaction is parsed once; changes that another process appends are seen all the
+/// same.
 #[test]
 fn a_grown_directory_of_a_transaction_is_read_again() {
     let repo = build(&Spec::new("1.14").busy()).copy();
@@ -52,9 +53,9 @@ fn a_grown_directory_of_a_transaction_is_read_again() {
     assert_eq!(names(), before);
 }
 
-/// A process that was killed while it removed a transaction leaves a directory of another name.
+/// A process that is killed while it removes a transaction leaves a directory with another name.
 #[test]
-fn what_is_left_of_a_removed_transaction_is_in_nobodys_way() {
+fn leftovers_of_a_removed_transaction_are_ignored() {
     for version in ["1.4", "1.14"] {
         let repo = build(&Spec::small(version)).copy();
         let fs = Fs::open(&repo.db(), &Cache::new(1 << 20)).expect("opens");
@@ -63,7 +64,7 @@ fn what_is_left_of_a_removed_transaction_is_in_nobodys_way() {
         let txn = begin().expect("begins");
         let gone = repo.db().join(format!("transactions/{}.gone", txn.name()));
         let other = repo.db().join("transactions/1-zz.gone");
-        // Of the same number as one that is there, and of another one; with files and without a root.
+        // With the number of an existing transaction and with another number; with files and without a root.
         for dir in [&gone, &other] {
             std::fs::create_dir(dir).expect("because its name is free");
             std::fs::write(dir.join("props"), "END\n").expect("because it was just made");

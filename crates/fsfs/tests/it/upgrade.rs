@@ -1,4 +1,4 @@
-//! Upgrading and recovering, compared with what the real tool does to a copy.
+//! Upgrading and recovering, compared with the real tool on a copy.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ fn dump(repo: &Repo) -> Vec<u8> {
     out.stdout
 }
 
-/// The two files that are each tool's own: comments, and a random ID.
+/// The two files that differ between the tools: in comments, and in a random ID.
 fn remove_own(db: &Path) {
     std::fs::remove_file(db.join("fsfs.conf")).unwrap();
     let uuid = std::fs::read_to_string(db.join("uuid")).unwrap();
@@ -35,7 +35,7 @@ fn check_upgrade(spec: &Spec) -> Vec<UpgradeEvent> {
     let content = dump(&ours);
     let mut events = Vec::new();
     upgrade::run(&ours.db(), &mut |event| events.push(event)).unwrap();
-    let said: String = events
+    let printed: String = events
         .iter()
         .map(|event| match event {
             UpgradeEvent::PackedRevprops(shard) => format!("Packed revision properties in shard {shard}\n"),
@@ -47,8 +47,8 @@ fn check_upgrade(spec: &Spec) -> Vec<UpgradeEvent> {
         .collect();
     let their_words = admin("upgrade", &theirs).expect_ok().out();
     assert!(
-        their_words.contains(&format!("time...\n{said}\n")),
-        "{}: {said}\n{their_words}",
+        their_words.contains(&format!("time...\n{printed}\n")),
+        "{}: {printed}\n{their_words}",
         spec.name
     );
     admin("verify", &ours).expect_ok();
@@ -67,7 +67,7 @@ fn check_upgrade(spec: &Spec) -> Vec<UpgradeEvent> {
 }
 
 #[test]
-fn every_format_becomes_the_newest_as_the_real_tool_makes_it() {
+fn upgrades_equal_the_incumbents() {
     for spec in matrix() {
         let newest = Fs::open(&build(&spec).db(), &Cache::new(1 << 16))
             .unwrap()
@@ -103,7 +103,7 @@ fn revision_properties_of_packed_shards_are_packed_in_larger_files() {
 }
 
 #[test]
-fn current_is_written_anew_as_the_real_tool_does() {
+fn recover_writes_the_incumbents_current() {
     for spec in [
         Spec::new("1.3"),
         Spec::new("1.4"),
@@ -121,12 +121,12 @@ fn current_is_written_anew_as_the_real_tool_does() {
                 }
             }
             let youngest = recover::run(&ours.db(), &Cancel::new()).unwrap();
-            let said = admin("recover", &theirs);
+            let printed = admin("recover", &theirs);
             let what = format!("{} {damage:?}", spec.name);
-            if said.code == 0 {
+            if printed.code == 0 {
                 assert!(
-                    said.out().ends_with(&format!("revision is {youngest}.\n")),
-                    "{what}: {said:?}"
+                    printed.out().ends_with(&format!("revision is {youngest}.\n")),
+                    "{what}: {printed:?}"
                 );
                 let current = |repo: &Repo| files(&repo.db())["current"].clone();
                 let (ours, theirs) = (current(&ours), current(&theirs));
@@ -143,7 +143,7 @@ fn current_is_written_anew_as_the_real_tool_does() {
 }
 
 #[test]
-fn a_missing_revision_is_not_papered_over() {
+fn recover_reports_a_missing_revision() {
     let repo = build(&Spec::small("1.14")).copy();
     let run = || recover::run(&repo.db(), &Cancel::new());
     std::fs::remove_file(repo.db().join("revs/0/11")).unwrap();
@@ -160,7 +160,7 @@ fn a_missing_revision_is_not_papered_over() {
 }
 
 #[test]
-fn rows_of_revisions_that_never_were_go_away() {
+fn recover_removes_rows_of_missing_revisions() {
     let repo = build(&Spec::small("1.14")).copy();
     std::fs::write(repo.db().join("current"), "8\n").unwrap();
     for rev in 9..=11 {
@@ -173,7 +173,7 @@ fn rows_of_revisions_that_never_were_go_away() {
 }
 
 #[test]
-fn a_new_uuid_is_the_given_one_or_a_random_one() {
+fn set_uuid_sets_a_given_or_a_random_uuid() {
     for (version, lines) in [("1.8", 1), ("1.14", 2)] {
         let repo = Repo::create(version);
         let open = || Fs::open(&repo.db(), &Cache::new(1 << 16)).unwrap();
@@ -192,7 +192,7 @@ fn a_new_uuid_is_the_given_one_or_a_random_one() {
 }
 
 #[test]
-fn a_frozen_filesystem_waits() {
+fn commits_to_a_frozen_filesystem_wait() {
     let repo = build(&Spec::small("1.14")).copy();
     let fs = Fs::open(&repo.db(), &Cache::new(1 << 20)).unwrap();
     std::thread::scope(|scope| {

@@ -9,7 +9,7 @@ use testkit::repo::{Repo, Spec, When, build, matrix};
 use testkit::stream::DumpStream;
 use testkit::{Tool, history};
 
-/// Writes what the program would print: standard output, and the first number of each failure.
+/// Prints like the program: standard output, and the first error number of each failure.
 #[derive(Default)]
 pub struct Transcript {
     pub out: String,
@@ -49,7 +49,7 @@ impl VerifyObserver for Transcript {
     }
 }
 
-/// Runs ours.
+/// The output and failures of our `verify`.
 pub fn ours(repo: &Repo, change: impl FnOnce(&mut VerifyOptions), keep_going: bool) -> Transcript {
     let fs = Fs::open(&repo.db(), &Cache::new(1 << 20)).expect("opens");
     let mut options = VerifyOptions::range(Revnum(0), fs.youngest().expect("reads"));
@@ -84,7 +84,7 @@ fn theirs(repo: &Repo, args: &[&str]) -> String {
 }
 
 #[test]
-fn good_repositories_of_every_kind_verify_as_by_the_real_tool() {
+fn verify_of_undamaged_repositories_equals_the_incumbents() {
     for spec in matrix() {
         let repo = build(&spec);
         let ours = ours(&repo, |_| {}, true);
@@ -121,17 +121,17 @@ fn ranges_and_metadata_only() {
 }
 
 #[test]
-fn one_worker_and_many_say_the_same() {
+fn one_worker_and_many_report_the_same() {
     let repo = build(&matrix()[11]);
     let one = ours(&repo, |o| o.jobs = 1, false);
     let many = ours(&repo, |o| o.jobs = 7, false);
     assert_eq!(one.out, many.out);
 }
 
-/// A revision that is larger than a batch is shared among the workers. Their report stays the same, in every repository and for
-/// every damage.
+/// A revision that is larger than a batch is shared among the workers. The report stays the same for every repository
+/// and every damage.
 #[test]
-fn a_large_revision_is_shared_without_a_trace() {
+fn workers_share_a_large_revision() {
     let shared = |o: &mut VerifyOptions| (o.jobs, o.batch_bytes) = (4, 1);
     for spec in matrix().into_iter().filter(|spec| spec.name.contains("half")) {
         let repo = build(&spec);
@@ -145,7 +145,7 @@ fn a_large_revision_is_shared_without_a_trace() {
         import.file(&format!("file-{n:02}"), history::noise(n, 700 + 90 * n as usize));
     }
     import.rev("One more").edit("file-07", "short");
-    // Without checksums of items it is the walk that finds the damage.
+    // Without checksums of items the tree walk finds the damage.
     let repo = build(&Spec::new("1.8").with(import).named("import")).copy();
     let path = repo.db().join("revs/0/1");
     Tool::new("chmod").args(["-R", "u+w"]).arg(repo.path()).ok();
@@ -159,10 +159,10 @@ fn a_large_revision_is_shared_without_a_trace() {
         }
         std::fs::write(&path, &bad).expect("because the copy is ours");
         let say = |change: fn(&mut VerifyOptions)| {
-            let said = ours(&repo, change, true);
-            let failures = said.failures.into_iter();
+            let verified = ours(&repo, change, true);
+            let failures = verified.failures.into_iter();
             let lines: Vec<_> = failures.map(|(rev, e)| format!("{rev:?}: {e}")).collect();
-            (said.out, lines)
+            (verified.out, lines)
         };
         let alone = say(|o| (o.jobs, o.batch_bytes) = (1, usize::MAX));
         assert_eq!(say(|o| (o.jobs, o.batch_bytes) = (4, 1)), alone);
@@ -174,7 +174,7 @@ fn a_large_revision_is_shared_without_a_trace() {
 
 /// Cancels while a revision is being checked.
 #[test]
-fn a_raised_flag_stops_within_a_revision() {
+fn cancellation_stops_verify_within_a_revision() {
     let repo = build(&matrix()[11]);
     let fs = Fs::open(&repo.db(), &Cache::new(1 << 20)).expect("opens");
     let mut options = VerifyOptions::range(Revnum(0), fs.youngest().expect("reads"));
@@ -203,7 +203,7 @@ fn open_transactions_verify() {
 
 /// Subversion 1.14.2's own pack makes this: see `history::orphans`.
 #[test]
-fn an_index_with_a_number_of_nothing_fails() {
+fn an_index_with_an_unused_number_fails() {
     let repo = build(
         &Spec::new("1.14")
             .with(history::orphans())
@@ -224,7 +224,7 @@ fn an_index_with_a_number_of_nothing_fails() {
 }
 
 #[test]
-fn names_that_look_alike_are_warned_of() {
+fn equivalent_names_cause_warnings() {
     let mut history = DumpStream::new("aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee");
     let mergeinfo = "/caf\u{e9}:1\n/cafe\u{301}:1\n";
     use testkit::stream::{Content, RecordKind};

@@ -1,7 +1,8 @@
-//! What is written, against what Subversion 1.14 writes for the same changes: byte for byte where nothing is compressed.
+//! Revision files compared with those of Subversion 1.14 for the same changes: byte for byte where nothing is
+//! compressed.
 //!
-//! Compressors differ in what they make of the same bytes, so with compression the comparison is of which content is a
-//! delta of which, and of sizes.
+//! Compression libraries give different output for the same bytes, so with compression the comparison is of delta
+//! bases and of sizes.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -14,7 +15,7 @@ use testkit::{Repo, Tool};
 
 /// One commit.
 #[derive(Clone, Debug)]
-enum Step {
+enum WriteStep {
     Mkdir(&'static str),
     Put(&'static str, Vec<u8>),
     Propset(&'static str, &'static str, String),
@@ -33,7 +34,7 @@ fn path(text: &str) -> FsPath {
     FsPath::parse(&format!("/{text}")).unwrap()
 }
 
-/// A repository with shards of this size and this configuration.
+/// Creates a repository with shards of this size and this configuration.
 fn repository(version: &str, shard: Option<u32>, conf: &str) -> Repo {
     let repo = Repo::create(version);
     let replace = |name: &str, text: String| {
@@ -54,32 +55,32 @@ fn repository(version: &str, shard: Option<u32>, conf: &str) -> Repo {
     repo
 }
 
-fn theirs(repo: &Repo, step: &Step) {
+fn theirs(repo: &Repo, step: &WriteStep) {
     let mucc = Tool::new("svnmucc").args(["-m", "", "-U"]).arg(repo.url());
     match step {
-        Step::Mkdir(path) => mucc.args(["mkdir", path]).ok(),
-        Step::Put(path, text) => mucc.args(["put", "/dev/stdin", path]).stdin(text.clone()).ok(),
-        Step::Propset(path, name, value) => mucc.args(["propset", name, value, path]).ok(),
-        Step::Remove(path) => mucc.args(["rm", path]).ok(),
+        WriteStep::Mkdir(path) => mucc.args(["mkdir", path]).ok(),
+        WriteStep::Put(path, text) => mucc.args(["put", "/dev/stdin", path]).stdin(text.clone()).ok(),
+        WriteStep::Propset(path, name, value) => mucc.args(["propset", name, value, path]).ok(),
+        WriteStep::Remove(path) => mucc.args(["rm", path]).ok(),
     };
 }
 
-fn ours(fs: &Fs, step: &Step) {
+fn ours(fs: &Fs, step: &WriteStep) {
     let base = fs.youngest().unwrap();
     let mut txn = fs.begin_txn(base, TxnOptions::default(), now()).unwrap();
     match step {
-        Step::Mkdir(name) => txn.make_dir(&path(name)).unwrap(),
-        Step::Put(name, text) => {
+        WriteStep::Mkdir(name) => txn.make_dir(&path(name)).unwrap(),
+        WriteStep::Put(name, text) => {
             let exists = fs.root(base).unwrap().node(&path(name)).is_ok();
             if !exists {
                 txn.make_file(&path(name)).unwrap();
             }
             put(&mut txn, name, text);
         }
-        Step::Propset(name, prop, value) => txn
+        WriteStep::Propset(name, prop, value) => txn
             .change_prop(&path(name), prop, Some(value.as_bytes()))
             .unwrap(),
-        Step::Remove(name) => txn.delete(&path(name)).unwrap(),
+        WriteStep::Remove(name) => txn.delete(&path(name)).unwrap(),
     }
     let done = txn.commit(&now).unwrap();
     assert!(done.post_commit_error.is_none(), "{:?}", done.post_commit_error);
@@ -93,7 +94,7 @@ fn put(txn: &mut Txn, file: &str, text: &[u8]) {
     writer.finish(txn).unwrap();
 }
 
-/// Files of revisions by number.
+/// The revision files by number.
 fn revision_files(repo: &Repo) -> BTreeMap<u64, Vec<u8>> {
     let mut out = BTreeMap::new();
     let mut left: Vec<PathBuf> = vec![repo.db().join("revs")];
@@ -137,8 +138,8 @@ fn schema(repo: &Repo) -> Option<(i64, i64)> {
     Some((number("PRAGMA user_version"), number(without)))
 }
 
-/// Runs the steps on both sides and compares all that comes out.
-fn compare(version: &str, shard: Option<u32>, conf: &str, steps: &[Step]) {
+/// Makes the commits on both sides and compares all files.
+fn compare(version: &str, shard: Option<u32>, conf: &str, steps: &[WriteStep]) {
     let compressed = match version {
         "1.3" => false,
         "1.4" | "1.5" => true,
@@ -195,9 +196,9 @@ fn bases(file: &[u8]) -> Vec<String> {
         .collect()
 }
 
-fn describe(step: &Step) -> String {
+fn describe(step: &WriteStep) -> String {
     match step {
-        Step::Put(name, text) => format!("Put {name}, {} bytes", text.len()),
+        WriteStep::Put(name, text) => format!("Put {name}, {} bytes", text.len()),
         other => format!("{other:?}"),
     }
 }
@@ -221,7 +222,7 @@ fn noise(seed: u64, length: usize) -> Vec<u8> {
     (0..length).map(|_| next()).collect()
 }
 
-/// Text of numbered lines, of which one is marked.
+/// Numbered lines, one of which is marked.
 fn lines(count: usize, marked: usize) -> Vec<u8> {
     let line = |at| match at == marked {
         true => format!("line {at} was changed here\n"),
@@ -230,9 +231,9 @@ fn lines(count: usize, marked: usize) -> Vec<u8> {
     (0..count).map(line).collect::<String>().into_bytes()
 }
 
-/// Texts of all sizes that matter, property lists, and contents that come again.
-fn contents() -> Vec<Step> {
-    use Step::{Mkdir, Propset, Put, Remove};
+/// Texts of all relevant sizes, property lists, and contents that occur again.
+fn contents() -> Vec<WriteStep> {
+    use WriteStep::{Mkdir, Propset, Put, Remove};
     let mut steps = vec![
         Mkdir("d"),
         Put("d/empty", Vec::new()),
@@ -263,7 +264,8 @@ fn contents() -> Vec<Step> {
         Propset("text", "a", "dir".into()),
         Propset("copy", "a", "dir".into()),
         Propset("text", "svn:eol-style", "native".into()),
-        // A property list as the text of a file, and the other way round.
+        // A file whose text is a property list that occurs elsewhere, and a property list that occurs elsewhere as a
+        // text.
         Put("list", b"K 1\na\nV 3\ndir\nEND\n".to_vec()),
         Put("list2", b"K 1\na\nV 5\nother\nEND\n".to_vec()),
         Propset("copy", "a", "other".into()),
@@ -308,13 +310,13 @@ fn contents_with_every_configuration() {
     );
 }
 
-/// One file and its directory, changed in many revisions: which base each delta has.
+/// The delta bases of a file and its directory that are changed in many revisions.
 #[test]
 fn delta_chains() {
-    let mut steps = vec![Step::Mkdir("d")];
-    steps.extend((0..36).map(|at| Step::Put("d/file", lines(40, at))));
-    steps.push(Step::Put("d/short", b"short".to_vec()));
-    steps.extend((0..6).map(|at| Step::Put("d/short", lines(3, at))));
+    let mut steps = vec![WriteStep::Mkdir("d")];
+    steps.extend((0..36).map(|at| WriteStep::Put("d/file", lines(40, at))));
+    steps.push(WriteStep::Put("d/short", b"short".to_vec()));
+    steps.extend((0..6).map(|at| WriteStep::Put("d/short", lines(3, at))));
     let options = |options: &str| format!("{PLAIN}{options}");
     for (version, shard, conf) in [
         ("1.14", Some(4), String::new()),
@@ -333,12 +335,12 @@ fn delta_chains() {
     }
 }
 
-/// Revision 1 and what `current` says after it, of the first commit to a new repository.
+/// The file of revision 1 and the contents of `current` after the first commit to a new repository.
 #[test]
 fn a_first_commit() {
     for version in ["1.3", "1.4", "1.5", "1.7", "1.8", "1.9", "1.14"] {
         let (our_repo, their_repo) = (Repo::create(version), Repo::create(version));
-        let step = Step::Put("iota", b"Hello\n".to_vec());
+        let step = WriteStep::Put("iota", b"Hello\n".to_vec());
         ours(&open(&our_repo), &step);
         theirs(&their_repo, &step);
         assert_eq!(

@@ -1,4 +1,4 @@
-//! New repositories beside those that `svnadmin create` makes.
+//! Compares new repositories with those that `svnadmin create` makes.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -7,7 +7,7 @@ use base::{Date, Error};
 use repos::CreateOptions;
 use testkit::tool::{Side, Tool};
 
-/// Mode, kind and name of everything.
+/// Mode, kind and name of every file and directory.
 fn listing(root: &Path) -> Vec<String> {
     fn walk(root: &Path, at: &Path, out: &mut Vec<String>) {
         for entry in std::fs::read_dir(at).expect("readable") {
@@ -30,7 +30,7 @@ fn listing(root: &Path) -> Vec<String> {
 }
 
 #[test]
-fn as_svnadmin_lays_it_out() {
+fn created_repositories_equal_svnadmins() {
     let scratch = testkit::tool::scratch();
     for minor in [3, 4, 5, 7, 8, 9, 14] {
         let version = &format!("1.{minor}");
@@ -57,7 +57,7 @@ fn as_svnadmin_lays_it_out() {
 }
 
 #[test]
-fn where_none_can_be() {
+fn repositories_cannot_be_created_there() {
     let scratch = testkit::tool::scratch();
     let dir = scratch.path();
     repos::create(&dir.join("r"), &CreateOptions::default(), Date(0)).expect("because the place is free");

@@ -1,4 +1,4 @@
-//! Directories of which only the first entries are wanted.
+//! Listings of only the first entries of a directory.
 
 use base::{FsPath, NodeKind, Revnum};
 use repos::access::Everything;

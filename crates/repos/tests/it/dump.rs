@@ -6,11 +6,11 @@ use repos::{Cache, Repository};
 use testkit::stream::{Content, DumpStream, RecordKind};
 use testkit::{Output, Repo, Side, Spec, build};
 
-/// What `svnadmin` would print on its standard error.
+/// The progress messages as `svnadmin` prints them on its standard error.
 #[derive(Default)]
-struct Lines(String);
+struct ProgressLines(String);
 
-impl dump::DumpObserver for Lines {
+impl dump::DumpObserver for ProgressLines {
     fn dumped(&mut self, rev: Revnum) {
         self.0.push_str(&format!("* Dumped revision {rev}.\n"));
     }
@@ -20,9 +20,9 @@ impl dump::DumpObserver for Lines {
     }
 }
 
-/// What a dump gave: stream, progress, and the error's number if it failed.
+/// The result of a dump: stream, progress messages, and the error number if it failed.
 #[derive(PartialEq, Eq)]
-struct Dumped {
+struct DumpResult {
     stream: Vec<u8>,
     progress: String,
     failed: Option<i32>,
@@ -32,21 +32,21 @@ fn open(repo: &Repo) -> Repository {
     Repository::open(repo.path(), &Cache::new(64 << 20)).expect("a repository")
 }
 
-fn ours(repo: &Repository, args: &[&str]) -> Dumped {
+fn ours(repo: &Repository, args: &[&str]) -> DumpResult {
     ours_with(repo, args, DumpOptions::default())
 }
 
-/// Ways to use threads and memory. In all but the first even small revisions are large.
-fn ways() -> [DumpOptions; 4] {
-    let way = |jobs, share| DumpOptions {
+/// Numbers of threads and limits of memory. With all but the first, even small revisions exceed the limit.
+fn settings() -> [DumpOptions; 4] {
+    let setting = |jobs, share| DumpOptions {
         jobs,
         share,
         ..DumpOptions::default()
     };
-    [way(1, 0), way(3, 1), way(4, 2500), way(2, 40_000)]
+    [setting(1, 0), setting(3, 1), setting(4, 2500), setting(2, 40_000)]
 }
 
-fn ours_with(repo: &Repository, args: &[&str], mut options: DumpOptions) -> Dumped {
+fn ours_with(repo: &Repository, args: &[&str], mut options: DumpOptions) -> DumpResult {
     let mut filter = Filter {
         rule: FilterRule::Exclude,
         patterns: Vec::new(),
@@ -74,16 +74,16 @@ fn ours_with(repo: &Repository, args: &[&str], mut options: DumpOptions) -> Dump
         }
     }
     options.filter = (!filter.patterns.is_empty()).then_some(filter);
-    let (mut stream, mut lines) = (Vec::new(), Lines::default());
+    let (mut stream, mut lines) = (Vec::new(), ProgressLines::default());
     let result = dump::dump(repo, &options, &mut stream, &mut lines, &Cancel::new());
-    Dumped {
+    DumpResult {
         stream,
         progress: lines.0,
         failed: result.err().map(|error| error.code().0),
     }
 }
 
-fn theirs(repo: &Repo, args: &[&str]) -> Dumped {
+fn theirs(repo: &Repo, args: &[&str]) -> DumpResult {
     let output: Output = Side::Theirs
         .tool("svnadmin")
         .arg("dump")
@@ -92,7 +92,7 @@ fn theirs(repo: &Repo, args: &[&str]) -> Dumped {
         .run();
     let progress = output.err();
     let lines = progress.lines().filter(|line| !line.starts_with("svnadmin: "));
-    Dumped {
+    DumpResult {
         progress: lines.map(|line| format!("{line}\n")).collect(),
         failed: (output.code != 0).then(|| output.error_codes()[0]),
         stream: output.stdout,
@@ -101,14 +101,19 @@ fn theirs(repo: &Repo, args: &[&str]) -> Dumped {
 
 fn assert_equal(name: &str, repo: &Repo, args: &[&str]) {
     let theirs = theirs(repo, args);
-    // The other ways must be right too; all of them everywhere would take long.
-    let another = &ways()[args.len() % ways().len()];
-    for way in [&DumpOptions::default(), another] {
-        assert_same(name, args, &theirs, &ours_with(&open(repo), args, way.clone()));
+    // Each of the other settings is tried on some of the repositories: all on every one would take long.
+    let another = &settings()[args.len() % settings().len()];
+    for setting in [&DumpOptions::default(), another] {
+        assert_same(
+            name,
+            args,
+            &theirs,
+            &ours_with(&open(repo), args, setting.clone()),
+        );
     }
 }
 
-fn assert_same(name: &str, args: &[&str], theirs: &Dumped, ours: &Dumped) {
+fn assert_same(name: &str, args: &[&str], theirs: &DumpResult, ours: &DumpResult) {
     if theirs == ours {
         return;
     }
@@ -194,7 +199,7 @@ fn every_option() {
 }
 
 #[test]
-fn histories_with_traps() {
+fn dumps_of_special_histories() {
     for (name, history) in [
         ("small", testkit::history::small()),
         ("orphans", testkit::history::orphans()),
@@ -214,7 +219,7 @@ fn histories_with_traps() {
 }
 
 /// Copies with every kind of change below them.
-pub fn expanding() -> DumpStream {
+pub fn expanded_copies_stream() -> DumpStream {
     let mut s = DumpStream::new("0d5c7f1e-1111-4222-8333-000000000010");
     s.rev("Start")
         .mkdirs(["from", "to", "other", "from/d1", "from/d1/d2", "from/dd"]);
@@ -260,7 +265,11 @@ pub fn expanding() -> DumpStream {
 #[test]
 fn expanded_copies() {
     for compatible in ["1.6", "1.14"] {
-        let repo = build(&Spec::new(compatible).named("expanded").with(expanding()));
+        let repo = build(
+            &Spec::new(compatible)
+                .named("expanded")
+                .with(expanded_copies_stream()),
+        );
         for args in [
             &["--exclude", "/from"][..],
             &["--exclude", "/from", "--deltas"],
@@ -281,7 +290,7 @@ fn expanded_copies() {
     }
 }
 
-/// Mergeinfo that names revisions from before the dump, and nonsense that is none.
+/// Mergeinfo that names revisions from before the dump, and property values that are not valid mergeinfo.
 #[test]
 fn warnings() {
     let mut s = DumpStream::new("0d5c7f1e-1111-4222-8333-000000000011");
@@ -317,7 +326,7 @@ fn warnings() {
 }
 
 #[test]
-fn revprops_alone() {
+fn dumps_of_revision_properties() {
     for spec in testkit::repo::matrix() {
         let repo = build(&spec);
         let output = Side::Theirs
@@ -330,7 +339,7 @@ fn revprops_alone() {
             end: Some(Revnum(50)),
             ..DumpOptions::default()
         };
-        let (mut stream, mut lines) = (Vec::new(), Lines::default());
+        let (mut stream, mut lines) = (Vec::new(), ProgressLines::default());
         dump::dump_revprops(&open(&repo), &options, &mut stream, &mut lines, &Cancel::new()).expect("a dump");
         assert!(stream == output.stdout, "{}", spec.name);
         assert_eq!(lines.0, output.err(), "{}", spec.name);
@@ -338,7 +347,7 @@ fn revprops_alone() {
 }
 
 #[test]
-fn a_range_that_is_not_there() {
+fn missing_ranges_are_errors() {
     let repo = open(&build(&Spec::small("1.14")));
     for (start, end) in [(5, 3), (0, 99)] {
         let options = DumpOptions {
@@ -350,7 +359,7 @@ fn a_range_that_is_not_there() {
             &repo,
             &options,
             &mut Vec::new(),
-            &mut Lines::default(),
+            &mut ProgressLines::default(),
             &Cancel::new(),
         );
         assert_eq!(
@@ -360,7 +369,7 @@ fn a_range_that_is_not_there() {
     }
 }
 
-/// A revision larger than its share of memory takes another way; nobody must see it.
+/// A revision that is larger than its share of memory is dumped by another code path; the stream is the same.
 #[test]
 fn revisions_larger_than_memory_allows() {
     let mut s = DumpStream::new("0d5c7f1e-1111-4222-8333-000000000012");
@@ -383,9 +392,9 @@ fn revisions_larger_than_memory_allows() {
     }
 }
 
-/// A failure, of the storage's or of the output, comes at the same byte whoever prints.
+/// A failure of the storage or of the output ends the stream at the same byte, whichever thread writes it.
 #[test]
-fn failures_come_at_the_same_place() {
+fn failures_occur_at_the_same_byte() {
     let mut s = DumpStream::new("0d5c7f1e-1111-4222-8333-000000000013");
     s.rev("Import").mkdirs(["dir"]);
     for n in 0..80 {
@@ -409,10 +418,10 @@ fn failures_come_at_the_same_place() {
         }
         std::fs::write(&path, &bad).expect("because the copy is ours");
         for args in [&[][..], &["--deltas"], &["-r", "1:2", "--deltas"]] {
-            let [one, ways @ ..] = ways().map(|way| ours_with(&open(&repo), args, way));
+            let [one, results @ ..] = settings().map(|setting| ours_with(&open(&repo), args, setting));
             failures.insert((one.failed, one.stream.len()));
-            for way in ways {
-                assert_same(&format!("import, flip {n}"), args, &one, &way);
+            for result in results {
+                assert_same(&format!("import, flip {n}"), args, &one, &result);
             }
         }
     }
@@ -421,23 +430,23 @@ fn failures_come_at_the_same_place() {
 
     let repo = open(&repo);
     let whole = ours(&repo, &[]).stream;
-    for way in ways() {
+    for setting in settings() {
         let mut short = vec![0; whole.len() / 2];
         let (mut out, cancel) = (&mut short[..], Cancel::new());
-        let result = dump::dump(&repo, &way, &mut out, &mut Lines::default(), &cancel);
+        let result = dump::dump(&repo, &setting, &mut out, &mut ProgressLines::default(), &cancel);
         assert!(result.is_err());
         assert!(short == whole[..short.len()], "another stream before the end");
     }
 }
 
-/// Raises the flag when so many bytes have come.
-struct Raiser<'a> {
+/// Sets the cancel flag after a number of bytes was written.
+struct CancellingWriter<'a> {
     left: usize,
     after: usize,
     cancel: &'a Cancel,
 }
 
-impl std::io::Write for Raiser<'_> {
+impl std::io::Write for CancellingWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         if self.cancel.is_cancelled() {
             self.after += bytes.len();
@@ -455,27 +464,27 @@ impl std::io::Write for Raiser<'_> {
 }
 
 #[test]
-fn a_flag_stops_within_a_revision() {
+fn cancellation_stops_dump_within_a_revision() {
     let mut s = DumpStream::new("0d5c7f1e-1111-4222-8333-000000000014");
     s.rev("Long")
         .file("long.bin", testkit::history::noise(6, 6 << 20))
         .file("next.bin", testkit::history::noise(7, 1 << 20));
     let repo = open(&build(&Spec::new("1.14").named("flag").with(s)));
-    for way in ways() {
+    for setting in settings() {
         let cancel = Cancel::new();
-        let mut out = Raiser {
+        let mut out = CancellingWriter {
             left: 500_000,
             after: 0,
             cancel: &cancel,
         };
-        let error = dump::dump(&repo, &way, &mut out, &mut Lines::default(), &cancel);
+        let error = dump::dump(&repo, &setting, &mut out, &mut ProgressLines::default(), &cancel);
         assert_eq!(error.expect_err("stopped").code(), base::Code::CANCELLED);
         assert!(out.after < 200_000, "{} bytes after the flag", out.after);
     }
 }
 
 #[test]
-fn a_raised_flag_stops_the_dump() {
+fn cancellation_stops_the_dump() {
     let repo = open(&build(&Spec::small("1.14")));
     let cancel = Cancel::new();
     cancel.cancel();
@@ -483,7 +492,7 @@ fn a_raised_flag_stops_the_dump() {
         &repo,
         &DumpOptions::default(),
         &mut Vec::new(),
-        &mut Lines::default(),
+        &mut ProgressLines::default(),
         &cancel,
     );
     assert_eq!(result.expect_err("stopped").code(), base::Code::CANCELLED);

@@ -1,6 +1,6 @@
-//! The committed images of every format, read without any Subversion on the machine.
+//! The repositories of every format that are checked in, read without a Subversion on the machine.
 //!
-//! All of them hold the same history, so all must give the dump stream that they were loaded from.
+//! All of them have the same history, so each must give the dump stream that they were loaded from.
 
 use std::fs;
 use std::path::Path;
@@ -10,9 +10,9 @@ use repos::dump::{self, DumpOptions};
 use repos::{Cache, Repository};
 use testkit::image;
 
-struct Silent;
+struct SilentDumpObserver;
 
-impl dump::DumpObserver for Silent {
+impl dump::DumpObserver for SilentDumpObserver {
     fn dumped(&mut self, _rev: Revnum) {}
     fn warning(&mut self, _number: u16, _text: &str) {}
 }
@@ -37,11 +37,11 @@ fn every_golden_image_gives_the_dump_that_it_was_loaded_from() {
             &repo,
             &DumpOptions::default(),
             &mut stream,
-            &mut Silent,
+            &mut SilentDumpObserver,
             &Cancel::new(),
         )
         .expect("a dump");
-        // Formats before 4 know no SHA-1.
+        // Formats before 4 have no SHA-1.
         let old = ["f1.image", "f2.image", "f3.image"]
             .iter()
             .any(|name| path.ends_with(name));

@@ -1,4 +1,4 @@
-//! Loading under other numbers: what becomes of mergeinfo, as `svnadmin load` 1.14.2 answered for each stream.
+//! Loading with renumbered revisions: mergeinfo is changed as `svnadmin load` 1.14.2 changes it.
 
 use std::io::Cursor;
 use std::path::Path;
@@ -8,9 +8,9 @@ use base::{Cancel, Date, FsPath, Result, Revnum};
 use repos::load::{self, LoadEvent, LoadObserver};
 use repos::{Cache, CreateOptions, OpenOptions, Repository};
 
-struct Deaf;
+struct SilentLoadObserver;
 
-impl LoadObserver for Deaf {
+impl LoadObserver for SilentLoadObserver {
     fn event(&mut self, _: LoadEvent) -> Result<()> {
         Ok(())
     }
@@ -24,7 +24,14 @@ fn load(path: &Path, stream: Vec<u8>, options: &load::LoadOptions) -> Result<()>
     let repository = Repository::open_with(path, &Cache::new(8 << 20), open)?;
     let clock: load::Clock = Arc::new(|| Date(0));
     let input = Cursor::new(stream);
-    load::run(&repository, input, options, &mut Deaf, &Cancel::new(), &clock)
+    load::run(
+        &repository,
+        input,
+        options,
+        &mut SilentLoadObserver,
+        &Cancel::new(),
+        &clock,
+    )
 }
 
 const HEAD: &str = "SVN-fs-dump-format-version: 2\n\nUUID: 11111111-1111-1111-1111-111111111111\n\n";
@@ -50,7 +57,8 @@ fn directory(path: &str, mergeinfo: Option<&str>) -> String {
     )
 }
 
-/// A repository with `before` revisions gets revisions called `numbers`; the last one adds `m` with this mergeinfo.
+/// Loads revisions with the numbers `numbers` into a repository with `before` revisions; the last one adds `m` with
+/// this mergeinfo. Returns the mergeinfo that was stored.
 fn stored(before: u64, numbers: &[u64], mergeinfo: &str, options: &load::LoadOptions) -> Result<String> {
     let scratch = testkit::scratch();
     let path = scratch.path().join("r");
@@ -92,9 +100,9 @@ fn mergeinfo_follows_the_revisions() {
     }
 }
 
-/// Theirs turns these into something that it then refuses itself.
+/// The incumbent turns these values into mergeinfo that it then refuses itself.
 #[test]
-fn mergeinfo_that_the_incumbent_cannot_take() {
+fn mergeinfo_that_the_incumbent_rejects() {
     for (before, numbers, mergeinfo, expected) in [
         (2, &[5, 6, 8, 9][..], "/a:8", "/a:5"),
         (9, &[5, 6, 8, 9], "/a:5-7,9", "/a:10-11,13"),
@@ -154,8 +162,8 @@ fn mergeinfo_moves_with_its_directory() {
 }
 
 #[test]
-fn a_source_may_have_changed_its_number() {
-    // The revision that was 5 is 1 here; what was before it came from elsewhere.
+fn a_merge_source_can_be_renumbered() {
+    // Revision 5 of the stream becomes revision 1; earlier ones are not in the stream.
     for (before, expected) in [(0, true), (9, true)] {
         let scratch = testkit::scratch();
         let path = scratch.path().join("r");
@@ -182,7 +190,8 @@ fn a_source_may_have_changed_its_number() {
     }
 }
 
-/// How many revisions were there, what the loaded ones were called, and what the mergeinfo of the last one became.
+/// The number of revisions before the load, the numbers in the stream, and the mergeinfo of the last one as it was
+/// stored.
 const RENUMBERED: &[(u64, &[u64], Cases)] = &[
     (0, &[1, 2, 3, 4], &[("/a:1-2", "/a:1-2")]),
     (
@@ -297,5 +306,5 @@ const RENUMBERED: &[(u64, &[u64], Cases)] = &[
     ),
 ];
 
-/// Mergeinfo as it was in the stream, and as it was stored.
+/// Mergeinfo in the stream, and as it was stored.
 type Cases = &'static [(&'static str, &'static str)];

@@ -1,4 +1,4 @@
-//! Everything that is tested through the crate's front door.
+//! Integration tests of the crate's public interface, in one binary.
 
 #![expect(
     clippy::print_stderr,

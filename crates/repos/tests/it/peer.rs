@@ -1,6 +1,6 @@
-//! A bare ra_svn client: enough to ask the real `svnserve` for an edit and to write down what it drives.
+//! A minimal ra_svn client: enough to request an edit from the real `svnserve` and to record its calls.
 //!
-//! Independent of our own codec on purpose: it is part of the oracle.
+//! It does not use our own codec, because it is part of the oracle.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -12,30 +12,30 @@ use testkit::server::TestServer;
 
 /// An item of the protocol.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Item {
+pub enum PeerItem {
     Number(u64),
     Text(Vec<u8>),
     Word(String),
-    List(Vec<Item>),
+    List(Vec<PeerItem>),
 }
 
 /// An edit as lines (see [`crate::recording`]), or the codes and messages of the failure.
-pub type Edit = Result<Vec<String>, Vec<(u64, String)>>;
+pub type EditLines = Result<Vec<String>, Vec<(u64, String)>>;
 
-pub struct Peer {
+pub struct SvnPeer {
     input: Box<dyn BufRead>,
     output: Box<dyn Write>,
-    /// The server of a tunnel, which ends with it.
+    /// The server process of a tunnel, which ends with the connection.
     child: Option<Child>,
 }
 
-impl Peer {
-    /// Connects to `path` below the server's root as nobody in particular.
-    pub fn connect(server: &TestServer, path: &str) -> Peer {
+impl SvnPeer {
+    /// Connects to `path` below the server's root as an anonymous user.
+    pub fn connect(server: &TestServer, path: &str) -> SvnPeer {
         let output = TcpStream::connect(server.addr()).expect("because the server is up");
         output.set_nodelay(true).expect("because it is a TCP socket");
         let input = BufReader::new(output.try_clone().expect("because it is open"));
-        let mut peer = Peer {
+        let mut peer = SvnPeer {
             input: Box::new(input),
             output: Box::new(output),
             child: None,
@@ -44,8 +44,8 @@ impl Peer {
         peer
     }
 
-    /// Starts `svnserve` at the other end of a pipe, as if `user` had logged in where it runs.
-    pub fn tunnel(root: &Path, url: &str, user: Option<&str>) -> Peer {
+    /// Starts `svnserve` at the other end of a pipe, as a tunnel for the login of `user` does.
+    pub fn tunnel(root: &Path, url: &str, user: Option<&str>) -> SvnPeer {
         let mut child = Command::new("svnserve")
             .args(["-t", "-r"])
             .arg(root)
@@ -57,7 +57,7 @@ impl Peer {
             .expect("because svnserve is installed");
         let input = BufReader::new(child.stdout.take().expect("because it is a pipe"));
         let output = child.stdin.take().expect("because it is a pipe");
-        let mut peer = Peer {
+        let mut peer = SvnPeer {
             input: Box::new(input),
             output: Box::new(output),
             child: Some(child),
@@ -77,18 +77,18 @@ impl Peer {
         peer.send(&format!("( {mechanism} ( 0: ) ) "));
         peer.item();
         let info = peer.item();
-        assert_eq!(word(&info), "success", "{info:?}");
+        assert_eq!(command_name(&info), "success", "{info:?}");
     }
 
-    /// Sends a request that is answered by an auth-request and a response; the failure's links if it is one.
-    pub fn ask(&mut self, request: &[u8]) -> Result<Item, Vec<(u64, String)>> {
+    /// Sends a request whose response is an auth-request and a result; returns the error chain if it is a failure.
+    pub fn ask(&mut self, request: &[u8]) -> Result<PeerItem, Vec<(u64, String)>> {
         self.send_bytes(request);
         for _ in 0..2 {
             let answer = self.item();
-            if word(&answer) == "failure" {
+            if command_name(&answer) == "failure" {
                 return Err(failure(&answer));
             }
-            if let [Item::List(mechanisms), ..] = args(&answer)
+            if let [PeerItem::List(mechanisms), ..] = args(&answer)
                 && mechanisms.is_empty()
                 && args(&answer).len() == 2
             {
@@ -99,12 +99,12 @@ impl Peer {
         panic!("two auth-requests for one request")
     }
 
-    /// Sends a commit and its whole drive at once; the commit-info, or why there is none.
-    pub fn commit(&mut self, request: &[u8], drive: &[u8]) -> Result<Item, Vec<(u64, String)>> {
+    /// Sends a commit and its whole drive at once; returns the commit-info, or the reason why there is none.
+    pub fn commit(&mut self, request: &[u8], drive: &[u8]) -> Result<PeerItem, Vec<(u64, String)>> {
         self.ask(request)?;
         self.send_bytes(drive);
         let answer = self.item();
-        if word(&answer) == "failure" {
+        if command_name(&answer) == "failure" {
             self.send("( abort-edit ( ) ) ");
             return Err(failure(&answer));
         }
@@ -112,8 +112,8 @@ impl Peer {
         Ok(self.item())
     }
 
-    /// Sends a request (`update`, …) and report commands, then follows the edit.
-    pub fn report(&mut self, request: &str, report: &[String]) -> Edit {
+    /// Sends a request (`update`, …) and report commands, then records the calls of the edit.
+    pub fn report(&mut self, request: &str, report: &[String]) -> EditLines {
         let mut all = format!("{request} ");
         for command in report {
             all.push_str(command);
@@ -123,35 +123,35 @@ impl Peer {
         self.send(&all);
         for _ in 0..2 {
             let auth = self.item();
-            if word(&auth) == "failure" {
+            if command_name(&auth) == "failure" {
                 return Err(failure(&auth));
             }
         }
         self.edit()
     }
 
-    /// Asks for a replay and follows it.
-    pub fn replay(&mut self, rev: u64, low: u64, deltas: bool) -> Edit {
+    /// Requests a replay and records its calls.
+    pub fn replay(&mut self, rev: u64, low: u64, deltas: bool) -> EditLines {
         self.send(&format!("( replay ( {rev} {low} {deltas} ) ) "));
         let auth = self.item();
-        assert_eq!(word(&auth), "success");
+        assert_eq!(command_name(&auth), "success");
         self.edit()
     }
 
-    fn edit(&mut self) -> Edit {
+    fn edit(&mut self) -> EditLines {
         let mut lines = Vec::new();
         let mut open: HashMap<Vec<u8>, String> = HashMap::new();
         let mut chunks = 0usize;
         loop {
             let item = self.item();
-            let name = word(&item);
+            let name = command_name(&item);
             let args = args(&item);
             let path = |at: usize| match args.get(at) {
-                Some(Item::Text(path)) => String::from_utf8_lossy(path).into_owned(),
+                Some(PeerItem::Text(path)) => String::from_utf8_lossy(path).into_owned(),
                 other => panic!("no path: {other:?}"),
             };
             let token = |at: usize| match args.get(at) {
-                Some(Item::Text(token)) => token.clone(),
+                Some(PeerItem::Text(token)) => token.clone(),
                 other => panic!("no token: {other:?}"),
             };
             let known = |at: usize| open[&token(at)].clone();
@@ -167,7 +167,7 @@ impl Peer {
                     lines.push("close-edit".to_owned());
                     self.send("( success ( ) ) ");
                     let answer = self.item();
-                    assert_eq!(word(&answer), "success", "{answer:?}");
+                    assert_eq!(command_name(&answer), "success", "{answer:?}");
                     return Ok(lines);
                 }
                 "finish-replay" => {}
@@ -199,13 +199,13 @@ impl Peer {
                     lines.push(format!("text {} {}", known(0), shown(&args[1])));
                 }
                 "textdelta-chunk" => {
-                    if let Some(Item::Text(bytes)) = args.get(1) {
+                    if let Some(PeerItem::Text(bytes)) = args.get(1) {
                         chunks += bytes.len();
                     }
                 }
                 "textdelta-end" => {
-                    let told = if chunks > 4 { "windows" } else { "nothing" };
-                    lines.push(format!("text-end {} {told}", known(0)));
+                    let content = if chunks > 4 { "windows" } else { "nothing" };
+                    lines.push(format!("text-end {} {content}", known(0)));
                 }
                 "close-file" => lines.push(format!("close-file {} {}", known(0), shown(&args[1]))),
                 "close-dir" => lines.push(format!("close-dir {}", known(0))),
@@ -223,7 +223,7 @@ impl Peer {
         sent.expect("because the server listens");
     }
 
-    fn item(&mut self) -> Item {
+    fn item(&mut self) -> PeerItem {
         loop {
             match self.byte() {
                 b' ' | b'\n' => {}
@@ -232,7 +232,7 @@ impl Peer {
         }
     }
 
-    fn item_from(&mut self, first: u8) -> Item {
+    fn item_from(&mut self, first: u8) -> PeerItem {
         match first {
             b'0'..=b'9' => {
                 let mut number = u64::from(first - b'0');
@@ -245,9 +245,9 @@ impl Peer {
                                 .read_exact(&mut text)
                                 .expect("because the server sends it");
                             self.byte();
-                            return Item::Text(text);
+                            return PeerItem::Text(text);
                         }
-                        _ => return Item::Number(number),
+                        _ => return PeerItem::Number(number),
                     }
                 }
             }
@@ -256,7 +256,7 @@ impl Peer {
                 loop {
                     match self.byte() {
                         b' ' | b'\n' => {}
-                        b')' => return Item::List(items),
+                        b')' => return PeerItem::List(items),
                         first => items.push(self.item_from(first)),
                     }
                 }
@@ -266,7 +266,7 @@ impl Peer {
                 self.input
                     .read_until(b' ', &mut word)
                     .expect("because the server sends it");
-                Item::Word(String::from_utf8_lossy(&word).trim().to_owned())
+                PeerItem::Word(String::from_utf8_lossy(&word).trim().to_owned())
             }
         }
     }
@@ -280,41 +280,41 @@ impl Peer {
     }
 }
 
-impl Drop for Peer {
+impl Drop for SvnPeer {
     fn drop(&mut self) {
         if let Some(child) = &mut self.child {
-            // Its end of the pipe closes with ours; it would see that, but nobody waits for it.
+            // The server's end of the pipe closes with ours; it ends by itself, but its exit is not waited for.
             drop(child.kill());
             drop(child.wait());
         }
     }
 }
 
-fn word(item: &Item) -> &str {
+fn command_name(item: &PeerItem) -> &str {
     match item {
-        Item::List(items) => match items.first() {
-            Some(Item::Word(word)) => word,
+        PeerItem::List(items) => match items.first() {
+            Some(PeerItem::Word(name)) => name,
             other => panic!("no command: {other:?}"),
         },
         other => panic!("no command: {other:?}"),
     }
 }
 
-fn args(item: &Item) -> &[Item] {
+fn args(item: &PeerItem) -> &[PeerItem] {
     match item {
-        Item::List(items) => match items.get(1) {
-            Some(Item::List(args)) => args,
+        PeerItem::List(items) => match items.get(1) {
+            Some(PeerItem::List(args)) => args,
             other => panic!("no arguments: {other:?}"),
         },
         other => panic!("no command: {other:?}"),
     }
 }
 
-fn failure(item: &Item) -> Vec<(u64, String)> {
-    assert_eq!(word(item), "failure", "{item:?}");
+fn failure(item: &PeerItem) -> Vec<(u64, String)> {
+    assert_eq!(command_name(item), "failure", "{item:?}");
     let links = args(item).iter().map(|link| match link {
-        Item::List(parts) => match parts.as_slice() {
-            [Item::Number(code), Item::Text(message), ..] => {
+        PeerItem::List(parts) => match parts.as_slice() {
+            [PeerItem::Number(code), PeerItem::Text(message), ..] => {
                 (*code, String::from_utf8_lossy(message).into_owned())
             }
             other => panic!("no link: {other:?}"),
@@ -325,12 +325,12 @@ fn failure(item: &Item) -> Vec<(u64, String)> {
 }
 
 /// An item as the recording prints it: lists without brackets, absent as `-`.
-fn shown(item: &Item) -> String {
+fn shown(item: &PeerItem) -> String {
     match item {
-        Item::Number(number) => number.to_string(),
-        Item::Word(word) => word.clone(),
-        Item::Text(text) => String::from_utf8_lossy(text).into_owned(),
-        Item::List(items) if items.is_empty() => "-".to_owned(),
-        Item::List(items) => items.iter().map(shown).collect::<Vec<_>>().join("@"),
+        PeerItem::Number(number) => number.to_string(),
+        PeerItem::Word(word) => word.clone(),
+        PeerItem::Text(text) => String::from_utf8_lossy(text).into_owned(),
+        PeerItem::List(items) if items.is_empty() => "-".to_owned(),
+        PeerItem::List(items) => items.iter().map(shown).collect::<Vec<_>>().join("@"),
     }
 }

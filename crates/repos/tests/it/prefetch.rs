@@ -1,4 +1,5 @@
-//! Reading ahead changes nothing: exports, logs and blames long enough for it against the same ones without, also where they fail.
+//! Reading ahead does not change results: exports, logs and blames that are long enough for it are compared with the
+//! same ones without, also where they fail.
 
 use std::sync::Arc;
 
@@ -12,10 +13,10 @@ use testkit::Repo;
 use testkit::history::{Random, changed, lines, noise};
 use testkit::stream::{Content, DumpStream, RecordKind};
 
-/// All may be read, but nobody knows beforehand: so nothing is read ahead in an export.
-struct Asked;
+/// Everything is readable, but that is not known beforehand, so an export reads nothing ahead.
+struct UnknownAccess;
 
-impl Readable for Asked {
+impl Readable for UnknownAccess {
     fn read(&self, _: &FsPath) -> bool {
         true
     }
@@ -25,7 +26,7 @@ impl Readable for Asked {
     }
 }
 
-/// A hundred directories, four hundred files of all lengths, most of them changed a few times.
+/// A repository with a hundred directories and four hundred files of all lengths, most of them changed a few times.
 fn forest() -> Repo {
     let mut random = Random::new(7);
     let mut stream = DumpStream::new("0f0f0f0f-1111-2222-3333-444444444444");
@@ -66,7 +67,7 @@ fn forest() -> Repo {
                 random.below(40),
                 &format!("by {change}"),
             );
-            // One change of a file in a revision.
+            // A revision that changes one file.
             if new.as_bytes() != &text[..] {
                 *text = new.into_bytes();
                 stream.edit(path, &*text);
@@ -74,7 +75,7 @@ fn forest() -> Repo {
             }
         }
     }
-    // Revisions of which the end of the file does not hold all that a log tells.
+    // Revisions whose changed paths do not fit into the end of the revision file that a log reads first.
     for (name, files) in [("some", 6), ("many", 300), ("most", 2500)] {
         stream.rev(name).mkdirs([name]);
         for file in 0..files {
@@ -94,7 +95,7 @@ fn open(repo: &Repo, cache: u64) -> Repository {
     Repository::open(repo.path(), &Cache::new(cache)).expect("a repository")
 }
 
-/// What an export told before its end or failure.
+/// The transcript of an export up to its end or failure.
 fn export(repo: &Repository, readable: Arc<dyn Readable>, version: u8) -> (String, Result<()>) {
     let mut editor = RecordingEditor::new().accepting(EncodedVersions::up_to(version));
     let rev = repo.youngest().expect("readable");
@@ -113,16 +114,16 @@ fn export(repo: &Repository, readable: Arc<dyn Readable>, version: u8) -> (Strin
         .set_path(&RelPath::empty(), rev, Depth::Infinity, true, None)
         .expect("a report");
     let result = report.finish(&mut editor).map(drop);
-    let mut told = editor.transcript();
+    let mut lines = editor.transcript();
     for (path, text) in editor.texts() {
-        told.push_str(&format!("{path} {}\n", base::checksum::Md5::of(text)));
+        lines.push_str(&format!("{path} {}\n", base::checksum::Md5::of(text)));
     }
-    (told, result)
+    (lines, result)
 }
 
-/// What a log told before its end or failure.
-fn told(repo: &Repository, start: u64, end: u64) -> (Vec<String>, Result<()>) {
-    let mut told = Vec::new();
+/// The entries of a log up to its end or failure.
+fn log_lines(repo: &Repository, start: u64, end: u64) -> (Vec<String>, Result<()>) {
+    let mut lines = Vec::new();
     let options = log::LogOptions {
         start: Some(Revnum(start)),
         end: Some(Revnum(end)),
@@ -134,11 +135,11 @@ fn told(repo: &Repository, start: u64, end: u64) -> (Vec<String>, Result<()>) {
             .props()
             .map(|(name, value)| (name.to_owned(), value.to_vec()))
             .collect();
-        told.push(format!("{:?} {:?} {props:?}", entry.rev, entry.changes));
+        lines.push(format!("{:?} {:?} {props:?}", entry.rev, entry.changes));
         Ok(())
     };
     let result = log::run(repo, &options, &Everything, &mut sink, &Default::default());
-    (told, result)
+    (lines, result)
 }
 
 #[test]
@@ -146,56 +147,56 @@ fn an_export_is_the_same_and_fails_at_the_same_place() {
     let forest = forest();
     let mut whole = String::new();
     for version in 0..=2 {
-        let (alone, result) = export(&open(&forest, 64 << 20), Arc::new(Asked), version);
+        let (alone, result) = export(&open(&forest, 64 << 20), Arc::new(UnknownAccess), version);
         result.expect("exports");
         for cache in [0, 1 << 20, 64 << 20] {
             let repo = open(&forest, cache);
             for _ in 0..2 {
-                let (told, result) = export(&repo, Arc::new(Everything), version);
+                let (lines, result) = export(&repo, Arc::new(Everything), version);
                 result.expect("exports");
-                assert_eq!(told, alone, "svndiff {version}, {cache} bytes of cache");
+                assert_eq!(lines, alone, "svndiff {version}, {cache} bytes of cache");
             }
         }
         whole = alone;
     }
     assert_eq!(whole.matches("add-file").count(), 400);
-    // A file, a directory and a property list that are gone.
+    // Remove the file of a revision with a text, with a directory and with a property list.
     for rev in [100, 60, 30, 3] {
         let gone = forest.copy();
         std::fs::remove_file(gone.db().join(format!("revs/0/{rev}"))).expect("it was there");
-        let (alone, expected) = export(&open(&gone, 64 << 20), Arc::new(Asked), 2);
-        let (told, result) = export(&open(&gone, 64 << 20), Arc::new(Everything), 2);
+        let (alone, expected) = export(&open(&gone, 64 << 20), Arc::new(UnknownAccess), 2);
+        let (lines, result) = export(&open(&gone, 64 << 20), Arc::new(Everything), 2);
         let (expected, error) = (expected.expect_err("damaged"), result.expect_err("damaged"));
         assert_eq!(
             (error.code(), error.message()),
             (expected.code(), expected.message())
         );
-        assert_eq!(told, alone, "without revision {rev}");
+        assert_eq!(lines, alone, "without revision {rev}");
     }
 }
 
-/// What a blame told before its end or failure: a revision with its windows each.
+/// The calls of a blame up to its end or failure: one line per revision, with its windows.
 #[derive(Default)]
-struct Told(Vec<String>);
+struct RecordedBlame(Vec<String>);
 
-impl file_revs::FileRevSink for Told {
+impl file_revs::FileRevSink for RecordedBlame {
     fn revision(&mut self, rev: &file_revs::FileRev<'_>) -> Result<()> {
         self.0.push(format!("{rev:?}"));
         Ok(())
     }
 
     fn text_chunk(&mut self, chunk: TextChunk<'_>) -> Result<()> {
-        let told = self.0.last_mut().expect("because a revision comes first");
+        let lines = self.0.last_mut().expect("because a revision comes first");
         match chunk {
-            TextChunk::Decoded(window) => told.push_str(&format!(" {window:?}")),
-            TextChunk::Encoded(window) => told.push_str(&format!(" {} {:?}", window.version, window.raw)),
+            TextChunk::Decoded(window) => lines.push_str(&format!(" {window:?}")),
+            TextChunk::Encoded(window) => lines.push_str(&format!(" {} {:?}", window.version, window.raw)),
         }
         Ok(())
     }
 
     fn text_end(&mut self) -> Result<()> {
-        let told = self.0.last_mut().expect("because a revision comes first");
-        told.push_str(" end");
+        let lines = self.0.last_mut().expect("because a revision comes first");
+        lines.push_str(" end");
         Ok(())
     }
 
@@ -206,10 +207,10 @@ impl file_revs::FileRevSink for Told {
 
 fn blame(repo: &Repository, path: &FsPath, start: u64, end: u64) -> (Vec<String>, Result<()>) {
     let (start, end) = (Some(Revnum(start)), Some(Revnum(end)));
-    let mut told = Told::default();
+    let mut lines = RecordedBlame::default();
     let cancel = Default::default();
-    let result = file_revs::run(repo, path, start, end, false, &Everything, &mut told, &cancel);
-    (told.0, result)
+    let result = file_revs::run(repo, path, start, end, false, &Everything, &mut lines, &cancel);
+    (lines.0, result)
 }
 
 #[test]
@@ -218,7 +219,7 @@ fn a_blame_is_the_same_and_fails_at_the_same_place() {
     let mut text = lines(1, 400);
     stream.rev("add").add(RecordKind::File, "f", Content::text(&text));
     for change in 2..=60 {
-        // Now and then it is too long to be made ready, and now and then only a property changes.
+        // Some texts are too long to be read ahead, and some revisions change only a property.
         text = match change % 20 {
             0 => lines(change, 30_000),
             1 => lines(change, 300),
@@ -239,7 +240,7 @@ fn a_blame_is_the_same_and_fails_at_the_same_place() {
     let path = FsPath::parse("/f").expect("a path");
     let repo = open(&made, 64 << 20);
     let changed_in: Vec<u64> = (1..=60).filter(|rev| *rev == 1 || rev % 7 != 0).collect();
-    // Short histories are told as they come.
+    // Short histories are reported while they are walked.
     let (mut alone, _) = blame(&repo, &path, 1, 1);
     for pair in changed_in.windows(2) {
         let (two, result) = blame(&repo, &path, pair[0], pair[1]);
@@ -247,17 +248,17 @@ fn a_blame_is_the_same_and_fails_at_the_same_place() {
         alone.push(two.last().expect("two").clone());
     }
     for cache in [0, 1 << 20, 64 << 20] {
-        let (told, result) = blame(&open(&made, cache), &path, 1, 60);
+        let (lines, result) = blame(&open(&made, cache), &path, 1, 60);
         result.expect("a blame");
-        assert!(told == alone, "{cache} bytes of cache");
+        assert!(lines == alone, "{cache} bytes of cache");
     }
     let (down, result) = blame(&repo, &path, 60, 1);
     result.expect("a blame");
     assert_eq!(down.len(), alone.len());
     std::fs::remove_file(made.db().join("revprops/0/40")).expect("it was there");
-    let (told, result) = blame(&open(&made, 64 << 20), &path, 1, 60);
+    let (lines, result) = blame(&open(&made, 64 << 20), &path, 1, 60);
     let before = changed_in.iter().filter(|rev| **rev < 40).count();
-    assert!(told == alone[..before], "{} of {before}", told.len());
+    assert!(lines == alone[..before], "{} of {before}", lines.len());
     assert!(result.expect_err("damaged").to_string().contains("40"));
 }
 
@@ -266,27 +267,27 @@ fn a_log_is_the_same_and_fails_at_the_same_place() {
     let forest = forest();
     let repo = open(&forest, 64 << 20);
     let young = repo.youngest().expect("readable").0;
-    // Short logs are read alone.
+    // Short logs are read without threads.
     let mut alone = Vec::new();
     for end in (0..=young).rev().step_by(20) {
-        let (part, result) = told(&repo, end, end.saturating_sub(19));
+        let (part, result) = log_lines(&repo, end, end.saturating_sub(19));
         result.expect("logs");
         alone.extend(part);
     }
     for cache in [0, 64 << 20] {
         let repo = open(&forest, cache);
-        let (down, result) = told(&repo, young, 0);
+        let (down, result) = log_lines(&repo, young, 0);
         result.expect("logs");
         assert_eq!(down, alone);
-        let (mut up, result) = told(&repo, 0, young);
+        let (mut up, result) = log_lines(&repo, 0, young);
         result.expect("logs");
         up.reverse();
         assert_eq!(up, alone);
-        // Properties are as they are now, whatever was read before.
+        // Changed properties are seen at once, whatever was read before.
         let path = forest.db().join("revprops/0/90");
         let before = std::fs::read(&path).expect("its properties");
         std::fs::write(&path, "K 7\nsvn:log\nV 3\nnew\nEND\n").expect("another one");
-        let (changed, result) = told(&repo, young, 0);
+        let (changed, result) = log_lines(&repo, young, 0);
         result.expect("logs");
         for (rev, (now, then)) in (0..=young).rev().zip(changed.iter().zip(&alone)) {
             assert_eq!(now == then, rev != 90, "{rev}: {now}");
@@ -294,7 +295,7 @@ fn a_log_is_the_same_and_fails_at_the_same_place() {
         std::fs::write(&path, before).expect("the old ones");
     }
     std::fs::remove_file(forest.db().join("revprops/0/40")).expect("it was there");
-    let (down, result) = told(&open(&forest, 64 << 20), young, 0);
+    let (down, result) = log_lines(&open(&forest, 64 << 20), young, 0);
     assert_eq!(down, alone[..(young - 40) as usize]);
     assert!(result.expect_err("damaged").to_string().contains("40"));
     let repo = open(&forest, 64 << 20);

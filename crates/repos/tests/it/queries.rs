@@ -1,5 +1,5 @@
-//! Every query about history, asked of a real `svnserve` and of this crate, over random histories: the raw answers
-//! must be equal.
+//! Compares the raw responses of a real `svnserve` and of this crate to every query about history, over random
+//! histories.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,14 +16,14 @@ use testkit::probe::{Probe, ProbeItem, flag, list, optional, text, word};
 use testkit::random_history::{self, RandomHistory};
 use testkit::repo::Repo;
 
-type Answer = (Vec<ProbeItem>, ProbeItem);
+type RawResponse = (Vec<ProbeItem>, ProbeItem);
 
-/// Asks both sides.
-struct Both<'a> {
+/// Runs queries on both servers and compares the responses.
+struct QueryComparison<'a> {
     repo: Repository,
     probe: Probe,
-    /// Without caches: with them the incumbent mixes up explicit and inherited mergeinfo that one session asks for. (But
-    /// without them it fails to parse revision properties.)
+    /// `svnserve` without caches: with them it confuses explicit and inherited mergeinfo that are queried in one
+    /// session. (But without them it fails to parse revision properties.)
     uncached: Probe,
     readable: &'a dyn Readable,
     context: String,
@@ -31,17 +31,17 @@ struct Both<'a> {
     knows_mergeinfo: bool,
 }
 
-/// A log with merged revisions without the paths that come with an entry but are of another one: the incumbent sends those of
-/// entries that it hides before those of the next one, or with the mark of an end.
-fn without_foreign_paths(ours: &Answer, mut theirs: Answer) -> Answer {
+/// Removes from a log with merged revisions the paths that come with an entry but belong to another one: the
+/// incumbent sends the paths of the entries that it hides ahead of those of the next one, or with the end marker.
+fn without_foreign_paths(ours: &RawResponse, mut theirs: RawResponse) -> RawResponse {
     for (our, their) in ours.0.iter().zip(&mut theirs.0) {
         let (Some(ProbeItem::List(own)), ProbeItem::List(parts)) = (our.items().first(), their) else {
             continue;
         };
-        if let Some(ProbeItem::List(told)) = parts.first_mut()
-            && told.ends_with(own)
+        if let Some(ProbeItem::List(inherited)) = parts.first_mut()
+            && inherited.ends_with(own)
         {
-            told.drain(..told.len() - own.len());
+            inherited.drain(..inherited.len() - own.len());
         }
     }
     theirs
@@ -71,7 +71,7 @@ fn failure(error: &Error) -> ProbeItem {
     list([word("failure"), list(links)])
 }
 
-fn done(items: Vec<ProbeItem>, result: base::Result<()>) -> Answer {
+fn done(items: Vec<ProbeItem>, result: base::Result<()>) -> RawResponse {
     match result {
         Ok(()) => (items, success([])),
         Err(e) => (items, failure(&e)),
@@ -113,14 +113,14 @@ fn entry_item(entry: &LogEntry<'_>) -> ProbeItem {
     ])
 }
 
-impl Both<'_> {
-    fn check(&mut self, what: &str, ours: &Answer, theirs: &Answer) {
+impl QueryComparison<'_> {
+    fn check(&mut self, what: &str, ours: &RawResponse, theirs: &RawResponse) {
         if theirs.1 == word("closed") {
-            // The incumbent gave up.
+            // The incumbent closed the connection.
             eprintln!("{}: {what}: svnserve died", self.context);
             self.probe = self.probe.reconnect();
         } else if ours != theirs {
-            let show = |answer: &Answer| {
+            let show = |answer: &RawResponse| {
                 let lines: Vec<String> = answer.0.iter().map(|item| format!("    {item:?}")).collect();
                 format!("{}\n    {:?}", lines.join("\n"), answer.1)
             };
@@ -135,7 +135,8 @@ impl Both<'_> {
 
     fn log(&mut self, options: &LogOptions) {
         let mut items = Vec::new();
-        // What the incumbent loses with merged revisions is known exactly, and done here in the same way.
+        // The rule by which the incumbent loses entries with merged revisions is known, and is applied here to our
+        // response.
         let run = match options.include_merged {
             true => log::run_with_lapses,
             false => log::run,
@@ -256,7 +257,8 @@ impl Both<'_> {
             }
             Err(e) => (vec![], failure(&e)),
         };
-        // A missing path after a good one makes the real server send half an answer: ask one by one.
+        // For a missing path after an existing one the real server sends half a response: each path has a query of
+        // its own.
         let mut found = BTreeMap::new();
         let mut response = success([]);
         for path in paths {
@@ -283,7 +285,7 @@ impl Both<'_> {
     }
 
     fn file_revs(&mut self, path: &FsPath, start: Revnum, end: Revnum, include_merged: bool) {
-        let mut collect = Collect::default();
+        let mut collect = TextCollector::default();
         let result = file_revs::run(
             &self.repo,
             path,
@@ -309,15 +311,15 @@ impl Both<'_> {
     }
 }
 
-/// Applies the deltas and shows the texts that they lead to.
+/// Applies the deltas, and replaces them by the texts that result.
 #[derive(Default)]
-struct Collect {
+struct TextCollector {
     items: Vec<ProbeItem>,
     before: Vec<u8>,
     now: Vec<u8>,
 }
 
-impl Collect {
+impl TextCollector {
     fn window(&mut self, window: &Window) {
         let start = window.source_offset as usize;
         window
@@ -349,7 +351,7 @@ fn file_rev_item(
     ])
 }
 
-impl file_revs::FileRevSink for Collect {
+impl file_revs::FileRevSink for TextCollector {
     fn revision(&mut self, rev: &file_revs::FileRev<'_>) -> base::Result<()> {
         let revprops = rev
             .revprops
@@ -376,7 +378,7 @@ impl file_revs::FileRevSink for Collect {
     fn text_chunk(&mut self, chunk: TextChunk<'_>) -> base::Result<()> {
         match chunk {
             TextChunk::Decoded(window) => self.window(window),
-            TextChunk::Encoded(_) => panic!("nobody asked for stored windows"),
+            TextChunk::Encoded(_) => panic!("stored windows were not asked for"),
         }
         Ok(())
     }
@@ -387,9 +389,9 @@ impl file_revs::FileRevSink for Collect {
     }
 }
 
-/// The raw answer to get-file-revs with texts instead of deltas.
+/// The raw response to get-file-revs with texts instead of deltas.
 fn texts_of(raw: Vec<ProbeItem>) -> Vec<ProbeItem> {
-    let mut collect = Collect::default();
+    let mut collect = TextCollector::default();
     let mut delta: Vec<u8> = Vec::new();
     for item in raw {
         match item {
@@ -427,8 +429,8 @@ fn texts_of(raw: Vec<ProbeItem>) -> Vec<ProbeItem> {
     collect.items
 }
 
-/// Asks `rounds` random questions of each kind.
-fn interrogate(
+/// Makes `rounds` random queries of each kind.
+fn run_queries(
     repo: &Path,
     history: &RandomHistory,
     readable: &dyn Readable,
@@ -438,7 +440,7 @@ fn interrogate(
 ) {
     let cache = Cache::new(16 << 20);
     let repository = Repository::open(repo, &cache).expect("a repository");
-    let mut both = Both {
+    let mut both = QueryComparison {
         probe: Probe::open(repo, &[]),
         uncached: Probe::open(repo, &["-M", "0"]),
         readable,
@@ -513,7 +515,7 @@ fn histories_of(compatible: &str, seeds: std::ops::Range<u64>, revisions: u64, r
         let repo = Repo::create(compatible);
         repo.load(history.stream.bytes());
         let context = format!("seed {seed}, {compatible}");
-        interrogate(repo.path(), &history, &Everything, seed, rounds, context);
+        run_queries(repo.path(), &history, &Everything, seed, rounds, context);
     }
 }
 
@@ -529,7 +531,8 @@ fn random_histories_in_old_formats_give_the_same_answers() {
     }
 }
 
-/// More of the same, by hand: `QUERY_SEEDS=100..200 cargo test -p sven-repos --test it by_hand`. `QUERY_ONLY=log,locations`
+/// More seeds, started by hand: `QUERY_SEEDS=100..200 cargo test -p sven-repos --test it by_hand`.
+/// `QUERY_ONLY=log,locations`
 /// chooses queries, `QUERY_COMPATIBLE=1.5` the format, `QUERY_OUT=FILE` writes the first history as a dump stream.
 #[test]
 fn random_histories_by_hand() {

@@ -1,4 +1,4 @@
-//! An editor that writes down what it is told, checks the order of calls, and applies every text.
+//! An editor that records its calls, checks their order, and applies every text delta.
 
 use std::collections::HashMap;
 
@@ -8,13 +8,13 @@ use delta::editor::{CopyFrom, DirToken, Editor, EncodedVersions, FileToken, Text
 use delta::svndiff::Codec;
 use repos::{Repository, access};
 
-/// Every text of a repository by digest, to apply deltas to.
+/// Every text of a repository by digest: the bases of deltas.
 #[derive(Default)]
-pub struct Texts(HashMap<Md5, Vec<u8>>);
+pub struct RepositoryTexts(HashMap<Md5, Vec<u8>>);
 
-impl Texts {
+impl RepositoryTexts {
     /// Reads all texts of all revisions.
-    pub fn of(repo: &Repository) -> Texts {
+    pub fn of(repo: &Repository) -> RepositoryTexts {
         let mut texts = HashMap::from([(Md5::EMPTY, Vec::new())]);
         for rev in 1..=repo.youngest().expect("readable").0 {
             let changes = repo
@@ -36,33 +36,33 @@ impl Texts {
                 });
             }
         }
-        Texts(texts)
+        RepositoryTexts(texts)
     }
 }
 
-/// What may be read in all tests that do not say otherwise.
+/// Makes every path readable; most tests use it.
 pub const EVERYTHING: access::Everything = access::Everything;
 
-pub struct Recording<'t> {
-    /// What happened, in the words of [`crate::peer`].
+pub struct RecordingEditor<'t> {
+    /// The calls, in the notation of [`crate::peer`].
     pub lines: Vec<String>,
-    texts: &'t Texts,
+    texts: &'t RepositoryTexts,
     accepts: EncodedVersions,
     dirs: Vec<Option<String>>,
-    files: Vec<Option<File>>,
+    files: Vec<Option<RecordedFile>>,
     codec: Codec,
 }
 
-struct File {
+struct RecordedFile {
     path: String,
     source: Option<Vec<u8>>,
     target: Vec<u8>,
     windows: usize,
 }
 
-impl<'t> Recording<'t> {
-    pub fn new(texts: &'t Texts, accepts: EncodedVersions) -> Self {
-        Recording {
+impl<'t> RecordingEditor<'t> {
+    pub fn new(texts: &'t RepositoryTexts, accepts: EncodedVersions) -> Self {
+        RecordingEditor {
             lines: Vec::new(),
             texts,
             accepts,
@@ -72,7 +72,7 @@ impl<'t> Recording<'t> {
         }
     }
 
-    /// Checks that nothing was left open.
+    /// Checks that every file and directory was closed.
     pub fn finish(self) -> Vec<String> {
         assert!(self.dirs.iter().all(Option::is_none), "a directory is open");
         assert!(self.files.iter().all(Option::is_none), "a file is open");
@@ -85,7 +85,7 @@ impl<'t> Recording<'t> {
             .expect("because the driver opened it")
     }
 
-    fn file(&mut self, token: FileToken) -> &mut File {
+    fn file(&mut self, token: FileToken) -> &mut RecordedFile {
         self.files[token.0 as usize]
             .as_mut()
             .expect("because the driver opened it")
@@ -106,7 +106,7 @@ impl<'t> Recording<'t> {
     }
 
     fn new_file(&mut self, path: &RelPath) -> FileToken {
-        self.files.push(Some(File {
+        self.files.push(Some(RecordedFile {
             path: path.as_str().to_owned(),
             source: None,
             target: Vec::new(),
@@ -133,7 +133,7 @@ fn md5_shown(md5: Option<&Md5>) -> String {
     md5.map_or("-".to_owned(), Md5::to_string)
 }
 
-impl Editor for Recording<'_> {
+impl Editor for RecordingEditor<'_> {
     fn set_target_revision(&mut self, rev: Revnum) -> Result<()> {
         self.lines.push(format!("target-rev {rev}"));
         Ok(())
@@ -245,8 +245,8 @@ impl Editor for Recording<'_> {
 
     fn text_end(&mut self, file: FileToken) -> Result<()> {
         let file = self.file(file);
-        let told = if file.windows > 0 { "windows" } else { "nothing" };
-        let line = format!("text-end {} {told}", file.path);
+        let content = if file.windows > 0 { "windows" } else { "nothing" };
+        let line = format!("text-end {} {content}", file.path);
         self.lines.push(line);
         Ok(())
     }

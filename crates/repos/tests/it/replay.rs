@@ -1,4 +1,4 @@
-//! Replays, call by call against the real `svnserve`.
+//! Replays, compared call by call with those of the real `svnserve`.
 
 use base::{FsPath, Revnum};
 use delta::editor::EncodedVersions;
@@ -9,11 +9,11 @@ use repos::{Cache, Repository};
 use testkit::server::TestServer;
 use testkit::{Repo, Side, Spec, build};
 
-use crate::peer::{Edit, Peer};
-use crate::recording::{EVERYTHING, Recording, Texts};
+use crate::peer::{EditLines, SvnPeer};
+use crate::recording::{EVERYTHING, RecordingEditor, RepositoryTexts};
 
-/// The order of properties is that of a hash table: nobody relies on it.
-fn normalized(edit: Edit) -> Edit {
+/// Sorts the calls for properties: the incumbent sends them in the order of a hash table.
+fn normalized(edit: EditLines) -> EditLines {
     let mut lines = edit?;
     for run in lines.chunk_by_mut(|a, b| a.starts_with("prop ") && b.starts_with("prop ")) {
         run.sort();
@@ -23,13 +23,13 @@ fn normalized(edit: Edit) -> Edit {
 
 fn ours(
     repo: &Repository,
-    texts: &Texts,
+    texts: &RepositoryTexts,
     rev: u64,
     options: &ReplayOptions,
     readable: &dyn Readable,
     accepts: EncodedVersions,
-) -> Edit {
-    let mut recording = Recording::new(texts, accepts);
+) -> EditLines {
+    let mut recording = RecordingEditor::new(texts, accepts);
     match replay::replay(repo, Revnum(rev), options, readable, &mut recording) {
         Ok(()) => Ok(recording.finish()),
         Err(error) => Err(error
@@ -57,10 +57,10 @@ fn serve(repo: &Repo) -> (TestServer, String) {
 fn compare(name: &str, repo: &Repo, bases: &[&str], readable: &dyn Readable) {
     let (server, served) = serve(repo);
     let opened = Repository::open(repo.path(), &Cache::new(64 << 20)).expect("a repository");
-    let texts = Texts::of(&opened);
+    let texts = RepositoryTexts::of(&opened);
     let youngest = opened.youngest().expect("readable").0;
     for base in bases {
-        let mut peer = Peer::connect(&server, &format!("{served}{base}"));
+        let mut peer = SvnPeer::connect(&server, &format!("{served}{base}"));
         for rev in 0..=youngest {
             for (low, deltas) in [(0, true), (0, false), (youngest / 2, true)] {
                 let theirs = normalized(peer.replay(rev, low, deltas));
@@ -77,7 +77,7 @@ fn compare(name: &str, repo: &Repo, bases: &[&str], readable: &dyn Readable) {
     }
 }
 
-pub fn show(theirs: &Edit, ours: &Edit) {
+pub fn show(theirs: &EditLines, ours: &EditLines) {
     match (theirs, ours) {
         (Ok(theirs), Ok(ours)) => {
             for line in theirs.iter().filter(|line| !ours.contains(line)) {
@@ -111,15 +111,20 @@ fn expanded_copies() {
         let repo = build(
             &Spec::new(compatible)
                 .named("expanded")
-                .with(crate::dump::expanding()),
+                .with(crate::dump::expanded_copies_stream()),
         );
         compare(compatible, &repo, &["", "/to", "/other", "/from"], &EVERYTHING);
     }
 }
 
 #[test]
-fn what_may_not_be_read() {
-    let repo = build(&Spec::new("1.14").named("expanded").with(crate::dump::expanding())).copy();
+fn unreadable_paths() {
+    let repo = build(
+        &Spec::new("1.14")
+            .named("expanded")
+            .with(crate::dump::expanded_copies_stream()),
+    )
+    .copy();
     for hidden in ["/from", "/from/d1", "/to/c2/d1", "/other", "/from/a"] {
         let conf = repo.path().join("conf");
         std::fs::write(conf.join("svnserve.conf"), "[general]\nauthz-db = authz\n").expect("written");

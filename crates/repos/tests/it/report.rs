@@ -1,6 +1,6 @@
-//! Update, switch, status and diff: what our walk drives against what the real `svnserve` drives, for the same
-//! reports. The order of siblings is free, so edits are compared as sets; that calls are made in a legal order is checked
-//! by the recording.
+//! Compares the edits of update, switch, status and diff with those of the real `svnserve` for the same reports. The
+//! order of siblings is unspecified, so edits are compared as sets; the recording editor checks that the order of
+//! calls is legal.
 
 use std::sync::Arc;
 
@@ -14,22 +14,22 @@ use testkit::history::Random;
 use testkit::server::TestServer;
 use testkit::{Repo, Side, Spec, build};
 
-use crate::peer::{Edit, Peer};
-use crate::recording::{Recording, Texts};
+use crate::peer::{EditLines, SvnPeer};
+use crate::recording::{RecordingEditor, RepositoryTexts};
 use crate::replay::show;
 
-/// One request with its report, to be put to both.
+/// One request with its report, sent to both sides.
 #[derive(Clone, Debug)]
-struct Case {
-    request: Request,
+struct ReportCase {
+    request: ReportRequest,
     target_rev: u64,
     operand: String,
     depth: Depth,
-    report: Vec<Said>,
+    report: Vec<ReportCommand>,
 }
 
 #[derive(Clone, Debug)]
-enum Request {
+enum ReportRequest {
     Update {
         copyfrom: bool,
         ignore_ancestry: bool,
@@ -49,24 +49,24 @@ enum Request {
 
 /// A report command.
 #[derive(Clone, Debug)]
-enum Said {
+enum ReportCommand {
     Set(String, u64, Depth, bool, Option<String>),
     Link(String, String, u64, Depth, bool),
     Delete(String),
 }
 
-struct Bench {
+struct ReportComparison {
     _server: TestServer,
-    peer: Peer,
+    peer: SvnPeer,
     anchor: FsPath,
     root_url: String,
     repo: Repository,
-    texts: Texts,
+    texts: RepositoryTexts,
     readable: Arc<dyn Readable>,
 }
 
-impl Bench {
-    fn new(repo: &Repo, anchor: &str, readable: Arc<dyn Readable>) -> Bench {
+impl ReportComparison {
+    fn new(repo: &Repo, anchor: &str, readable: Arc<dyn Readable>) -> ReportComparison {
         let root = repo.path().parent().expect("because a repository has a folder");
         let name = repo
             .path()
@@ -74,32 +74,32 @@ impl Bench {
             .expect("because it has a name")
             .to_string_lossy();
         let server = TestServer::svnserve(Side::Theirs, root, &["-T"]);
-        let peer = Peer::connect(&server, &format!("{name}{anchor}"));
+        let peer = SvnPeer::connect(&server, &format!("{name}{anchor}"));
         let opened = Repository::open(repo.path(), &Cache::new(64 << 20)).expect("a repository");
-        Bench {
+        ReportComparison {
             root_url: server.url(&name),
             _server: server,
             peer,
             anchor: FsPath::canonicalize(anchor).expect("a path"),
-            texts: Texts::of(&opened),
+            texts: RepositoryTexts::of(&opened),
             repo: opened,
             readable,
         }
     }
 
-    fn theirs(&mut self, case: &Case) -> Edit {
+    fn theirs(&mut self, case: &ReportCase) -> EditLines {
         let depth = case.depth.word();
         let text = |text: &str| format!("{}:{text}", text.len());
         let operand = text(&case.operand);
         let rev = case.target_rev;
         let request = match &case.request {
-            Request::Update {
+            ReportRequest::Update {
                 copyfrom,
                 ignore_ancestry,
             } => {
                 format!("( update ( ( {rev} ) {operand} true {depth} {copyfrom} {ignore_ancestry} ) )")
             }
-            Request::Switch {
+            ReportRequest::Switch {
                 to,
                 copyfrom,
                 ignore_ancestry,
@@ -107,8 +107,8 @@ impl Bench {
                 let url = text(&format!("{}{to}", self.root_url));
                 format!("( switch ( ( {rev} ) {operand} true {url} {depth} {copyfrom} {ignore_ancestry} ) )")
             }
-            Request::Status => format!("( status ( {operand} true ( {rev} ) {depth} ) )"),
-            Request::Diff {
+            ReportRequest::Status => format!("( status ( {operand} true ( {rev} ) {depth} ) )"),
+            ReportRequest::Diff {
                 to,
                 ignore_ancestry,
                 text: texts,
@@ -120,8 +120,8 @@ impl Bench {
         let report: Vec<String> = case
             .report
             .iter()
-            .map(|said| match said {
-                Said::Set(path, rev, depth, empty, token) => {
+            .map(|call| match call {
+                ReportCommand::Set(path, rev, depth, empty, token) => {
                     let token = token
                         .as_ref()
                         .map_or(String::new(), |token| format!("{} ", text(token)));
@@ -131,7 +131,7 @@ impl Bench {
                         depth.word()
                     )
                 }
-                Said::Link(path, to, rev, depth, empty) => {
+                ReportCommand::Link(path, to, rev, depth, empty) => {
                     let url = text(&format!("{}{to}", self.root_url));
                     format!(
                         "( link-path ( {} {url} {rev} {empty} ( ) {} ) )",
@@ -139,53 +139,53 @@ impl Bench {
                         depth.word()
                     )
                 }
-                Said::Delete(path) => format!("( delete-path ( {} ) )", text(path)),
+                ReportCommand::Delete(path) => format!("( delete-path ( {} ) )", text(path)),
             })
             .collect();
         self.peer.report(&request, &report)
     }
 
-    fn ours(&self, case: &Case, accepts: EncodedVersions) -> Edit {
+    fn ours(&self, case: &ReportCase, accepts: EncodedVersions) -> EditLines {
         let path = |path: &String| FsPath::canonicalize(path).expect("a path");
         let options = ReportOptions {
             target_rev: Revnum(case.target_rev),
             anchor: self.anchor.clone(),
             operand: case.operand.clone(),
             switch_to: match &case.request {
-                Request::Switch { to, .. } | Request::Diff { to, .. } => Some(path(to)),
-                Request::Update { .. } | Request::Status => None,
+                ReportRequest::Switch { to, .. } | ReportRequest::Diff { to, .. } => Some(path(to)),
+                ReportRequest::Update { .. } | ReportRequest::Status => None,
             },
             text_deltas: match &case.request {
-                Request::Status => false,
-                Request::Diff { text, .. } => *text,
-                Request::Update { .. } | Request::Switch { .. } => true,
+                ReportRequest::Status => false,
+                ReportRequest::Diff { text, .. } => *text,
+                ReportRequest::Update { .. } | ReportRequest::Switch { .. } => true,
             },
             depth: case.depth,
             ignore_ancestry: match &case.request {
-                Request::Update { ignore_ancestry, .. }
-                | Request::Switch { ignore_ancestry, .. }
-                | Request::Diff { ignore_ancestry, .. } => *ignore_ancestry,
-                Request::Status => false,
+                ReportRequest::Update { ignore_ancestry, .. }
+                | ReportRequest::Switch { ignore_ancestry, .. }
+                | ReportRequest::Diff { ignore_ancestry, .. } => *ignore_ancestry,
+                ReportRequest::Status => false,
             },
             send_copyfrom: match &case.request {
-                Request::Update { copyfrom, .. } | Request::Switch { copyfrom, .. } => *copyfrom,
-                Request::Diff { .. } | Request::Status => false,
+                ReportRequest::Update { copyfrom, .. } | ReportRequest::Switch { copyfrom, .. } => *copyfrom,
+                ReportRequest::Diff { .. } | ReportRequest::Status => false,
             },
         };
-        let mut recording = Recording::new(&self.texts, accepts);
+        let mut recording = RecordingEditor::new(&self.texts, accepts);
         let run = || -> base::Result<()> {
             let mut report = Report::begin(&self.repo, options, self.readable.clone())?;
             let rel = |path: &String| RelPath::canonicalize(path).expect("a path");
-            for said in &case.report {
-                // The first failure is told by `finish`, as a server does.
-                drop(match said {
-                    Said::Set(path, rev, depth, empty, token) => {
+            for call in &case.report {
+                // As in a server, `finish` returns the first failure.
+                drop(match call {
+                    ReportCommand::Set(path, rev, depth, empty, token) => {
                         report.set_path(&rel(path), Revnum(*rev), *depth, *empty, token.as_deref())
                     }
-                    Said::Link(at, to, rev, depth, empty) => {
+                    ReportCommand::Link(at, to, rev, depth, empty) => {
                         report.link_path(&rel(at), &path(to), Revnum(*rev), *depth, *empty, None)
                     }
-                    Said::Delete(path) => report.delete_path(&rel(path)),
+                    ReportCommand::Delete(path) => report.delete_path(&rel(path)),
                 });
             }
             report.finish(&mut recording).map(drop)
@@ -199,7 +199,7 @@ impl Bench {
         }
     }
 
-    fn compare(&mut self, case: &Case) {
+    fn compare(&mut self, case: &ReportCase) {
         let theirs = sorted(self.theirs(case));
         for accepts in [EncodedVersions::NONE, EncodedVersions::up_to(2)] {
             let ours = sorted(self.ours(case, accepts));
@@ -211,19 +211,19 @@ impl Bench {
     }
 }
 
-fn sorted(edit: Edit) -> Edit {
+fn sorted(edit: EditLines) -> EditLines {
     let mut lines = edit?;
     lines.sort();
     Ok(lines)
 }
 
-fn set(path: &str, rev: u64) -> Said {
-    Said::Set(path.to_owned(), rev, Depth::Infinity, false, None)
+fn set(path: &str, rev: u64) -> ReportCommand {
+    ReportCommand::Set(path.to_owned(), rev, Depth::Infinity, false, None)
 }
 
-fn update(target_rev: u64, report: Vec<Said>) -> Case {
-    Case {
-        request: Request::Update {
+fn update(target_rev: u64, report: Vec<ReportCommand>) -> ReportCase {
+    ReportCase {
+        request: ReportRequest::Update {
             copyfrom: false,
             ignore_ancestry: false,
         },
@@ -247,9 +247,9 @@ const REQUESTED: [Depth; 5] = [
 fn checkout_of_every_revision() {
     for compatible in ["1.3", "1.14"] {
         let repo = build(&Spec::new(compatible));
-        let mut bench = Bench::new(&repo, "", Arc::new(Everything));
+        let mut bench = ReportComparison::new(&repo, "", Arc::new(Everything));
         for rev in (0..=repo.youngest()).step_by(6) {
-            let top = Said::Set(String::new(), rev, Depth::Infinity, true, None);
+            let top = ReportCommand::Set(String::new(), rev, Depth::Infinity, true, None);
             bench.compare(&update(rev, vec![top]));
         }
     }
@@ -258,7 +258,7 @@ fn checkout_of_every_revision() {
 #[test]
 fn update_and_back() {
     let repo = build(&Spec::new("1.14"));
-    let mut bench = Bench::new(&repo, "", Arc::new(Everything));
+    let mut bench = ReportComparison::new(&repo, "", Arc::new(Everything));
     let youngest = repo.youngest();
     for rev in (0..=youngest).step_by(2) {
         for to in [rev + 1, youngest, rev.saturating_sub(1), rev.saturating_sub(7)] {
@@ -270,12 +270,12 @@ fn update_and_back() {
 #[test]
 fn every_pair_of_depths() {
     let repo = build(&Spec::new("1.14"));
-    let mut bench = Bench::new(&repo, "/trunk", Arc::new(Everything));
+    let mut bench = ReportComparison::new(&repo, "/trunk", Arc::new(Everything));
     for (from, to) in [(3, 40), (40, 15), (45, 60), (30, 30)] {
         for held in DEPTHS {
             for requested in REQUESTED {
                 for start_empty in [false, true] {
-                    let top = Said::Set(String::new(), from, held, start_empty, None);
+                    let top = ReportCommand::Set(String::new(), from, held, start_empty, None);
                     let mut case = update(to, vec![top]);
                     case.depth = requested;
                     bench.compare(&case);
@@ -288,7 +288,7 @@ fn every_pair_of_depths() {
 #[test]
 fn one_entry_of_the_anchor() {
     let repo = build(&Spec::new("1.14"));
-    let mut bench = Bench::new(&repo, "/trunk", Arc::new(Everything));
+    let mut bench = ReportComparison::new(&repo, "/trunk", Arc::new(Everything));
     for operand in [
         "hello.txt",
         "big.txt",
@@ -301,16 +301,23 @@ fn one_entry_of_the_anchor() {
             for depth in REQUESTED {
                 let mut tops = vec![
                     vec![set("", from)],
-                    vec![Said::Set(String::new(), from, Depth::Infinity, true, None)],
-                    // At another revision than the anchor, where one of them does not have it.
+                    vec![ReportCommand::Set(
+                        String::new(),
+                        from,
+                        Depth::Infinity,
+                        true,
+                        None,
+                    )],
+                    // The anchor is reported twice: in one of the revisions the entry may not exist.
                     vec![set("", from), set("", to)],
                     vec![set("", 2), set("", from)],
                 ];
                 for held in DEPTHS {
-                    let first = || Said::Set(String::new(), from, held, false, None);
-                    let to =
-                        |path: &str, rev| Said::Link(String::new(), path.into(), rev, Depth::Infinity, false);
-                    tops.push(vec![first(), Said::Delete(String::new())]);
+                    let first = || ReportCommand::Set(String::new(), from, held, false, None);
+                    let to = |path: &str, rev| {
+                        ReportCommand::Link(String::new(), path.into(), rev, Depth::Infinity, false)
+                    };
+                    tops.push(vec![first(), ReportCommand::Delete(String::new())]);
                     tops.push(vec![first(), to("/branches/b2/hello.txt", 22)]);
                     tops.push(vec![first(), to("/trunk/many", 45)]);
                     tops.push(vec![first(), to("/branches/b2/hello.txt", 1)]);
@@ -329,26 +336,26 @@ fn one_entry_of_the_anchor() {
 #[test]
 fn refusals() {
     let repo = build(&Spec::new("1.14"));
-    let mut bench = Bench::new(&repo, "/trunk", Arc::new(Everything));
+    let mut bench = ReportComparison::new(&repo, "/trunk", Arc::new(Everything));
     let youngest = repo.youngest();
-    let unknown = |path: &str| Said::Set(path.to_owned(), 5, Depth::Unknown, false, None);
-    let link = |depth| Said::Link("hello.txt".into(), "/trunk/big.txt".into(), 5, depth, false);
+    let unknown = |path: &str| ReportCommand::Set(path.to_owned(), 5, Depth::Unknown, false, None);
+    let link = |depth| ReportCommand::Link("hello.txt".into(), "/trunk/big.txt".into(), 5, depth, false);
     for report in [
         vec![],
         vec![set("hello.txt", 5)],
-        vec![Said::Delete(String::new())],
-        vec![Said::Link(
+        vec![ReportCommand::Delete(String::new())],
+        vec![ReportCommand::Link(
             String::new(),
             "/trunk".into(),
             5,
             Depth::Infinity,
             false,
         )],
-        vec![set("", 5), Said::Delete(String::new())],
+        vec![set("", 5), ReportCommand::Delete(String::new())],
         vec![set("", 5), set("", 6)],
         vec![
             set("", 5),
-            Said::Link(String::new(), "/branches".into(), 5, Depth::Infinity, false),
+            ReportCommand::Link(String::new(), "/branches".into(), 5, Depth::Infinity, false),
         ],
         vec![unknown("")],
         vec![set("", 5), unknown("hello.txt")],
@@ -361,14 +368,14 @@ fn refusals() {
         vec![set("", 5), set("hello.txt/zzz", 5)],
         vec![set("", 5), set("zzz/yyy", 5)],
         vec![set("", 0)],
-        vec![Said::Set(String::new(), 5, Depth::Exclude, false, None)],
-        vec![Said::Set(String::new(), 5, Depth::Exclude, true, None)],
+        vec![ReportCommand::Set(String::new(), 5, Depth::Exclude, false, None)],
+        vec![ReportCommand::Set(String::new(), 5, Depth::Exclude, true, None)],
         vec![
-            Said::Set(String::new(), 5, Depth::Infinity, true, None),
+            ReportCommand::Set(String::new(), 5, Depth::Infinity, true, None),
             set("many/x", 5),
         ],
         vec![
-            Said::Set(String::new(), 50, Depth::Infinity, true, None),
+            ReportCommand::Set(String::new(), 50, Depth::Infinity, true, None),
             set("many/aaa.txt", 50),
         ],
     ] {
@@ -387,7 +394,7 @@ fn refusals() {
 #[test]
 fn switch_and_diff() {
     let repo = build(&Spec::new("1.14"));
-    let mut bench = Bench::new(&repo, "/trunk", Arc::new(Everything));
+    let mut bench = ReportComparison::new(&repo, "/trunk", Arc::new(Everything));
     for to in [
         "/branches/b2",
         "/branches/b3",
@@ -401,17 +408,17 @@ fn switch_and_diff() {
         for (from, rev) in [(16, 26), (30, 24)] {
             for ignore_ancestry in [false, true] {
                 for request in [
-                    Request::Switch {
+                    ReportRequest::Switch {
                         to: to.to_owned(),
                         copyfrom: true,
                         ignore_ancestry,
                     },
-                    Request::Diff {
+                    ReportRequest::Diff {
                         to: to.to_owned(),
                         ignore_ancestry,
                         text: true,
                     },
-                    Request::Diff {
+                    ReportRequest::Diff {
                         to: to.to_owned(),
                         ignore_ancestry,
                         text: false,
@@ -429,14 +436,14 @@ fn switch_and_diff() {
     }
 }
 
-/// Reports that a client might send, and some that none would.
-struct Imagination {
+/// Reports as clients send them, and some that no client sends.
+struct RandomReports {
     random: Random,
     youngest: u64,
     paths: Vec<String>,
 }
 
-impl Imagination {
+impl RandomReports {
     fn new(seed: u64, repo: &Repository) -> Self {
         let youngest = repo.youngest().expect("readable").0;
         let mut paths: Vec<String> = (1..=youngest)
@@ -451,7 +458,7 @@ impl Imagination {
             .collect();
         paths.sort();
         paths.dedup();
-        Imagination {
+        RandomReports {
             random: Random::new(seed),
             youngest,
             paths,
@@ -479,22 +486,22 @@ impl Imagination {
         }
     }
 
-    fn case(&mut self, anchor: &str) -> Case {
+    fn case(&mut self, anchor: &str) -> ReportCase {
         let ignore_ancestry = self.one_in(4);
         let copyfrom = self.one_in(3);
         let request = match self.random.below(8) {
-            0 => Request::Status,
-            1 => Request::Switch {
+            0 => ReportRequest::Status,
+            1 => ReportRequest::Switch {
                 to: self.path(),
                 copyfrom,
                 ignore_ancestry,
             },
-            2 => Request::Diff {
+            2 => ReportRequest::Diff {
                 to: self.path(),
                 ignore_ancestry,
                 text: self.one_in(2),
             },
-            _ => Request::Update {
+            _ => ReportRequest::Update {
                 copyfrom,
                 ignore_ancestry,
             },
@@ -523,21 +530,33 @@ impl Imagination {
                 .cmp_tree(&RelPath::parse(b).expect("a path"))
         });
         below.dedup();
-        let mut report = vec![Said::Set(String::new(), top, self.depth(), self.one_in(5), None)];
+        let mut report = vec![ReportCommand::Set(
+            String::new(),
+            top,
+            self.depth(),
+            self.one_in(5),
+            None,
+        )];
         if !operand.is_empty() {
             match self.random.below(6) {
-                0 | 1 => report.push(Said::Delete(String::new())),
-                2 => report.push(Said::Set(
+                0 | 1 => report.push(ReportCommand::Delete(String::new())),
+                2 => report.push(ReportCommand::Set(
                     String::new(),
                     self.rev(),
                     self.depth(),
                     self.one_in(5),
                     None,
                 )),
-                // With entries below theirs reads memory that it gave back.
+                // With entries below it, the incumbent reads freed memory.
                 3 if below.is_empty() => {
                     let (path, rev, depth) = (self.path(), self.rev(), self.depth());
-                    report.push(Said::Link(String::new(), path, rev, depth, self.one_in(5)));
+                    report.push(ReportCommand::Link(
+                        String::new(),
+                        path,
+                        rev,
+                        depth,
+                        self.one_in(5),
+                    ));
                 }
                 _ => {}
             }
@@ -545,13 +564,13 @@ impl Imagination {
         for path in below {
             let rev = if self.one_in(2) { top } else { self.rev() };
             report.push(match self.random.below(8) {
-                0 | 1 => Said::Delete(path),
-                2 => Said::Link(path, self.path(), rev, self.depth(), self.one_in(4)),
-                3 => Said::Set(path, rev, Depth::Exclude, false, None),
-                _ => Said::Set(path, rev, self.depth(), self.one_in(4), None),
+                0 | 1 => ReportCommand::Delete(path),
+                2 => ReportCommand::Link(path, self.path(), rev, self.depth(), self.one_in(4)),
+                3 => ReportCommand::Set(path, rev, Depth::Exclude, false, None),
+                _ => ReportCommand::Set(path, rev, self.depth(), self.one_in(4), None),
             });
         }
-        Case {
+        ReportCase {
             request,
             target_rev,
             operand,
@@ -562,18 +581,20 @@ impl Imagination {
 }
 
 #[test]
-fn imagined_reports() {
+fn random_reports() {
     let histories = [
         Spec::new("1.14"),
         Spec::new("1.4"),
-        Spec::new("1.14").named("expanded").with(crate::dump::expanding()),
+        Spec::new("1.14")
+            .named("expanded")
+            .with(crate::dump::expanded_copies_stream()),
         Spec::small("1.8"),
     ];
     for (seed, spec) in histories.iter().enumerate() {
         let repo = build(spec);
         for anchor in ["", if seed < 2 { "/trunk" } else { "" }] {
-            let mut bench = Bench::new(&repo, anchor, Arc::new(Everything));
-            let mut imagination = Imagination::new(seed as u64 + 1, &bench.repo);
+            let mut bench = ReportComparison::new(&repo, anchor, Arc::new(Everything));
+            let mut imagination = RandomReports::new(seed as u64 + 1, &bench.repo);
             for _ in 0..150 {
                 let case = imagination.case(anchor);
                 bench.compare(&case);
@@ -583,8 +604,13 @@ fn imagined_reports() {
 }
 
 #[test]
-fn what_may_not_be_read() {
-    let repo = build(&Spec::new("1.14").named("expanded").with(crate::dump::expanding())).copy();
+fn unreadable_paths() {
+    let repo = build(
+        &Spec::new("1.14")
+            .named("expanded")
+            .with(crate::dump::expanded_copies_stream()),
+    )
+    .copy();
     for (seed, hidden) in ["/from", "/from/d1", "/to/c2/d1", "/other", "/to/c2/foo"]
         .into_iter()
         .enumerate()
@@ -597,22 +623,28 @@ fn what_may_not_be_read() {
             patterns: vec![hidden.to_owned()],
             glob: false,
         };
-        let mut bench = Bench::new(&repo, "", Arc::new(filter));
-        let mut imagination = Imagination::new(seed as u64 + 100, &bench.repo);
+        let mut bench = ReportComparison::new(&repo, "", Arc::new(filter));
+        let mut imagination = RandomReports::new(seed as u64 + 100, &bench.repo);
         for rev in 0..=repo.youngest() {
             bench.compare(&update(
                 rev,
-                vec![Said::Set(String::new(), rev, Depth::Infinity, true, None)],
+                vec![ReportCommand::Set(
+                    String::new(),
+                    rev,
+                    Depth::Infinity,
+                    true,
+                    None,
+                )],
             ));
             bench.compare(&update(rev, vec![set("", 1)]));
         }
         for _ in 0..60 {
             let case = imagination.case("");
-            // A server refuses what may not be read as a whole before it takes a report.
+            // A server refuses paths that are not readable as a whole before it accepts a report.
             let top = FsPath::canonicalize(&case.operand).expect("a path");
             let to = match &case.request {
-                Request::Switch { to, .. } | Request::Diff { to, .. } => to,
-                Request::Update { .. } | Request::Status => "/",
+                ReportRequest::Switch { to, .. } | ReportRequest::Diff { to, .. } => to,
+                ReportRequest::Update { .. } | ReportRequest::Status => "/",
             };
             let to = FsPath::canonicalize(to).expect("a path");
             if bench.readable.read(&top) && bench.readable.read(&to) {
@@ -622,27 +654,28 @@ fn what_may_not_be_read() {
     }
 }
 
-/// Tokens that are good, that are another lock's, and that are nobody's; on paths that changed and that did not.
+/// Valid lock tokens, tokens of other locks, and tokens of no lock; on paths that changed and that did not.
 #[test]
 fn lock_tokens() {
     let mut spec = Spec::new("1.14").named("locks");
     spec.locks = true;
     let repo = build(&spec);
-    let mut bench = Bench::new(&repo, "/trunk", Arc::new(Everything));
+    let mut bench = ReportComparison::new(&repo, "/trunk", Arc::new(Everything));
     let youngest = repo.youngest();
     let mine = "opaquelocktoken:00000000-1111-4222-8333-000000000001";
     let other = "opaquelocktoken:00000000-1111-4222-8333-000000000002";
-    for token in [mine, other, "opaquelocktoken:nobody"] {
+    for token in [mine, other, "opaquelocktoken:of-no-lock"] {
         for path in ["big.txt", "many", "many/file-050.txt", "hello.txt"] {
             for rev in [youngest, 50, 11] {
                 for start_empty in [false, true] {
                     let token = Some(token.to_owned());
-                    let locked = Said::Set(path.to_owned(), rev, Depth::Infinity, start_empty, token.clone());
+                    let locked =
+                        ReportCommand::Set(path.to_owned(), rev, Depth::Infinity, start_empty, token.clone());
                     bench.compare(&update(youngest, vec![set("", youngest), locked.clone()]));
                     let mut status = update(youngest, vec![set("", youngest), locked]);
-                    status.request = Request::Status;
+                    status.request = ReportRequest::Status;
                     bench.compare(&status);
-                    let top = Said::Set(String::new(), rev, Depth::Infinity, start_empty, token);
+                    let top = ReportCommand::Set(String::new(), rev, Depth::Infinity, start_empty, token);
                     let mut operand = update(youngest, vec![top]);
                     operand.operand = path.split('/').next().unwrap_or_default().to_owned();
                     bench.compare(&operand);

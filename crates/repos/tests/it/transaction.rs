@@ -1,4 +1,4 @@
-//! Transactions that are edited step by step, and what becomes of them when another process edits them too.
+//! Transactions that are edited step by step, also when another process edits them at the same time.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -12,14 +12,14 @@ use testkit::tool::Tool;
 
 use crate::commit::pair::{clock, open};
 
-struct Open {
+struct OpenTransaction {
     transaction: Transaction,
     repo: Repository,
     root: tempfile::TempDir,
 }
 
-impl Open {
-    fn new() -> Open {
+impl OpenTransaction {
+    fn new() -> OpenTransaction {
         let root = testkit::scratch();
         let path = root.path().join("repo");
         Tool::new("svnadmin").arg("create").arg(&path).ok();
@@ -32,7 +32,7 @@ impl Open {
             hooks: &hooks,
         };
         let transaction = Transaction::begin(&repo, beginning, &clock()).expect("begun");
-        Open {
+        OpenTransaction {
             transaction,
             repo,
             root,
@@ -49,8 +49,8 @@ impl Open {
         self.root.path().join("repo/db/transactions").join(name)
     }
 
-    /// What another server does when it changes the tree.
-    fn meddle(&self) {
+    /// Changes the tree as another server process does.
+    fn change_tree(&self) {
         let log = self.folder().join("changes");
         let mut log = std::fs::OpenOptions::new().append(true).open(log).expect("a log");
         log.write_all(b"_9.0.t0-0 add-dir false false false /other\n\n")
@@ -71,8 +71,8 @@ fn listed(repo: &Path, name: &str) -> bool {
 }
 
 #[test]
-fn it_settles_in_two_steps() {
-    let mut open = Open::new();
+fn a_transaction_becomes_final_in_two_steps() {
+    let mut open = OpenTransaction::new();
     open.make("/a");
     assert!(open.transaction.is_dirty());
     open.transaction.write_stepwise().expect("written");
@@ -94,16 +94,16 @@ fn it_settles_in_two_steps() {
 }
 
 #[test]
-fn what_two_change_at_once_is_torn() {
+fn concurrent_changes_by_two_processes_are_detected() {
     for settled in 0..2 {
-        let mut open = Open::new();
+        let mut open = OpenTransaction::new();
         open.make("/a");
         for _ in 0..settled {
             open.transaction
                 .write_stepwise()
                 .expect("nobody else has changed it");
         }
-        open.meddle();
+        open.change_tree();
         let error = open
             .transaction
             .write_stepwise()
@@ -120,7 +120,7 @@ fn what_two_change_at_once_is_torn() {
 
 #[test]
 fn others_may_write_only_when_everything_is_written() {
-    let mut open = Open::new();
+    let mut open = OpenTransaction::new();
     assert!(!open.is_locked());
     open.make("/a");
     assert!(open.is_locked());
@@ -128,6 +128,6 @@ fn others_may_write_only_when_everything_is_written() {
     assert!(open.is_locked());
     open.transaction.write_stepwise().expect("the same");
     assert!(!open.is_locked());
-    open.meddle();
+    open.change_tree();
     assert!(!open.transaction.is_in_step().expect("there"));
 }

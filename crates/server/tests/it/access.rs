@@ -1,4 +1,4 @@
-//! Authorization: the same table of requests to this server and to Apache with `mod_authz_svn`.
+//! Authorization: the same requests to this server and to Apache with `mod_authz_svn`.
 
 use std::fmt::Write as _;
 use std::net::{SocketAddr, TcpListener};
@@ -12,27 +12,27 @@ use server::config::{AccessRules, Provider};
 use testkit::Tool;
 
 use super::auth::basic;
-use super::site::{Client, Plan, Site, status_of};
+use super::site::{RawClient, SitePlan, TestSite, status_of};
 
-/// Apache, until it is dropped.
+/// A running Apache, stopped on drop.
 struct Apache {
     child: Child,
     address: SocketAddr,
 }
 
-/// One way to let people in: Apache's words for it, and ours.
-type Way = (&'static str, &'static str, fn(&mut AccessRules));
+/// One configuration of authentication: Apache's directives and our settings.
+type AccessConfiguration = (&'static str, &'static str, fn(&mut AccessRules));
 
-const WAYS: [Way; 5] = [
-    ("everybody has a name", "Require valid-user", |rules| {
+const CONFIGURATIONS: [AccessConfiguration; 5] = [
+    ("every user must log in", "Require valid-user", |rules| {
         rules.anonymous = false
     }),
     (
-        "names where they are needed",
+        "login where it is needed",
         "Satisfy Any\nRequire valid-user",
         |_| (),
     ),
-    ("nobody is asked", "", |rules| rules.providers = [].into()),
+    ("no authentication", "", |rules| rules.providers = [].into()),
     (
         "anonymous is off",
         "AuthzSVNAnonymous Off\nRequire valid-user",
@@ -41,7 +41,7 @@ const WAYS: [Way; 5] = [
         },
     ),
     (
-        "names in capitals",
+        "user names in capitals",
         "AuthzForceUsernameCase Upper\nRequire valid-user",
         |rules| {
             rules.anonymous = false;
@@ -87,14 +87,17 @@ const PATHS: [&str; 8] = [
 ];
 
 #[test]
-fn answers_are_those_of_apache() {
+fn responses_equal_apaches() {
     let mut different = String::new();
     let mut asked = 0;
     for rules in RULES {
-        let sites: Vec<Site> = WAYS.iter().map(|way| site(way, rules)).collect();
+        let sites: Vec<TestSite> = CONFIGURATIONS
+            .iter()
+            .map(|configuration| site(configuration, rules))
+            .collect();
         let apache = Apache::start(&sites[0]);
-        for (at, way) in WAYS.iter().enumerate() {
-            let mut ours = Client::to(sites[at].plain);
+        for (at, configuration) in CONFIGURATIONS.iter().enumerate() {
+            let mut ours = RawClient::to(sites[at].plain);
             for (who, header) in [
                 ("nobody", String::new()),
                 ("alice", basic("alice", "a")),
@@ -103,7 +106,7 @@ fn answers_are_those_of_apache() {
             ] {
                 for path in PATHS {
                     for method in METHODS {
-                        // Otherwise Apache's handler refuses, not its authorization.
+                        // Outside of `/act/` Apache's handler refuses MKACTIVITY, not its authorization.
                         if method == "MKACTIVITY" && !path.contains("/act/") {
                             continue;
                         }
@@ -112,7 +115,7 @@ fn answers_are_those_of_apache() {
                             _ => "",
                         };
                         let our = ask(&mut ours, sites[at].plain, "", method, path, destination, &header);
-                        let mut client = Client::to(apache.address);
+                        let mut client = RawClient::to(apache.address);
                         let prefix = format!("/way{at}");
                         let theirs = ask(
                             &mut client,
@@ -124,7 +127,7 @@ fn answers_are_those_of_apache() {
                             &header,
                         );
                         // Where no login is required, Apache fails at requests with credentials.
-                        if theirs == 500 && way.1.is_empty() && !header.is_empty() {
+                        if theirs == 500 && configuration.1.is_empty() && !header.is_empty() {
                             continue;
                         }
                         asked += 1;
@@ -132,7 +135,7 @@ fn answers_are_those_of_apache() {
                             _ = writeln!(
                                 different,
                                 "{}: {who}: {method} {path}: {our} instead of {theirs}",
-                                way.0
+                                configuration.0
                             );
                         }
                     }
@@ -157,7 +160,7 @@ fn verdict(status: u16) -> &'static str {
 }
 
 fn ask(
-    client: &mut Client,
+    client: &mut RawClient,
     address: SocketAddr,
     prefix: &str,
     method: &str,
@@ -174,13 +177,13 @@ fn ask(
          {destination}{headers}\r\n"
     ));
     let status = status_of(&client.rest());
-    // Each question has a connection of its own.
-    *client = Client::to(address);
+    // Each request has a connection of its own.
+    *client = RawClient::to(address);
     status
 }
 
-fn site(way: &Way, rules: &str) -> Site {
-    Site::new(|plan: &mut Plan, folder: &Path| {
+fn site(configuration: &AccessConfiguration, rules: &str) -> TestSite {
+    TestSite::new(|plan: &mut SitePlan, folder: &Path| {
         std::fs::write(folder.join("authz"), rules).expect("written");
         let htpasswd = folder.join("htpasswd");
         for (user, password, create) in [("alice", "a", "-bcs"), ("bob", "b", "-bs")] {
@@ -199,14 +202,14 @@ fn site(way: &Way, rules: &str) -> Site {
             }),
             ..AccessRules::default()
         };
-        way.2(&mut access);
+        configuration.2(&mut access);
         plan.access = Some(access);
     })
 }
 
 impl Apache {
-    /// Serves the repositories of a site at `/wayN` for each way.
-    fn start(site: &Site) -> Apache {
+    /// Serves the repositories of a site at `/wayN` for each configuration.
+    fn start(site: &TestSite) -> Apache {
         let folder = site.folder.path();
         Tool::new("chmod").args(["-R", "a+rwX"]).arg(folder).ok();
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
@@ -235,7 +238,7 @@ impl Apache {
             );
         }
         conf.push_str("User nobody\nGroup nogroup\nKeepAlive Off\n");
-        for (at, (_, words, _)) in WAYS.iter().enumerate() {
+        for (at, (_, words, _)) in CONFIGURATIONS.iter().enumerate() {
             _ = write!(
                 conf,
                 "<Location /way{at}>\nDAV svn\nSVNParentPath {0}/repos\nAuthzSVNAccessFile {0}/authz\n\
@@ -266,7 +269,7 @@ impl Apache {
 
 impl Drop for Apache {
     fn drop(&mut self) {
-        // TERM, for its children end with it.
+        // With TERM its child processes end too.
         _ = Command::new("kill").arg(self.child.id().to_string()).status();
         _ = self.child.wait();
     }

@@ -4,7 +4,7 @@ use std::io::Read as _;
 
 use testkit::{Repo, Tool};
 
-use super::site::{Site, request};
+use super::site::{TestSite, request};
 
 /// Texts of revision 2: of one window, and of several.
 const TEXTS: [(&str, usize); 2] = [("short", 3_000), ("long", 250_000)];
@@ -15,8 +15,8 @@ fn text(length: usize) -> Vec<u8> {
     testkit::history::noise(length as u64, length)
 }
 
-/// Puts texts there.
-fn fill(site: &Site) {
+/// Commits the texts.
+fn fill(site: &TestSite) {
     let tree = site.path("texts");
     std::fs::create_dir_all(&tree).expect("a new folder");
     for (name, length) in TEXTS {
@@ -27,8 +27,8 @@ fn fill(site: &Site) {
     import.arg(&tree).arg(format!("{into}/texts")).ok();
 }
 
-/// The same, and changes a byte of each in the file of their revision.
-fn fill_and_damage(site: &Site) {
+/// Commits the texts, and changes a byte of each in the revision file.
+fn fill_and_damage(site: &TestSite) {
     fill(site);
     let file = site.path("repos/repo/db/revs/0/2");
     let mut bytes = std::fs::read(&file).expect("a file of a revision");
@@ -46,73 +46,76 @@ fn fill_and_damage(site: &Site) {
 }
 
 /// Sends the report of a checkout, and reads the whole response.
-fn report(site: &Site) {
+fn report(site: &TestSite) {
     let body = "<S:update-report xmlns:S=\"svn:\"><S:include-props>yes</S:include-props><S:src-path>/repo</S:src-path>\
                 <S:target-revision>2</S:target-revision><S:depth>unknown</S:depth>\
                 <S:entry rev=\"2\" depth=\"infinity\" start-empty=\"true\"></S:entry></S:update-report>";
     let headers = format!("Content-Length: {}\r\nConnection: close\r\n", body.len());
-    let said = site.say(request("REPORT", "/repo/!svn/me", &headers) + body);
+    let response = site.exchange(request("REPORT", "/repo/!svn/me", &headers) + body);
     for (name, _) in TEXTS {
-        assert!(said.contains(&format!("<S:add-file name=\"{name}\"")), "{said}");
+        assert!(
+            response.contains(&format!("<S:add-file name=\"{name}\"")),
+            "{response}"
+        );
     }
 }
 
-/// Whether the text comes whole.
-fn comes(site: &Site, name: &str, headers: &str) -> bool {
+/// Whether the whole text is sent.
+fn is_sent_whole(site: &TestSite, name: &str, headers: &str) -> bool {
     let close = format!("{headers}Connection: close\r\n");
     let mut client = site.connect();
     client.send(request("GET", &format!("/repo/!svn/rvr/2/texts/{name}"), &close));
-    let mut said = Vec::new();
+    let mut response = Vec::new();
     // A text that is cut off ends with a reset.
-    _ = client.socket.read_to_end(&mut said);
-    let end = said.windows(4).position(|bytes| bytes == b"\r\n\r\n");
-    let body = said.split_off(end.expect("a head") + 4);
+    _ = client.socket.read_to_end(&mut response);
+    let end = response.windows(4).position(|bytes| bytes == b"\r\n\r\n");
+    let body = response.split_off(end.expect("a head") + 4);
     let (_, length) = TEXTS
         .iter()
         .find(|(known, _)| *known == name)
         .expect("one of them");
-    let whole = said.starts_with(b"HTTP/1.1 200") && body.len() == *length;
+    let whole = response.starts_with(b"HTTP/1.1 200") && body.len() == *length;
     assert!(!whole || body != text(*length), "{name} is damaged");
     whole
 }
 
 #[test]
-fn only_a_client_with_the_digest_gets_an_unchecked_text() {
-    let site = Site::plain();
+fn unchecked_texts_are_sent_only_to_clients_with_the_digest() {
+    let site = TestSite::plain();
     fill_and_damage(&site);
     for (name, _) in TEXTS {
-        assert!(!comes(&site, name, SUBVERSION), "{name}");
-        assert!(!comes(&site, name, ""), "{name}");
+        assert!(!is_sent_whole(&site, name, SUBVERSION), "{name}");
+        assert!(!is_sent_whole(&site, name, ""), "{name}");
     }
-    // One that is in memory is checked even for those who know the digest: once, for all that come later.
+    // A cached text is checked even for clients that know the digest: once, for all later requests.
     report(&site);
-    assert!(!comes(&site, "short", SUBVERSION));
+    assert!(!is_sent_whole(&site, "short", SUBVERSION));
 }
 
 #[test]
 fn an_uncached_text_is_sent_unchecked_to_a_checkout_once() {
-    let site = Site::plain();
+    let site = TestSite::plain();
     fill_and_damage(&site);
     report(&site);
     for (name, _) in TEXTS {
-        // Browsers have got no digest, though they have the same address.
-        assert!(!comes(&site, name, ""), "{name}");
+        // Browsers were announced no digest, though they have the same address.
+        assert!(!is_sent_whole(&site, name, ""), "{name}");
     }
-    let site = Site::plain();
+    let site = TestSite::plain();
     fill_and_damage(&site);
     report(&site);
     for (name, _) in TEXTS {
         // The client finds the damage itself.
-        assert!(comes(&site, name, SUBVERSION), "{name}");
-        assert!(!comes(&site, name, SUBVERSION), "{name}");
-        assert!(!comes(&site, name, ""), "{name}");
+        assert!(is_sent_whole(&site, name, SUBVERSION), "{name}");
+        assert!(!is_sent_whole(&site, name, SUBVERSION), "{name}");
+        assert!(!is_sent_whole(&site, name, ""), "{name}");
     }
 }
 
 /// A checkout that is interrupted leaves notes. Another program on the same machine has not got these digests.
 #[test]
 fn another_session_gets_checked_texts() {
-    let site = Site::plain();
+    let site = TestSite::plain();
     fill_and_damage(&site);
     report(&site);
     for (name, length) in TEXTS {
@@ -134,10 +137,10 @@ fn another_session_gets_checked_texts() {
     }
 }
 
-/// A text that was not checked must not stay in a proxy's cache.
+/// A text that was not checked must not be kept in a proxy's cache.
 #[test]
 fn proxies_cache_only_checked_texts() {
-    let site = Site::plain();
+    let site = TestSite::plain();
     fill(&site);
     report(&site);
     for (name, _) in TEXTS {
@@ -161,19 +164,19 @@ fn proxies_cache_only_checked_texts() {
 /// The stock client refuses the file, whether it or the server has found the damage.
 #[test]
 fn the_stock_client_refuses_a_damaged_text() {
-    let site = Site::plain();
+    let site = TestSite::plain();
     fill_and_damage(&site);
     let url = format!("http://{}/repo/texts", site.plain);
     for command in ["export", "checkout"] {
         let into = site.path(command);
-        let told = Tool::new("svn").args([command, "-q"]).arg(&url).arg(&into).run();
-        assert_ne!(told.code, 0, "{command}");
+        let run = Tool::new("svn").args([command, "-q"]).arg(&url).arg(&into).run();
+        assert_ne!(run.code, 0, "{command}");
         // The second time the server checks first, and ends the connection.
-        let says_why = told.err().contains("hecksum mismatch");
-        assert!(says_why || command == "checkout", "{command}: {}", told.err());
+        let says_why = run.err().contains("hecksum mismatch");
+        assert!(says_why || command == "checkout", "{command}: {}", run.err());
     }
     for (name, _) in TEXTS {
-        let told = Tool::new("svn").arg("cat").arg(format!("{url}/{name}")).run();
-        assert_ne!(told.code, 0, "{name}");
+        let run = Tool::new("svn").arg("cat").arg(format!("{url}/{name}")).run();
+        assert_ne!(run.code, 0, "{name}");
     }
 }

@@ -1,4 +1,4 @@
-//! Names and passwords, as HTTP sends them.
+//! User names and passwords in HTTP requests.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use md5::{Digest as _, Md5};
 use server::config::{AccessRules, Provider};
 use testkit::Tool;
 
-use super::site::{Client, Site, request, status_of};
+use super::site::{RawClient, TestSite, request, status_of};
 
 /// A header line with a name and a password.
 pub fn basic(user: &str, password: &str) -> String {
@@ -25,7 +25,7 @@ fn htpasswd(at: &Path, kind: &str, user: &str, password: &str) {
         .ok();
 }
 
-pub fn closed(plan: &mut super::site::Plan, providers: Vec<Provider>) {
+pub fn closed(plan: &mut super::site::SitePlan, providers: Vec<Provider>) {
     plan.access = Some(AccessRules {
         providers: providers.into(),
         realm: Some("The \"realm\"".into()),
@@ -35,8 +35,8 @@ pub fn closed(plan: &mut super::site::Plan, providers: Vec<Provider>) {
 }
 
 #[test]
-fn passwords_of_all_kinds_open_the_door() {
-    let site = Site::new(|plan, folder| {
+fn passwords_of_all_kinds_are_accepted() {
+    let site = TestSite::new(|plan, folder| {
         let file = folder.join("htpasswd");
         for (kind, user) in [
             ("-B", "bcrypt"),
@@ -47,7 +47,7 @@ fn passwords_of_all_kinds_open_the_door() {
         ] {
             htpasswd(&file, kind, user, &format!("{user}'s: secret"));
         }
-        // It keeps eight characters.
+        // `crypt` uses only eight characters.
         htpasswd(&file, "-d", "des", "des's: s");
         let mut known = std::fs::read_to_string(&file).expect("written");
         known.push_str("odd:$9$what\n");
@@ -75,7 +75,7 @@ fn passwords_of_all_kinds_open_the_door() {
     assert_eq!(site.ask("OPTIONS", "/repo", "Authorization: Bearer x\r\n").0, 401);
     // With a hash of an unknown kind no user can log in; that is logged.
     assert_eq!(site.ask("OPTIONS", "/repo", &basic("odd", "secret")).0, 401);
-    // A password that was right and is not any more is wrong at once.
+    // A changed password takes effect at once, though the old one was cached as right.
     htpasswd(&site.path("htpasswd"), "-B", "bcrypt", "another");
     assert_eq!(
         site.ask("OPTIONS", "/repo", &basic("bcrypt", "bcrypt's: secret"))
@@ -93,7 +93,7 @@ struct Challenge {
     text: String,
 }
 
-fn challenge(site: &Site, headers: &str) -> Challenge {
+fn challenge(site: &TestSite, headers: &str) -> Challenge {
     let (status, text) = site.ask("OPTIONS", "/repo", headers);
     assert_eq!(status, 401, "{text}");
     let nonce = text
@@ -124,8 +124,8 @@ fn digest(nonce: &str, method: &str, uri: &str, password: &str, count: u32) -> S
 }
 
 #[test]
-fn digests_are_good_once() {
-    let site = Site::new(|plan, folder| {
+fn digests_cannot_be_replayed() {
+    let site = TestSite::new(|plan, folder| {
         let passwd = folder.join("passwd");
         std::fs::write(&passwd, "[users]\nalice = secret\n").expect("written");
         closed(plan, vec![Provider::Passwd(passwd)]);
@@ -181,8 +181,8 @@ fn digests_are_good_once() {
 }
 
 #[test]
-fn digests_are_made_of_what_htdigest_writes() {
-    let site = Site::new(|plan, folder| {
+fn digests_of_htdigest_files_are_accepted() {
+    let site = TestSite::new(|plan, folder| {
         let file = folder.join("htdigest");
         let ha1 = hash("alice:The 'realm':secret");
         std::fs::write(&file, format!("alice:The 'realm':{ha1}\nbob:Other:{ha1}\n")).expect("written");
@@ -204,13 +204,13 @@ fn digests_are_made_of_what_htdigest_writes() {
 }
 
 #[test]
-fn a_refused_body_is_read_and_the_connection_goes_on() {
-    let site = Site::new(|plan, folder| {
+fn a_refused_body_is_read_and_the_connection_is_kept() {
+    let site = TestSite::new(|plan, folder| {
         let passwd = folder.join("passwd");
         std::fs::write(&passwd, "[users]\nalice = secret\n").expect("written");
         closed(plan, vec![Provider::Passwd(passwd)]);
     });
-    let mut client = Client::to(site.plain);
+    let mut client = RawClient::to(site.plain);
     for header in [String::new(), basic("alice", "secret")] {
         let head = format!("{header}Transfer-Encoding: chunked\r\n");
         client.send(request("OPTIONS", "/repo", &head));

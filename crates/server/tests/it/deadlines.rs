@@ -1,19 +1,19 @@
-//! Pages for browsers that take too long: the time limit holds within a comparison, and the page tells it.
+//! Browser pages that take too long: the time limit ends a comparison, and the page says so.
 
 use std::time::Duration;
 
 use testkit::Tool;
 
-use super::site::Site;
+use super::site::TestSite;
 
-/// A browser.
+/// A header that only browsers send.
 const BROWSER: &str = "Accept: text/html\r\n";
 /// Lines of a text that takes seconds to compare with another.
 const LINES: u32 = 60_000;
 
-/// A site whose pages may take this long. Its repository has two revisions of `/long`, which have no run of lines in common.
-fn site(limit: Duration) -> Site {
-    let site = Site::new(|plan, _| plan.options.web.time_limit = limit);
+/// A site whose pages may take `limit`. Its repository has two revisions of `/long` without common runs of lines.
+fn site(limit: Duration) -> TestSite {
+    let site = TestSite::new(|plan, _| plan.options.web.time_limit = limit);
     let url = format!("file://{}", site.path("repos/repo").display());
     for seed in [1, 2] {
         let put = ["-m", "text", "-U", &url, "--", "put", "-", "long"];
@@ -34,7 +34,7 @@ fn text(seed: u32) -> String {
         .collect()
 }
 
-fn page(site: &Site, target: &str) -> String {
+fn page(site: &TestSite, target: &str) -> String {
     let (status, text) = site.ask("GET", target, BROWSER);
     assert_eq!(status, 200, "{target}: {text}");
     text
@@ -70,7 +70,7 @@ fn a_log_ends_with_the_time_limit_and_can_go_on() {
 
 #[test]
 fn short_texts_are_compared_within_the_usual_limit() {
-    let site = Site::plain();
+    let site = TestSite::plain();
     let revision = page(&site, "/repo/?view=revision&p=1");
     assert!(!revision.contains("too long"), "{revision}");
     let blame = page(&site, "/repo/trunk/a.txt?view=blame");

@@ -11,10 +11,10 @@ use repos::config::AuthzFiles;
 use server::config::{AccessRules, Ldap, LdapGroups, LdapScope, Provider, Secret};
 
 use super::auth::basic;
-use super::site::Site;
+use super::site::TestSite;
 
-/// Knows `alice` (`secret`), a member of `dev`, and `bob` (`other`), who is in no group.
-struct Directory {
+/// A directory with `alice` (password `secret`), a member of `dev`, and `bob` (`other`), who is in no group.
+struct FakeLdapServer {
     address: SocketAddr,
     binds: Arc<AtomicUsize>,
     connections: Arc<AtomicUsize>,
@@ -40,7 +40,7 @@ fn entry(dn: &str, attributes: &[(&str, &str)]) -> Vec<u8> {
     element(0x64, &[&element(4, &[dn.as_bytes()]), &element(0x30, &all)])
 }
 
-/// One whole message: its number, what it asks, and the bytes of that.
+/// One whole message: its number, and the tag and bytes of its operation.
 fn message(socket: &mut TcpStream) -> Option<(Vec<u8>, u8, Vec<u8>)> {
     let mut head = [0; 2];
     socket.read_exact(&mut head).ok()?;
@@ -61,10 +61,10 @@ fn has(bytes: &[u8], part: &str) -> bool {
     bytes.windows(part.len()).any(|window| window == part.as_bytes())
 }
 
-impl Directory {
-    fn start() -> Directory {
+impl FakeLdapServer {
+    fn start() -> FakeLdapServer {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-        let directory = Directory {
+        let directory = FakeLdapServer {
             address: listener.local_addr().expect("it is bound"),
             binds: Arc::default(),
             connections: Arc::default(),
@@ -147,8 +147,8 @@ fn serve(mut socket: TcpStream, binds: &AtomicUsize) {
     }
 }
 
-fn site(directory: &Directory) -> Site {
-    Site::new(|plan, folder| {
+fn site(directory: &FakeLdapServer) -> TestSite {
+    TestSite::new(|plan, folder| {
         let rules = "[/]\n$authenticated = r\n[/trunk/private]\n* =\n@dev = rw\n";
         std::fs::write(folder.join("authz"), rules).expect("written");
         plan.access = Some(AccessRules {
@@ -165,7 +165,7 @@ fn site(directory: &Directory) -> Site {
 
 #[test]
 fn users_and_groups_are_those_of_the_directory() {
-    let directory = Directory::start();
+    let directory = FakeLdapServer::start();
     let site = site(&directory);
     let ask = |user: &str, password: &str, path: &str| site.ask("OPTIONS", path, &basic(user, password)).0;
     assert_eq!(ask("alice", "secret", "/repo/trunk"), 200);
@@ -198,9 +198,9 @@ fn users_and_groups_are_those_of_the_directory() {
 }
 
 #[test]
-fn groups_are_those_that_each_location_asks_for() {
-    let directory = Directory::start();
-    let site = Site::new(|plan, folder| {
+fn each_location_uses_its_own_groups() {
+    let directory = FakeLdapServer::start();
+    let site = TestSite::new(|plan, folder| {
         std::fs::write(folder.join("authz"), "[/]\n@dev = rw\n").expect("written");
         let rules = |groups_filter: &str| {
             let mut ldap = directory.ldap();
@@ -237,9 +237,9 @@ fn groups_are_those_that_each_location_asks_for() {
 }
 
 #[test]
-fn rules_see_names_as_the_directory_spells_them() {
-    let directory = Directory::start();
-    let site = Site::new(|plan, folder| {
+fn rules_use_the_directorys_spelling_of_names() {
+    let directory = FakeLdapServer::start();
+    let site = TestSite::new(|plan, folder| {
         let rules = "[/]\n$authenticated = rw\n[/trunk/private]\nalice =\n";
         std::fs::write(folder.join("authz"), rules).expect("written");
         plan.access = Some(AccessRules {
@@ -269,12 +269,12 @@ fn rules_see_names_as_the_directory_spells_them() {
 }
 
 #[test]
-fn a_directory_that_is_away_is_no_wrong_password() {
-    let directory = Directory::start();
+fn an_unreachable_directory_is_not_a_wrong_password() {
+    let directory = FakeLdapServer::start();
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("it is bound");
     drop(listener);
-    let away = Directory { address, ..directory };
+    let away = FakeLdapServer { address, ..directory };
     let site = site(&away);
     assert_eq!(site.ask("OPTIONS", "/repo", &basic("alice", "secret")).0, 500);
 }

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use super::site::{Client, Site, request, status_of};
+use super::site::{RawClient, TestSite, request, status_of};
 
-/// Requests that two servers in a row might read differently: refused, or read in the one way that leaves nothing over, and in
-/// either case what looks like a second request is never answered as one.
+/// Requests whose end a proxy and a server might understand differently: they are refused, or read so that nothing is
+/// left over, and what looks like a second request is never answered.
 #[test]
 fn requests_cannot_be_smuggled() {
-    let site = Site::plain();
+    let site = TestSite::plain();
     let hidden = "OPTIONS /repo/hidden HTTP/1.1\r\nHost: test\r\n\r\n";
     let len = hidden.len();
     for (what, head, body) in [
@@ -102,17 +102,20 @@ fn requests_cannot_be_smuggled() {
         ("an empty name", ": x\r\n".into(), hidden.into()),
     ] {
         let text = format!("OPTIONS /repo HTTP/1.1\r\nHost: test\r\n{head}\r\n{body}");
-        let said = site.say(text);
-        let answers = said.matches("HTTP/1.1 ").count();
-        assert!(answers <= 1, "{what}: {said}");
-        assert!(matches!(status_of(&said), 0 | 400..=499 | 501), "{what}: {said}");
+        let response = site.exchange(text);
+        let answers = response.matches("HTTP/1.1 ").count();
+        assert!(answers <= 1, "{what}: {response}");
+        assert!(
+            matches!(status_of(&response), 0 | 400..=499 | 501),
+            "{what}: {response}"
+        );
     }
-    // Both kinds of framing: the chunks count, and nothing behind them is read as a request.
+    // With both kinds of framing the chunks count, and nothing after them is read as a request.
     let both = format!(
         "OPTIONS /repo HTTP/1.1\r\nHost: test\r\nContent-Length: 6\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n{hidden}"
     );
-    let said = site.say(both);
-    assert!(said.matches("HTTP/1.1 ").count() <= 1, "{said}");
+    let response = site.exchange(both);
+    assert!(response.matches("HTTP/1.1 ").count() <= 1, "{response}");
     for (text, why) in [
         ("OPTIONS /repo HTTP/1.1\r\n\r\n", "no host"),
         (
@@ -140,14 +143,14 @@ fn requests_cannot_be_smuggled() {
             .socket
             .shutdown(std::net::Shutdown::Write)
             .expect("a socket");
-        let said = client.rest();
-        assert!(matches!(status_of(&said), 0 | 400..=499), "{why}: {said}");
+        let response = client.rest();
+        assert!(matches!(status_of(&response), 0 | 400..=499), "{why}: {response}");
     }
 }
 
 #[test]
-fn nobody_gets_out_of_the_repositories() {
-    let site = Site::plain();
+fn paths_cannot_leave_the_repositories() {
+    let site = TestSite::plain();
     for path in [
         "/../secret",
         "/repo/../../secret",
@@ -191,11 +194,11 @@ fn nobody_gets_out_of_the_repositories() {
 
 #[test]
 fn methods_are_known_or_refused() {
-    let site = Site::plain();
+    let site = TestSite::plain();
     for (method, wanted) in [
         ("OPTIONS", 200),
         ("TRACE", 405),
-        // The method might write, and no user has that right here.
+        // The unknown method might write, and no user may write here.
         ("SEARCH", 403),
         ("ACL", 403),
         ("BREW", 501),
@@ -225,7 +228,7 @@ fn methods_are_known_or_refused() {
 
 #[test]
 fn pipelined_requests_are_answered_in_order() {
-    let site = Site::plain();
+    let site = TestSite::plain();
     let mut client = site.connect();
     let mut all = String::new();
     for at in 0..300 {
@@ -242,25 +245,28 @@ fn pipelined_requests_are_answered_in_order() {
 
 #[test]
 fn clients_of_old_versions_are_served() {
-    let site = Site::plain();
-    let said = site.say("OPTIONS /repo HTTP/1.0\r\n\r\n");
+    let site = TestSite::plain();
+    let response = site.exchange("OPTIONS /repo HTTP/1.0\r\n\r\n");
     assert!(
-        said.starts_with("HTTP/1.0 200") || said.starts_with("HTTP/1.1 200"),
-        "{said}"
+        response.starts_with("HTTP/1.0 200") || response.starts_with("HTTP/1.1 200"),
+        "{response}"
     );
-    assert!(!said.to_lowercase().contains("transfer-encoding"), "{said}");
+    assert!(
+        !response.to_lowercase().contains("transfer-encoding"),
+        "{response}"
+    );
     let mut client = site.connect();
     for _ in 0..2 {
         client.send("OPTIONS /repo HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
         assert_eq!(status_of(&client.answer().0), 200);
     }
-    let said = site.say("POST /repo HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n");
-    assert!(matches!(status_of(&said), 0 | 400), "{said}");
+    let response = site.exchange("POST /repo HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n");
+    assert!(matches!(status_of(&response), 0 | 400), "{response}");
 }
 
 #[test]
-fn who_asks_whether_to_go_on_is_told() {
-    let site = Site::plain();
+fn expect_100_continue_gets_a_response() {
+    let site = TestSite::plain();
     let mut client = site.connect();
     let head = "Expect: 100-continue\r\nContent-Type: text/xml\r\nContent-Length: 38\r\n";
     client.send(request("OPTIONS", "/repo", head));
@@ -280,7 +286,7 @@ fn who_asks_whether_to_go_on_is_told() {
 
 #[test]
 fn heads_have_limits() {
-    let site = Site::new(|plan, _| {
+    let site = TestSite::new(|plan, _| {
         plan.options.limits.header_timeout = Duration::from_millis(400);
         plan.options.limits.keep_alive = Duration::from_millis(900);
         plan.options.limits.header_lines = 50;
@@ -292,7 +298,7 @@ fn heads_have_limits() {
     assert!(matches!(site.ask("OPTIONS", "/repo", &long).0, 0 | 400 | 431));
     let target = format!("/{}", "y".repeat(80_000));
     assert!(matches!(site.ask("OPTIONS", &target, "").0, 0 | 400 | 414 | 431));
-    // A head that comes a byte at a time has as long as any other.
+    // A head that comes byte by byte has the same time limit as any other.
     let mut slow = site.connect();
     let begun = std::time::Instant::now();
     for byte in request("OPTIONS", "/repo", "X: y\r\n").bytes() {
@@ -306,7 +312,7 @@ fn heads_have_limits() {
         took >= Duration::from_millis(350) && took < Duration::from_secs(20),
         "{took:?}"
     );
-    // So has one that never begins, and a connection between two requests.
+    // The same limit holds for a head that never begins, and for a connection between two requests.
     assert!(site.connect().is_closed_within(Duration::from_secs(20)));
     let mut idle = site.connect();
     idle.send(request("OPTIONS", "/repo", ""));
@@ -314,7 +320,7 @@ fn heads_have_limits() {
     let begun = std::time::Instant::now();
     assert!(idle.is_closed_within(Duration::from_secs(20)));
     assert!(begun.elapsed() >= Duration::from_millis(800));
-    // A connection with another request meanwhile stays.
+    // A connection that sends another request in time is kept.
     let mut busy = site.connect();
     for _ in 0..6 {
         busy.send(request("OPTIONS", "/repo", ""));
@@ -325,8 +331,8 @@ fn heads_have_limits() {
 
 #[test]
 fn bodies_that_are_too_long_are_refused_and_small_ones_drained() {
-    let site = Site::new(|plan, _| plan.options.limits.xml_body = 1000);
-    let mut client = Client::to(site.plain);
+    let site = TestSite::new(|plan, _| plan.options.limits.xml_body = 1000);
+    let mut client = RawClient::to(site.plain);
     client.send(request("PUT", "/nowhere/x", "Content-Length: 100000\r\n"));
     client.send(vec![b'x'; 100_000]);
     assert_eq!(status_of(&client.answer().0), 404);
@@ -337,10 +343,10 @@ fn bodies_that_are_too_long_are_refused_and_small_ones_drained() {
     assert_eq!(status_of(&client.answer().0), 413);
 }
 
-/// As Apache by default, and more for what a large working copy reports.
+/// Apache's default limit of bodies, and a higher one for the reports of large working copies.
 #[test]
-fn bodies_of_a_mebibyte_are_taken_and_longer_ones_from_working_copies_alone() {
-    let site = Site::plain();
+fn bodies_have_limits_and_reports_a_larger_one() {
+    let site = TestSite::plain();
     let ask = |method: &str, target: &str, body: &str| {
         let mut client = site.connect();
         let head = format!("Content-Length: {}\r\nDepth: 0\r\n", body.len());
@@ -359,7 +365,7 @@ fn bodies_of_a_mebibyte_are_taken_and_longer_ones_from_working_copies_alone() {
         assert_eq!(ask(method, target, &padded(1_000_000)), status);
         assert_eq!(ask(method, target, &padded(2_000_000)), 413);
     }
-    // Many elements need more memory than their bytes.
+    // Many elements take more memory than their bytes.
     let paths = format!(
         "{}</S:log-report>",
         log.replace("</S:log-report>", &"<S:path>trunk</S:path>".repeat(40_000))
@@ -381,7 +387,7 @@ fn bodies_of_a_mebibyte_are_taken_and_longer_ones_from_working_copies_alone() {
 /// A limit of XML bodies that is larger than that of working copies' reports holds for those too.
 #[test]
 fn reports_of_working_copies_may_be_as_long_as_other_bodies() {
-    let site = Site::new(|plan, _| {
+    let site = TestSite::new(|plan, _| {
         plan.options.limits.xml_body = 3 << 20;
         plan.options.limits.update_body = 1 << 20;
     });
@@ -403,31 +409,31 @@ fn reports_of_working_copies_may_be_as_long_as_other_bodies() {
     }
 }
 
-/// hyper drops a fragment and all behind it, and would have us answer for another resource.
+/// hyper drops a fragment and everything after it, so that the request would be answered for another resource.
 #[test]
 fn targets_with_fragments_are_refused() {
-    let site = Site::plain();
+    let site = TestSite::plain();
     let fine = request("OPTIONS", "/repo/", "");
     for target in ["/repo/#y", "/repo/?p=1#y", "/repo/#", "http://test/repo/#y", "*#"] {
-        // Neither as the first, nor behind bodies of both kinds; and the connection has its end.
+        // As the first request, and after bodies of both kinds; the connection is then closed.
         let bad = request("PROPFIND", target, "Depth: 0\r\n");
         let sized = "PUT /repo/ HTTP/1.1\r\nHost: test\r\nContent-Length: 4\r\n\r\nGET ";
         let chunked = "PUT /repo/ HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n\
                        9\r\nGET /# HT\r\n0\r\n\r\n";
         for (before, answered) in [("", 1), (sized, 2), (chunked, 2), (&fine, 2)] {
-            let said = site.say(format!("{before}{bad}"));
+            let response = site.exchange(format!("{before}{bad}"));
             assert_eq!(
-                said.matches("HTTP/1.1 ").count(),
+                response.matches("HTTP/1.1 ").count(),
                 answered,
-                "{target} {before:?}\n{said}"
+                "{target} {before:?}\n{response}"
             );
-            let last = said.rsplit("HTTP/1.1 ").next().unwrap_or_default();
-            assert!(last.starts_with("400 "), "{target} {before:?}\n{said}");
+            let last = response.rsplit("HTTP/1.1 ").next().unwrap_or_default();
+            assert!(last.starts_with("400 "), "{target} {before:?}\n{response}");
         }
         let (status, _) = site.ask("DELETE", target, "");
         assert_eq!(status, 400, "{target}");
     }
-    // Elsewhere it means nothing.
+    // In other places `#` has no meaning.
     assert_eq!(site.ask("OPTIONS", "/repo/", "Referer: http://x/#y\r\n").0, 200);
     assert_ne!(site.ask("OPTIONS", "/repo/%23", "").0, 400);
 }

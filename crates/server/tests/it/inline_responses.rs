@@ -1,16 +1,16 @@
-//! Inline responses must be the same as those of a thread, and changed rules must take effect.
+//! Inline responses must be the same as those of a worker thread, and changed rules must take effect.
 
 use std::io::Write as _;
 use std::time::Duration;
 
-use super::site::{Client, Site, request, status_of};
+use super::site::{RawClient, TestSite, request, status_of};
 use testkit::history::noise;
 use testkit::{Repo, Tool};
 
-/// Files around the sizes at which texts come in pieces, or not at once at all.
+/// Sizes of files around the limits from which texts are sent in pieces, or not inline.
 const LENGTHS: [usize; 6] = [0, 1, 102_400, 102_401, 256 << 10, (256 << 10) + 1];
 
-fn fill(site: &Site) {
+fn fill(site: &TestSite) {
     let tree = site.path("sizes");
     std::fs::create_dir_all(&tree).expect("a new folder");
     for length in LENGTHS {
@@ -28,13 +28,13 @@ fn get(length: usize) -> String {
     request("GET", &format!("/repo/sizes/{length}"), "")
 }
 
-/// The first reading makes the texts ready, the second finds them in memory, and then all are asked for in one breath.
+/// The first request caches the texts, the second is answered from the cache, and then all are requested pipelined.
 #[test]
 fn texts_are_the_same_uncached_cached_and_pipelined() {
-    let site = Site::plain();
+    let site = TestSite::plain();
     fill(&site);
     let mut client = site.connect();
-    let check = |client: &mut Client, length: usize| {
+    let check = |client: &mut RawClient, length: usize| {
         let (head, body) = client.answer();
         assert!(head.starts_with("http/1.1 200"), "{length}: {head}");
         assert!(body == noise(7, length), "{length}: {head}");
@@ -52,10 +52,10 @@ fn texts_are_the_same_uncached_cached_and_pipelined() {
     }
 }
 
-/// A body that is there at once, one that comes soon, one that lets itself be waited for, and one that never comes whole.
+/// A body that arrives at once, one that arrives soon, one that arrives late, and one that never arrives completely.
 #[test]
-fn bodies_of_reading_requests_may_be_late_but_not_missing() {
-    let site = Site::plain();
+fn bodies_of_reading_requests_may_be_late_but_not_incomplete() {
+    let site = TestSite::plain();
     let body = "<propfind xmlns=\"DAV:\"><prop><resourcetype/></prop></propfind>";
     let head = request(
         "PROPFIND",
@@ -81,11 +81,11 @@ fn bodies_of_reading_requests_may_be_late_but_not_missing() {
     assert_ne!(status_of(&client.rest()), 207, "half of a question is none");
 }
 
-/// On a connection that stays open: rules that were written a moment ago, revisions that were made a moment ago, and paths that
-/// lead out of the repository that the connection was about.
+/// On an open connection: rules and revisions that were changed a moment ago, and paths that lead out of the
+/// repository of the previous request.
 #[test]
 fn an_open_connection_sees_changes() {
-    let site = Site::new(|plan, folder| {
+    let site = TestSite::new(|plan, folder| {
         std::fs::write(folder.join("authz"), "[/]\n* = r\n").expect("written");
         plan.access = Some(server::config::AccessRules {
             authz: Some(repos::config::AuthzFiles {

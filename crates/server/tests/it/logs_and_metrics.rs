@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use server::config::Provider;
 
 use super::auth::{basic, closed};
-use super::site::{Client, Site, request, status_of};
+use super::site::{RawClient, TestSite, request, status_of};
 
 #[test]
 fn requests_are_logged() {
-    let site = Site::plain();
+    let site = TestSite::plain();
     let path = site.path("access.log");
     let log = server::AccessLog::open(&path).expect("a log");
     site.service.set_access_log(Some(log));
@@ -55,10 +55,10 @@ fn requests_are_logged() {
 
 #[test]
 fn status_pages_show_health_and_metrics() {
-    let site = Site::plain();
+    let site = TestSite::plain();
     site.ask("OPTIONS", "/repo", "");
     let ask = |path: &str| {
-        let mut client = Client::to(site.status);
+        let mut client = RawClient::to(site.status);
         client.send(request("GET", path, "Connection: close\r\n"));
         client.rest()
     };
@@ -95,7 +95,7 @@ fn status_pages_show_health_and_metrics() {
 
 #[test]
 fn status_pages_can_be_on_all_listeners() {
-    let site = Site::new(|plan, _| plan.options.status = true);
+    let site = TestSite::new(|plan, _| plan.options.status = true);
     assert_eq!(site.ask("GET", "/-/health", "").0, 200);
     assert_eq!(site.ask("HEAD", "/-/metrics", "").0, 200);
     assert_eq!(site.ask("POST", "/-/health", "").0, 405);
@@ -119,7 +119,7 @@ fn documented_metrics() -> BTreeMap<&'static str, (&'static str, Vec<&'static st
 
 #[test]
 fn the_page_has_each_metric_and_no_other() {
-    let site = Site::new(|plan, folder| {
+    let site = TestSite::new(|plan, folder| {
         let passwd = folder.join("passwd");
         std::fs::write(&passwd, "[users]\nalice = secret\n").expect("written");
         closed(plan, vec![Provider::Passwd(passwd)]);
@@ -133,7 +133,7 @@ fn the_page_has_each_metric_and_no_other() {
     client.send(request("LOCK", "/repo/trunk/a.txt", &headers) + body);
     assert_eq!(status_of(&client.rest()), 200);
     let ask = || {
-        let mut client = Client::to(site.status);
+        let mut client = RawClient::to(site.status);
         client.send(request("GET", "/-/metrics", "Connection: close\r\n"));
         client.rest()
     };

@@ -1,4 +1,4 @@
-//! The server from outside: connections, bytes, and responses.
+//! Integration tests of the server through its connections, in one binary.
 
 #![expect(clippy::disallowed_methods, reason = "tests start programs")]
 

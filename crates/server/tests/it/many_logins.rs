@@ -1,4 +1,4 @@
-//! Slow logins, more of them than the server checks at the same time.
+//! Slow logins: more of them than the server checks at the same time.
 
 use std::net::TcpListener;
 use std::path::Path;
@@ -8,12 +8,12 @@ use server::config::{AccessRules, Ldap, LdapScope, Provider};
 use testkit::Tool;
 
 use super::auth::basic;
-use super::site::{Client, Plan, Site, request, status_of};
+use super::site::{RawClient, SitePlan, TestSite, request, status_of};
 
-/// More than may wait for one address.
+/// More logins than may wait for one address.
 const FLOOD: usize = 100;
 
-fn closed(plan: &mut Plan, provider: Provider) {
+fn closed(plan: &mut SitePlan, provider: Provider) {
     plan.access = Some(AccessRules {
         providers: vec![provider].into(),
         realm: Some("test".into()),
@@ -21,10 +21,10 @@ fn closed(plan: &mut Plan, provider: Provider) {
     });
 }
 
-/// Sends many wrong passwords at once. Requests without one are answered meanwhile. Returns how many were refused for now, and
-/// how many for good.
-fn flood(site: &Site, fails: u16) -> (usize, usize) {
-    let mut all: Vec<Client> = (0..FLOOD).map(|_| site.connect()).collect();
+/// Sends many wrong passwords at once, and checks that requests without a password are answered meanwhile. Returns
+/// how many logins were refused temporarily, and how many as wrong.
+fn log_in_with_many_wrong_passwords(site: &TestSite, fails: u16) -> (usize, usize) {
+    let mut all: Vec<RawClient> = (0..FLOOD).map(|_| site.connect()).collect();
     for (number, client) in all.iter_mut().enumerate() {
         let login = basic("alice", &format!("wrong{number}"));
         client.send(request("MERGE", "/repo", &login));
@@ -44,13 +44,13 @@ fn flood(site: &Site, fails: u16) -> (usize, usize) {
 
 #[test]
 fn refused_logins_can_be_tried_again() {
-    let site = Site::new(|plan, folder: &Path| {
+    let site = TestSite::new(|plan, folder: &Path| {
         let file = folder.join("htpasswd");
         let tool = Tool::new("htpasswd").args(["-bc", "-B", "-C", "9"]).arg(&file);
         tool.args(["alice", "right"]).ok();
         closed(plan, Provider::Htpasswd(file));
     });
-    let (busy, refused) = flood(&site, 401);
+    let (busy, refused) = log_in_with_many_wrong_passwords(&site, 401);
     assert!(busy > 0 && refused >= 64, "{busy} {refused}");
     assert_eq!(busy + refused, FLOOD);
     assert_ne!(site.ask("MERGE", "/repo", &basic("alice", "right")).0, 503);
@@ -60,7 +60,7 @@ fn refused_logins_can_be_tried_again() {
 fn a_directory_that_does_not_respond_delays_no_other_request() {
     let silent = TcpListener::bind(("127.0.0.1", 0)).expect("because the loopback is there");
     let address = silent.local_addr().expect("because it is bound");
-    let site = Site::new(|plan, _| {
+    let site = TestSite::new(|plan, _| {
         let ldap = Ldap {
             url: format!("ldap://{address}"),
             base: "dc=test".into(),
@@ -77,7 +77,7 @@ fn a_directory_that_does_not_respond_delays_no_other_request() {
         plan.threads.max = 4;
         closed(plan, Provider::Ldap(Box::new(ldap)));
     });
-    let (busy, failed) = flood(&site, 500);
+    let (busy, failed) = log_in_with_many_wrong_passwords(&site, 500);
     assert!(busy > 0 && failed >= 64, "{busy} {failed}");
     assert_eq!(busy + failed, FLOOD);
 }

@@ -1,9 +1,9 @@
-//! Every spelling of a repository's name, over svn:// (with and without virtual hosts) and HTTP: what is opened lies below the
-//! root, and is judged by the rules for its canonical name.
+//! Every spelling of a repository's name, over svn:// (with and without virtual hosts) and HTTP: only repositories
+//! below the root are opened, with the authz rules of the canonical name.
 //!
-//! Each repository below the root has a section that grants nothing, while `[/]` grants all, so a spelling that passes by a
-//! section reads something; and each repository outside of it has none. `NAMES=100000 NAMES_SEED=7 cargo test -p sven-server --test
-//! it names` asks more.
+//! Each repository below the root has a section that grants nothing, while `[/]` grants everything, so a spelling for
+//! which the section is not found can read; repositories outside of the root have no section. `NAMES=100000
+//! NAMES_SEED=7 cargo test -p sven-server --test it names` tries more names.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -20,7 +20,7 @@ use tempfile::TempDir;
 use testkit::Tool;
 use testkit::history::Random;
 
-/// Below the root, closed by a section each.
+/// Repositories below the root, each with a section that grants nothing.
 const CLOSED: &[&str] = &[
     "host/ok",
     "host/other",
@@ -29,12 +29,12 @@ const CLOSED: &[&str] = &[
     "h.x/ok",
     "Host/ok",
 ];
-/// Below the root, without a section.
+/// Repositories below the root, without a section.
 const OPEN: &[&str] = &["host/free", "free"];
-/// Beside the root.
+/// Repositories next to the root.
 const OUTSIDE: &[&str] = &["outside/r", "rootx/r", "host/ok", "ok"];
 
-struct Site {
+struct NamingSite {
     folder: TempDir,
     svn: SocketAddr,
     virtual_hosts: SocketAddr,
@@ -44,8 +44,8 @@ struct Site {
     running: Vec<JoinHandle<()>>,
 }
 
-impl Site {
-    fn new() -> Site {
+impl NamingSite {
+    fn new() -> NamingSite {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let at = |name: &str| folder.path().join(name);
         let inside = CLOSED.iter().chain(OPEN).map(|name| format!("root/{name}"));
@@ -54,8 +54,8 @@ impl Site {
             Tool::new("svnadmin").arg("create").arg(at(&name)).ok();
         }
         let uuid = |name: &&str| {
-            let told = Tool::new("svnlook").arg("uuid").arg(at(name)).ok();
-            told.out().trim().to_owned()
+            let uuid = Tool::new("svnlook").arg("uuid").arg(at(name)).ok();
+            uuid.out().trim().to_owned()
         };
         let outside = OUTSIDE.iter().map(uuid).collect();
         let sections = CLOSED.iter().map(|name| format!("[{name}:/]\n* =\n"));
@@ -86,7 +86,7 @@ impl Site {
             addresses
         };
         let ((svn, http), (virtual_hosts, _)) = (start(false), start(true));
-        Site {
+        NamingSite {
             folder,
             svn,
             virtual_hosts,
@@ -99,21 +99,21 @@ impl Site {
 
     /// Returns the server's messages to a client that opens `url` and lists its directory.
     fn open(&self, at: SocketAddr, url: &[u8]) -> String {
-        let mut said = format!("( 2 ( edit-pipeline ) {}:", url.len()).into_bytes();
-        said.extend_from_slice(url);
-        said.extend_from_slice(b" 1:t ( ) ) ( ANONYMOUS ( 0: ) ) ( get-dir ( 0: ( ) false true ( ) ) ) ");
-        converse(at, &said, true)
+        let mut request = format!("( 2 ( edit-pipeline ) {}:", url.len()).into_bytes();
+        request.extend_from_slice(url);
+        request.extend_from_slice(b" 1:t ( ) ) ( ANONYMOUS ( 0: ) ) ( get-dir ( 0: ( ) false true ( ) ) ) ");
+        exchange(at, &request, true)
     }
 
     fn propfind(&self, path: &[u8]) -> String {
-        let mut said = b"PROPFIND ".to_vec();
-        said.extend_from_slice(path);
-        said.extend_from_slice(b" HTTP/1.1\r\nHost: x\r\nDepth: 0\r\nConnection: close\r\n\r\n");
-        converse(self.http, &said, false)
+        let mut request = b"PROPFIND ".to_vec();
+        request.extend_from_slice(path);
+        request.extend_from_slice(b" HTTP/1.1\r\nHost: x\r\nDepth: 0\r\nConnection: close\r\n\r\n");
+        exchange(self.http, &request, false)
     }
 
-    /// Complains about an answer that shows what it must not; true if it opened something.
-    fn judge(&self, how: &str, name: &[u8], answer: &str, free: bool) -> bool {
+    /// Panics if a response shows what it must not; true if a repository was opened.
+    fn check_response(&self, how: &str, name: &[u8], answer: &str, free: bool) -> bool {
         let name = String::from_utf8_lossy(name);
         let outside = self.outside.iter().find(|uuid| answer.contains(*uuid));
         assert!(outside.is_none(), "{how} {name:?} leaves the root: {answer}");
@@ -123,7 +123,7 @@ impl Site {
     }
 }
 
-impl Drop for Site {
+impl Drop for NamingSite {
     fn drop(&mut self) {
         self.stop.stop();
         for one in self.running.drain(..) {
@@ -147,28 +147,28 @@ fn web(folder: &Path) -> HttpOptions {
     }
 }
 
-/// Sends `said` and returns the response; `ends` says that nothing more is sent.
-fn converse(at: SocketAddr, said: &[u8], ends: bool) -> String {
+/// Sends `request` and returns the response; if `ends`, the sending side is then closed.
+fn exchange(at: SocketAddr, request: &[u8], ends: bool) -> String {
     let mut socket = TcpStream::connect(at).expect("the server listens");
     socket
         .set_read_timeout(Some(Duration::from_secs(60)))
         .expect("a socket");
-    _ = socket.write_all(said);
+    _ = socket.write_all(request);
     if ends {
         _ = socket.shutdown(Shutdown::Write);
     }
-    let mut heard = Vec::new();
+    let mut response = Vec::new();
     // A reset may cut off the server's last bytes.
-    _ = socket.read_to_end(&mut heard);
-    String::from_utf8_lossy(&heard).into_owned()
+    _ = socket.read_to_end(&mut response);
+    String::from_utf8_lossy(&response).into_owned()
 }
 
-/// True if the canonical name of what a spelling opened is one without a section.
+/// True if a response has the UUID of a repository without a section.
 fn is_free(answer: &str, uuids: &[String]) -> bool {
     uuids.iter().any(|uuid| answer.contains(uuid))
 }
 
-/// Spellings of names, made of what a hostile client would try.
+/// Random spellings of names, as a hostile client would try them.
 struct Speller(Random);
 
 const PARTS: &[&str] = &[
@@ -258,8 +258,8 @@ impl Speller {
         all[self.0.below(all.len())]
     }
 
-    /// A true name, spelled in another way.
-    fn disguised(&mut self, name: &str) -> Vec<u8> {
+    /// The name of a repository, spelled in another way.
+    fn alternative_spelling(&mut self, name: &str) -> Vec<u8> {
         let mut out = Vec::new();
         for byte in name.bytes() {
             match (byte, self.0.below(14)) {
@@ -295,8 +295,8 @@ impl Speller {
         out
     }
 
-    /// A name in which nothing need be true.
-    fn wild(&mut self) -> Vec<u8> {
+    /// Any name, not necessarily that of a repository.
+    fn any_name(&mut self) -> Vec<u8> {
         let mut out = Vec::new();
         for at in 0..=self.0.below(5) {
             if at > 0 {
@@ -315,7 +315,7 @@ impl Speller {
 
     fn name(&mut self) -> Vec<u8> {
         let name = match self.0.below(3) {
-            0 => return self.wild(),
+            0 => return self.any_name(),
             1 => self.one_of(CLOSED).to_owned(),
             _ => {
                 let up = self.one_of(&[
@@ -324,13 +324,13 @@ impl Speller {
                 format!("{up}{}", self.one_of(&[CLOSED, OUTSIDE].concat()))
             }
         };
-        self.disguised(&name)
+        self.alternative_spelling(&name)
     }
 }
 
 #[test]
-fn names_open_what_they_name_and_nothing_else() {
-    let site = Site::new();
+fn names_open_only_the_named_repository() {
+    let site = NamingSite::new();
     let uuid = |name: &&str| {
         let at = site.folder.path().join("root").join(name);
         Tool::new("svnlook")
@@ -342,7 +342,7 @@ fn names_open_what_they_name_and_nothing_else() {
             .to_owned()
     };
     let free: Vec<String> = OPEN.iter().map(uuid).collect();
-    // The plain spellings: what has no section can be read.
+    // The canonical names: the repository without a section can be read.
     for (at, url) in [
         (site.svn, "svn://x/host/free"),
         (site.svn, "svn://x/free"),
@@ -391,7 +391,7 @@ fn names_open_what_they_name_and_nothing_else() {
             ("host", site.virtual_hosts, &as_host),
         ] {
             let answer = site.open(at_svn, url);
-            let is_open = site.judge(
+            let is_open = site.check_response(
                 &format!("{seed}/{at} {how}"),
                 url,
                 &answer,
@@ -401,7 +401,7 @@ fn names_open_what_they_name_and_nothing_else() {
         }
         let path = [b"/", &name[..]].concat();
         let answer = site.propfind(&path);
-        let is_open = site.judge(
+        let is_open = site.check_response(
             &format!("{seed}/{at} http"),
             &path,
             &answer,
@@ -409,7 +409,7 @@ fn names_open_what_they_name_and_nothing_else() {
         );
         opened[2] += u64::from(is_open);
     }
-    // Many spellings must lead somewhere, or nothing was tried.
+    // Many spellings must open a repository, or the test would be pointless.
     assert!(
         opened.iter().all(|opened| *opened > count / 20),
         "{opened:?} of {count}"
@@ -419,8 +419,8 @@ fn names_open_what_they_name_and_nothing_else() {
 #[cfg(unix)]
 #[test]
 fn a_symbolic_link_is_another_name() {
-    // As with svnserve and Apache: who makes a link gives the repository a second name, with rules of its own.
-    let site = Site::new();
+    // As with svnserve and Apache, a link gives the repository a second name, with rules of its own.
+    let site = NamingSite::new();
     let root = site.folder.path().join("root");
     std::os::unix::fs::symlink("host", root.join("link")).expect("a link");
     std::os::unix::fs::symlink("../../outside/r", root.join("host/away")).expect("a link");

@@ -3,7 +3,7 @@
 use server::config::AccessRules;
 use testkit::Tool;
 
-use super::site::{Site, request};
+use super::site::{TestSite, request};
 
 /// Returns a report without texts on the whole tree, for a client that has nothing.
 fn report(rev: u64, entry: &str) -> String {
@@ -18,20 +18,20 @@ fn report(rev: u64, entry: &str) -> String {
 
 const NOTHING: &str = "depth=\"infinity\" start-empty=\"true\"";
 
-fn ask(site: &Site, rev: u64, entry: &str) -> String {
-    let said = site.say(report(rev, entry));
-    let (head, body) = said.split_once("\r\n\r\n").expect("a head");
-    assert!(head.starts_with("HTTP/1.1 200"), "{said}");
+fn ask(site: &TestSite, rev: u64, entry: &str) -> String {
+    let response = site.exchange(report(rev, entry));
+    let (head, body) = response.split_once("\r\n\r\n").expect("a head");
+    assert!(head.starts_with("HTTP/1.1 200"), "{response}");
     assert!(
-        said.trim_end().ends_with("</S:update-report>") || said.ends_with("0\r\n\r\n"),
-        "{said}"
+        response.trim_end().ends_with("</S:update-report>") || response.ends_with("0\r\n\r\n"),
+        "{response}"
     );
-    // An answer that was made anew may come in chunks.
+    // A response that is not cached may be sent in chunks.
     let lines = body.lines().filter(|line| line.starts_with('<'));
     lines.collect::<Vec<_>>().join("\n")
 }
 
-fn commit(site: &Site, name: &str) {
+fn commit(site: &TestSite, name: &str) {
     Tool::new("svnmucc")
         .args(["-m", "another", "-U"])
         .arg(format!("file://{}", site.path("repos/repo").display()))
@@ -39,7 +39,7 @@ fn commit(site: &Site, name: &str) {
         .ok();
 }
 
-fn set(site: &Site, rev: u64, name: &str, value: &str) {
+fn set(site: &TestSite, rev: u64, name: &str, value: &str) {
     let file = site.path("value");
     std::fs::write(&file, value).expect("written");
     Tool::new("svnadmin")
@@ -52,7 +52,7 @@ fn set(site: &Site, rev: u64, name: &str, value: &str) {
 
 #[test]
 fn a_second_report_is_the_same_and_has_later_changes() {
-    let site = Site::plain();
+    let site = TestSite::plain();
     let first = ask(&site, 1, NOTHING);
     assert!(
         first.contains("<S:add-file name=\"a.txt\"") && first.contains("<S:add-file name=\"b.txt\""),
@@ -72,7 +72,7 @@ fn a_second_report_is_the_same_and_has_later_changes() {
     let dated = ask(&site, 1, NOTHING);
     assert!(dated.contains("2001-02-03T04:05:06"), "{dated}");
     assert_eq!(ask(&site, 1, NOTHING), dated);
-    // Another question is another answer.
+    // Another request gets another response.
     commit(&site, "trunk/c.txt");
     assert_eq!(ask(&site, 1, NOTHING), dated);
     let second = ask(&site, 2, NOTHING);
@@ -83,11 +83,11 @@ fn a_second_report_is_the_same_and_has_later_changes() {
     assert_eq!(ask(&site, 2, NOTHING), second);
 }
 
-/// Where no property has changed for a while only the directories are checked. They show every change but a write into the existing
-/// file, which is seen within a second.
+/// If no property has changed for a while, only the times of the directories are checked. They show every change
+/// except a write into the existing file, which is noticed within a second.
 #[test]
 fn changes_of_old_revision_properties_are_seen() {
-    let site = Site::plain();
+    let site = TestSite::plain();
     let dir = site.path("repos/repo/db/revprops/0");
     let rest = || {
         let hour = std::time::Duration::from_secs(3600);
@@ -122,7 +122,7 @@ fn only_users_who_may_read_all_get_a_cached_report() {
     let rules = |folder: &std::path::Path, text: &str| {
         std::fs::write(folder.join("authz"), text).expect("written");
     };
-    let site = Site::new(|plan, folder| {
+    let site = TestSite::new(|plan, folder| {
         rules(folder, "[/]\n* = r\n");
         plan.access = Some(AccessRules {
             authz: Some(repos::config::AuthzFiles {

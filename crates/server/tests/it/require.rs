@@ -4,10 +4,10 @@ use server::config::{AccessRules, Provider};
 use testkit::Tool;
 
 use super::auth::basic;
-use super::site::{Site, request, status_of};
+use super::site::{TestSite, request, status_of};
 
-fn site(change: impl FnOnce(&mut AccessRules)) -> Site {
-    Site::new(|plan, folder| {
+fn site(change: impl FnOnce(&mut AccessRules)) -> TestSite {
+    TestSite::new(|plan, folder| {
         let file = folder.join("users");
         for user in ["alice", "bob"] {
             let create = if file.exists() { "-bs" } else { "-bcs" };
@@ -29,7 +29,7 @@ fn site(change: impl FnOnce(&mut AccessRules)) -> Site {
 }
 
 #[test]
-fn what_one_user_got_is_not_sent_to_another() {
+fn cached_responses_are_not_sent_to_another_user() {
     let site = site(|access| access.require = Some("group dev".parse().expect("a condition")));
     let mut client = site.connect();
     let mut get = |user: Option<&str>| {
@@ -44,7 +44,7 @@ fn what_one_user_got_is_not_sent_to_another() {
         assert_eq!(get(Some("bob")), 401);
         assert_eq!(get(None), 401);
     }
-    // The list of repositories asks for the same.
+    // The list of repositories has the same condition.
     for (user, status) in [("alice", 200), ("bob", 401)] {
         assert_eq!(site.ask("GET", "/", &basic(user, "pw")).0, status, "{user}");
     }
@@ -57,7 +57,7 @@ fn what_one_user_got_is_not_sent_to_another() {
 }
 
 #[test]
-fn who_may_write_may_not_read_because_of_that() {
+fn require_write_does_not_grant_reading() {
     let site = site(|access| {
         access.require = Some("user alice".parse().expect("a condition"));
         access.require_write = Some("anyone".parse().expect("a condition"));
@@ -76,7 +76,7 @@ fn who_may_write_may_not_read_because_of_that() {
 }
 
 #[test]
-fn addresses_and_logins_can_both_be_asked_for() {
+fn conditions_on_addresses_and_logins_can_be_combined() {
     for (require, anonymous, statuses) in [
         ("ip 127.0.0.0/8", true, [200, 200]),
         ("ip 127.0.0.0/8", false, [401, 200]),

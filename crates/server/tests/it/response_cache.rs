@@ -8,21 +8,21 @@ use server::config::{AccessRules, Provider};
 use testkit::{Repo, Tool};
 
 use super::auth::basic;
-use super::site::{Client, Site, request};
+use super::site::{RawClient, TestSite, request};
 
-/// Sizes of texts that are copied, passed, and too long to be kept.
+/// Sizes of texts that are copied into the response, sent from the cache, and too long to be cached.
 const LENGTHS: [usize; 5] = [0, 11, 3000, 120_000, 300_000];
 
 fn text(length: usize) -> Vec<u8> {
     testkit::history::noise(3, length)
 }
 
-/// A file in revision 2, by its revision.
+/// The path of a file in revision 2, with its revision.
 fn get(length: usize) -> String {
     request("GET", &format!("/repo/!svn/ver/2/texts/{length}"), "")
 }
 
-fn fill(site: &Site) {
+fn fill(site: &TestSite) {
     let tree = site.path("texts");
     std::fs::create_dir_all(&tree).expect("a new folder");
     for length in LENGTHS {
@@ -33,7 +33,7 @@ fn fill(site: &Site) {
     import.arg(&tree).arg(format!("{into}/texts")).ok();
 }
 
-/// The lines of a head but for those that are new each time.
+/// The lines of a head, except for those that differ each time.
 fn stable_lines(head: &str) -> Vec<&str> {
     let new = |line: &&str| !line.starts_with("x-request-id: ") && !line.starts_with("date: ");
     let mut lines: Vec<&str> = head.lines().filter(new).collect();
@@ -41,10 +41,10 @@ fn stable_lines(head: &str) -> Vec<&str> {
     lines
 }
 
-/// Alone, in one breath, between questions of other kinds, and cut anywhere.
+/// Requests are sent alone, pipelined, between requests of other kinds, and split at any byte.
 #[test]
 fn a_cached_response_is_sent_in_order() {
-    let site = Site::plain();
+    let site = TestSite::plain();
     fill(&site);
     let mut client = site.connect();
     let mut heads: Vec<String> = Vec::new();
@@ -92,7 +92,7 @@ fn a_cached_response_is_sent_in_order() {
         }
     }
     for step in [all.len(), 4096, 1000, 333, 17] {
-        let mut sending = Client {
+        let mut sending = RawClient {
             socket: client.socket.try_clone().expect("a socket"),
         };
         let all = all.clone();
@@ -109,10 +109,10 @@ fn a_cached_response_is_sent_in_order() {
     }
 }
 
-/// Names differ, rules differ and change, and the repository becomes another one.
+/// Users differ, rules differ and change, and the repository is replaced by another one.
 #[test]
 fn users_without_the_right_to_read_get_no_cached_response() {
-    let site = Site::new(|plan, folder| {
+    let site = TestSite::new(|plan, folder| {
         std::fs::write(folder.join("users"), "[users]\nalice = a\nbob = b\n").expect("written");
         std::fs::write(folder.join("authz"), "[/]\nalice = r\n[/trunk]\n* = r\n").expect("written");
         plan.access = Some(AccessRules {
@@ -160,7 +160,7 @@ fn users_without_the_right_to_read_get_no_cached_response() {
 /// A path without a revision has the same text until the next commit, and the same date until that is changed.
 #[test]
 fn a_path_without_a_revision_is_the_youngest_one() {
-    let site = Site::plain();
+    let site = TestSite::plain();
     fill(&site);
     let repository = Repo::at(&site.path("repos/repo"));
     let mut client = site.connect();
@@ -189,7 +189,7 @@ fn a_path_without_a_revision_is_the_youngest_one() {
         assert!(first.is_some());
         let pegged = format!("?p={}", 3 + 2 * round);
         assert_eq!(ask(&pegged), (first.clone(), body));
-        // Another file of another revision makes nothing older.
+        // A commit to another file does not change the response.
         let put = Tool::new("svnmucc")
             .args(["-m", "new", "-U"])
             .arg(repository.url());
@@ -206,10 +206,10 @@ fn a_path_without_a_revision_is_the_youngest_one() {
     }
 }
 
-/// Each request is written down, with a name of its own.
+/// Each request is logged with its own user name.
 #[test]
 fn cached_responses_are_logged() {
-    let site = Site::plain();
+    let site = TestSite::plain();
     fill(&site);
     let path = site.path("access.log");
     let log = server::AccessLog::open(&path).expect("a log");

@@ -1,4 +1,4 @@
-//! Settings that change what a request is asked for or how it is answered.
+//! Settings that change what a request needs, or its response.
 
 use std::io::Read as _;
 
@@ -7,11 +7,11 @@ use server::config::{AccessRules, Provider};
 use testkit::Tool;
 
 use super::auth::basic;
-use super::site::{Client, Site, request, status_of};
+use super::site::{RawClient, TestSite, request, status_of};
 
 /// A site whose password file has alice (`secret`) and whose rules let all users read.
-fn open_to_readers(unproved: bool) -> Site {
-    Site::new(|plan, folder| {
+fn open_to_readers(unproved: bool) -> TestSite {
+    TestSite::new(|plan, folder| {
         let file = folder.join("htpasswd");
         Tool::new("htpasswd")
             .arg("-bcs")
@@ -27,7 +27,7 @@ fn open_to_readers(unproved: bool) -> Site {
 }
 
 #[test]
-fn names_that_nobody_needs_may_stay_unproved() {
+fn unneeded_logins_can_be_unchecked() {
     let wrong = basic("alice", "wrong");
     let usual = open_to_readers(false);
     assert_eq!(usual.ask("OPTIONS", "/repo", "").0, 200);
@@ -36,7 +36,7 @@ fn names_that_nobody_needs_may_stay_unproved() {
     let lenient = open_to_readers(true);
     assert_eq!(lenient.ask("OPTIONS", "/repo", "").0, 200);
     assert_eq!(lenient.ask("OPTIONS", "/repo", &wrong).0, 200);
-    // Where anonymous users lack the right, the password must be right.
+    // A request that anonymous users may not make needs the right password.
     assert_eq!(lenient.ask("MKCOL", "/repo/new", "").0, 401);
     assert_eq!(lenient.ask("MKCOL", "/repo/new", &wrong).0, 401);
     assert_ne!(
@@ -48,7 +48,7 @@ fn names_that_nobody_needs_may_stay_unproved() {
 #[test]
 fn a_location_may_name_the_realm_of_repositories_that_keep_their_own_users() {
     let challenge = |realm: Option<&str>| {
-        let site = Site::new(|plan, folder| {
+        let site = TestSite::new(|plan, folder| {
             let conf = folder.join("repos/repo/conf");
             let text = "[general]\nanon-access = none\npassword-db = passwd\nrealm = its own\n";
             std::fs::write(conf.join("svnserve.conf"), text).expect("written");
@@ -63,8 +63,8 @@ fn a_location_may_name_the_realm_of_repositories_that_keep_their_own_users() {
 }
 
 #[test]
-fn what_is_worth_it_is_compressed_for_those_who_ask() {
-    let site = Site::new(|plan, _| plan.options.gzip = Some(5));
+fn long_responses_are_compressed_on_request() {
+    let site = TestSite::new(|plan, _| plan.options.gzip = Some(5));
     std::fs::write(site.path("long"), "The same line again and again.\n".repeat(400)).expect("written");
     Tool::new("svn")
         .args(["import", "-q", "-m", "m"])
@@ -75,7 +75,7 @@ fn what_is_worth_it_is_compressed_for_those_who_ask() {
         ))
         .ok();
     let get = |path: &str, more: &str| {
-        let mut client = Client::to(site.plain);
+        let mut client = RawClient::to(site.plain);
         client.send(request("GET", path, &format!("Connection: close\r\n{more}")));
         let mut all = Vec::new();
         client.socket.read_to_end(&mut all).expect("an answer");
@@ -116,7 +116,7 @@ fn what_is_worth_it_is_compressed_for_those_who_ask() {
             .0
             .contains("content-encoding")
     );
-    let off = Site::plain();
+    let off = TestSite::plain();
     let (_, text) = off.ask("GET", "/repo/trunk/", "Accept-Encoding: gzip\r\n");
     assert!(!text.to_lowercase().contains("content-encoding"), "{text}");
 }
@@ -138,8 +138,8 @@ fn unchunked(mut rest: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn nothing_is_copied_out_of_its_repository() {
-    let site = Site::new(|plan, folder| {
+fn copies_between_repositories_are_refused() {
+    let site = TestSite::new(|plan, folder| {
         let conf = folder.join("repos/repo/conf/svnserve.conf");
         std::fs::write(conf, "[general]\nanon-access = write\n").expect("written");
         plan.autoversioning = true;
@@ -173,7 +173,7 @@ fn nothing_is_copied_out_of_its_repository() {
     );
     assert_eq!(status, 201, "{text}");
     assert_eq!(status_of(&site.ask("GET", "/repo/trunk/new.txt", "").1), 200);
-    // Behind a proxy the server does not know its public name.
+    // Behind a proxy the server does not know its public host name.
     let outside = "Destination: https://outside.example:8443/repo/trunk/newer.txt\r\n";
     assert_eq!(site.ask("COPY", "/repo/trunk/a.txt", outside).0, 201);
     assert_eq!(site.ask("GET", "/repo/trunk/newer.txt", "").0, 200);

@@ -13,11 +13,11 @@ use tempfile::TempDir;
 use testkit::Tool;
 use testkit::probe::read_some;
 
-/// Bytes of `/repo/big`, which no compression makes small.
+/// The size of `/repo/big`, which does not compress.
 pub const BIG: usize = 24 << 20;
 
-/// How a server is to be.
-pub struct Plan {
+/// The settings of a test server.
+pub struct SitePlan {
     pub options: HttpOptions,
     pub access: Option<AccessRules>,
     pub tls: Option<TlsOptions>,
@@ -26,8 +26,8 @@ pub struct Plan {
     pub threads: Threads,
 }
 
-/// A server that runs until it is dropped.
-pub struct Site {
+/// A running server, stopped on drop.
+pub struct TestSite {
     pub plain: SocketAddr,
     pub secure: SocketAddr,
     pub status: SocketAddr,
@@ -37,16 +37,17 @@ pub struct Site {
     running: Option<JoinHandle<()>>,
 }
 
-impl Site {
-    /// Serves a folder with the repositories `repo` (`trunk/a.txt`, `trunk/private/b.txt`) and, if `plan` asks for it, `big`.
-    /// `plan` changes the settings; it gets the folder.
-    pub fn new(plan: impl FnOnce(&mut Plan, &Path)) -> Site {
+impl TestSite {
+    /// Serves a folder with the repositories `repo` (`trunk/a.txt`, `trunk/private/b.txt`) and, if `plan` requests
+    /// it, `big`. `plan`
+    /// gets the folder and changes the settings.
+    pub fn new(plan: impl FnOnce(&mut SitePlan, &Path)) -> TestSite {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let root = folder.path().join("repos");
         std::fs::create_dir(&root).expect("a new folder");
         std::fs::write(folder.path().join("secret"), "the secret\n").expect("written");
         make(&root.join("repo"), folder.path());
-        let mut made = Plan {
+        let mut made = SitePlan {
             options: HttpOptions::default(),
             access: None,
             tls: None,
@@ -80,7 +81,7 @@ impl Site {
         let stop = Stop::new().expect("two sockets");
         let stopped = stop.clone();
         let running = std::thread::spawn(move || server.run(&stopped).expect("it runs"));
-        Site {
+        TestSite {
             plain: at_plain,
             secure: at_secure,
             status: at_status,
@@ -91,29 +92,29 @@ impl Site {
         }
     }
 
-    pub fn plain() -> Site {
-        Site::new(|_, _| ())
+    pub fn plain() -> TestSite {
+        TestSite::new(|_, _| ())
     }
 
-    /// A file in the site's folder.
+    /// The path of a file in the site's folder.
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    pub fn connect(&self) -> Client {
-        Client::to(self.plain)
+    pub fn connect(&self) -> RawClient {
+        RawClient::to(self.plain)
     }
 
-    /// Sends `bytes` over a new connection; returns all bytes until the server closes it, or sends no more.
-    pub fn say(&self, bytes: impl AsRef<[u8]>) -> String {
+    /// Sends `bytes` over a new connection; returns the received bytes until the server closes it, or sends no more.
+    pub fn exchange(&self, bytes: impl AsRef<[u8]>) -> String {
         let mut client = self.connect();
         client.send(bytes);
         client.rest()
     }
 
-    /// Asks one thing and returns the answer's status and text.
+    /// Sends one request without a body; returns the status and the bytes of the response.
     pub fn ask(&self, method: &str, target: &str, headers: &str) -> (u16, String) {
-        let text = self.say(request(
+        let text = self.exchange(request(
             method,
             target,
             &format!("Connection: close\r\n{headers}"),
@@ -121,7 +122,7 @@ impl Site {
         (status_of(&text), text)
     }
 
-    /// Asks the server to stop, and waits until it has.
+    /// Tells the server to stop, and waits until it has.
     pub fn stop(&mut self) {
         self.stop.stop();
         if let Some(running) = self.running.take() {
@@ -134,7 +135,7 @@ impl Site {
     }
 }
 
-impl Drop for Site {
+impl Drop for TestSite {
     fn drop(&mut self) {
         self.stop.stop();
         if let Some(running) = self.running.take() {
@@ -148,31 +149,32 @@ pub fn request(method: &str, target: &str, headers: &str) -> String {
     format!("{method} {target} HTTP/1.1\r\nHost: test\r\n{headers}\r\n")
 }
 
-/// The status of the first answer in `text`; 0 if there is none.
+/// The status of the first response in `text`; 0 if there is none.
 pub fn status_of(text: &str) -> u16 {
     let word = text.split(' ').nth(1).unwrap_or_default();
     word.parse().unwrap_or(0)
 }
 
-/// A connection.
-pub struct Client {
+/// A connection to the server.
+pub struct RawClient {
     pub socket: TcpStream,
 }
 
-impl Client {
-    pub fn to(address: SocketAddr) -> Client {
+impl RawClient {
+    pub fn to(address: SocketAddr) -> RawClient {
         let socket = TcpStream::connect(address).expect("the server listens");
         let patience = Some(Duration::from_secs(60));
         socket.set_read_timeout(patience).expect("a socket");
-        Client { socket }
+        RawClient { socket }
     }
 
     pub fn send(&mut self, bytes: impl AsRef<[u8]>) {
-        // The server may close the connection before all is sent.
+        // The server may close the connection before everything is sent.
         _ = self.socket.write_all(bytes.as_ref());
     }
 
-    /// Returns all bytes until the server closes the connection, or sends nothing for a second after it has sent something.
+    /// Returns the received bytes until the server closes the connection, or has sent something and then nothing for
+    /// a second.
     pub fn rest(&mut self) -> String {
         let mut all = Vec::new();
         let mut piece = [0; 65536];
@@ -184,10 +186,10 @@ impl Client {
         String::from_utf8_lossy(&all).into_owned()
     }
 
-    /// The head of one answer, whatever follows.
-    pub fn answer_in_pieces(&mut self) -> String {
-        let said = self.rest();
-        said.split("\r\n\r\n").next().unwrap_or_default().to_owned()
+    /// The head of one response, without its body.
+    pub fn response_head(&mut self) -> String {
+        let response = self.rest();
+        response.split("\r\n\r\n").next().unwrap_or_default().to_owned()
     }
 
     /// Reads head and body of one response with a length.
@@ -230,7 +232,7 @@ fn make(at: &Path, scratch: &Path) {
 }
 
 /// Makes the repository `big` with one large file.
-pub fn make_big(site: &Site) {
+pub fn make_big(site: &TestSite) {
     let at = site.path("repos/big");
     Tool::new("svnadmin").arg("create").arg(&at).ok();
     let tree = site.path("bigtree");

@@ -1,4 +1,4 @@
-//! Users whom a real directory knows: OpenLDAP's `slapd`, as an ordinary program on a port of its own.
+//! Users of a real LDAP directory: OpenLDAP's `slapd`, as an unprivileged process on a port of its own.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -14,10 +14,10 @@ use tempfile::TempDir;
 use testkit::Tool;
 
 use super::auth::basic;
-use super::site::Site;
+use super::site::TestSite;
 use super::tls::Authority;
 
-/// Debian's is where only root looks.
+/// Debian installs it in `/usr/sbin`, which is not in every user's path.
 const SLAPD: &str = "/usr/sbin/slapd";
 
 const TOP: &str = "\
@@ -57,7 +57,7 @@ memberUid: carol
 
 ";
 
-/// A directory that runs until it is dropped.
+/// A running `slapd`, stopped on drop.
 struct Slapd {
     child: Option<Child>,
     plain: SocketAddr,
@@ -66,7 +66,7 @@ struct Slapd {
 }
 
 impl Slapd {
-    /// Starts one with more lines in its configuration.
+    /// Starts `slapd` with additional lines in its configuration.
     fn start(lines: &str) -> Slapd {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let authority = Authority::new();
@@ -84,7 +84,7 @@ impl Slapd {
         slapd
     }
 
-    /// Starts it on the ports that it had.
+    /// Starts `slapd` again on the same ports.
     fn up(&mut self) {
         let urls = format!("ldap://{} ldaps://{}", self.plain, self.secure);
         let tool = Tool::new(SLAPD)
@@ -143,7 +143,7 @@ fn free_address() -> SocketAddr {
     listener.local_addr().expect("it is bound")
 }
 
-/// Nobody but the server may look, and passwords are for binding alone.
+/// Access rules: only the server may search, and passwords are used for binding only.
 fn configure(folder: &Path, lines: &str) {
     let at = |name: &str| folder.join(name).display().to_string();
     let mut conf = String::new();
@@ -174,7 +174,7 @@ fn configure(folder: &Path, lines: &str) {
         ("uid=bob", "bob", "other"),
         ("uid=carol", "carol", "pässwörd"),
         ("uid=o\\2Cbrien (x)", "o,brien (x)", "odd"),
-        // Nobody knows which of the two is meant.
+        // The name is ambiguous: two entries match.
         ("uid=dan", "dan", "first"),
         ("uid=dan,ou=old", "dan", "second"),
     ] {
@@ -192,8 +192,8 @@ fn configure(folder: &Path, lines: &str) {
         .ok();
 }
 
-fn site(ldap: Ldap) -> Site {
-    Site::new(|plan, folder| {
+fn site(ldap: Ldap) -> TestSite {
+    TestSite::new(|plan, folder| {
         let rules = "[/]\n$authenticated = r\n[/trunk/private]\n* =\n@dev = r\n@posix = r\n[/trunk/a.txt]\n* =\n@ops = r\n";
         fs::write(folder.join("authz"), rules).expect("written");
         plan.access = Some(AccessRules {
@@ -208,7 +208,7 @@ fn site(ldap: Ldap) -> Site {
     })
 }
 
-fn ask(site: &Site, user: &str, password: &str, path: &str) -> u16 {
+fn ask(site: &TestSite, user: &str, password: &str, path: &str) -> u16 {
     site.ask("OPTIONS", path, &basic(user, password)).0
 }
 
@@ -241,7 +241,7 @@ fn passwords_and_groups_are_those_of_the_directory() {
         ("", "secret"),
         ("dan", "first"),
         ("dan", "second"),
-        // None of these is part of a filter.
+        // Special characters of filters are escaped.
         ("*", "secret"),
         ("a*", "secret"),
         ("alice)(uid=*", "secret"),
@@ -253,7 +253,7 @@ fn passwords_and_groups_are_those_of_the_directory() {
     ] {
         assert_eq!(ask(&site_of_dns, user, password, ANY), 401, "{user:?}");
     }
-    // Groups that list names.
+    // Groups whose members are user names.
     let mut ldap = slapd.ldap();
     if let Some(groups) = &mut ldap.groups {
         groups.member_attributes = vec!["memberUid".into()];
@@ -262,7 +262,7 @@ fn passwords_and_groups_are_those_of_the_directory() {
     let site_of_names = site(ldap);
     assert_eq!(ask(&site_of_names, "carol", "pässwörd", PRIVATE), 200);
     assert_eq!(ask(&site_of_names, "alice", "secret", PRIVATE), 403);
-    // One level sees only one of the two.
+    // A search of one level finds only one of the two.
     let mut ldap = slapd.ldap();
     ldap.scope = LdapScope::One;
     let site_of_one = site(ldap);
@@ -271,12 +271,12 @@ fn passwords_and_groups_are_those_of_the_directory() {
 }
 
 #[test]
-fn a_server_that_may_not_look_says_so() {
+fn a_directory_without_search_permission_is_reported() {
     let slapd = Slapd::start("");
     let mut ldap = slapd.ldap();
     ldap.bind_password = Some(Secret::new("wrong"));
     assert_eq!(ask(&site(ldap), "alice", "secret", ANY), 500);
-    // An anonymous search finds no user here.
+    // With these access rules an anonymous search finds no user.
     let mut ldap = slapd.ldap();
     (ldap.bind_dn, ldap.bind_password) = (None, None);
     assert_ne!(ask(&site(ldap), "alice", "secret", ANY), 200);
@@ -286,8 +286,8 @@ fn a_server_that_may_not_look_says_so() {
 }
 
 #[test]
-fn passwords_travel_encrypted() {
-    // Whoever binds in the open is refused.
+fn passwords_are_encrypted_with_starttls_and_ldaps() {
+    // The directory refuses binds without encryption.
     let slapd = Slapd::start("security simple_bind=128");
     let over = |url: String, starttls: bool, ca: bool| {
         let site = site(Ldap {
@@ -303,7 +303,7 @@ fn passwords_travel_encrypted() {
     assert_eq!(over(plain(), false, true), 500);
     assert_eq!(over(plain(), true, true), 200);
     assert_eq!(over(secure(), false, true), 200);
-    // Nobody vouches for the directory.
+    // The certificate of the directory is not signed by a known authority.
     assert_eq!(over(plain(), true, false), 500);
     assert_eq!(over(secure(), false, false), 500);
     // The certificate is for another address.
@@ -311,7 +311,7 @@ fn passwords_travel_encrypted() {
 }
 
 #[test]
-fn connections_that_end_are_made_anew() {
+fn closed_directory_connections_are_reopened() {
     let mut slapd = Slapd::start("idletimeout 1");
     let site = site(slapd.ldap());
     assert_eq!(ask(&site, "alice", "secret", ANY), 200);

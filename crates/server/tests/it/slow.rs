@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use testkit::probe::read_some;
 
-use super::site::{BIG, Client, Site, make_big, request, status_of};
+use super::site::{BIG, RawClient, TestSite, make_big, request, status_of};
 
-fn patient() -> Site {
-    let site = Site::new(|plan, _| {
+fn site_with_long_limits() -> TestSite {
+    let site = TestSite::new(|plan, _| {
         plan.threads.max = 2;
         plan.options.limits.stall = Duration::from_secs(2);
     });
@@ -17,12 +17,12 @@ fn patient() -> Site {
 }
 
 #[test]
-fn slow_readers_disturb_nobody_and_are_not_cut_off() {
-    let mut site = patient();
+fn slow_readers_are_served_and_do_not_delay_others() {
+    let mut site = site_with_long_limits();
     let before = memory();
-    let mut readers: Vec<Client> = (0..12).map(|_| site.connect()).collect();
+    let mut readers: Vec<RawClient> = (0..12).map(|_| site.connect()).collect();
     for reader in &mut readers {
-        // A small window: the server notices at once that the client does not read.
+        // With a small receive buffer the server notices at once that the client does not read.
         socket2::SockRef::from(&reader.socket)
             .set_recv_buffer_size(4096)
             .expect("a socket");
@@ -35,13 +35,13 @@ fn slow_readers_disturb_nobody_and_are_not_cut_off() {
         assert_eq!(status_of(&others.answer().0), 200);
         assert!(begun.elapsed() < Duration::from_secs(20));
     }
-    // What they do not read is not computed.
+    // Responses are not computed ahead of what the clients read.
     let held = memory().saturating_sub(before);
     assert!(
         held < 12 * BIG as u64 / 2,
         "{held} bytes for those who do not read"
     );
-    // One of them reads on, a little at a time, for longer than the others may stall.
+    // One of them continues to read slowly, for longer than the others may stall.
     let mut steady = readers.pop().expect("there are twelve");
     let mut piece = [0; 2048];
     let mut seen = 0;
@@ -53,11 +53,11 @@ fn slow_readers_disturb_nobody_and_are_not_cut_off() {
         std::thread::sleep(Duration::from_millis(20));
     }
     assert!(seen < BIG);
-    // Those that took nothing were given up.
+    // The connections of those that read nothing were closed.
     drop((steady, others));
     let begun = Instant::now();
     loop {
-        let mut watcher = Client::to(site.status);
+        let mut watcher = RawClient::to(site.status);
         watcher.send(request("GET", "/-/metrics", "Connection: close\r\n"));
         if watcher.rest().contains("sven_connections{protocol=\"http\"} 1\n") {
             break;
@@ -69,8 +69,8 @@ fn slow_readers_disturb_nobody_and_are_not_cut_off() {
 }
 
 #[test]
-fn a_body_that_does_not_come_is_not_awaited_for_ever() {
-    let site = Site::new(|plan, _| plan.options.limits.stall = Duration::from_millis(700));
+fn a_body_that_does_not_arrive_times_out() {
+    let site = TestSite::new(|plan, _| plan.options.limits.stall = Duration::from_millis(700));
     let mut client = site.connect();
     client.send(request("OPTIONS", "/repo", "Content-Length: 100\r\n"));
     client.send("<?xml");
@@ -79,8 +79,8 @@ fn a_body_that_does_not_come_is_not_awaited_for_ever() {
 }
 
 /// Returns the server's metrics of threads and connections.
-fn metric(site: &Site, name: &str) -> u64 {
-    let mut watcher = Client::to(site.status);
+fn metric(site: &TestSite, name: &str) -> u64 {
+    let mut watcher = RawClient::to(site.status);
     watcher.send(request("GET", "/-/metrics", "Connection: close\r\n"));
     let text = watcher.rest();
     let line = text.lines().find_map(|line| line.strip_prefix(name));
@@ -89,8 +89,8 @@ fn metric(site: &Site, name: &str) -> u64 {
 }
 
 #[test]
-fn requests_whose_bodies_do_not_come_take_no_threads() {
-    let site = Site::new(|plan, _| plan.threads.max = 2);
+fn requests_without_their_bodies_take_no_threads() {
+    let site = TestSite::new(|plan, _| plan.threads.max = 2);
     let methods = [
         "REPORT",
         "PROPFIND",
@@ -102,7 +102,7 @@ fn requests_whose_bodies_do_not_come_take_no_threads() {
         "MKACTIVITY",
         "CHECKOUT",
     ];
-    let mut half: Vec<Client> = Vec::new();
+    let mut half: Vec<RawClient> = Vec::new();
     for number in 0..90 {
         let mut client = site.connect();
         let how = match number % 3 {
@@ -116,12 +116,12 @@ fn requests_whose_bodies_do_not_come_take_no_threads() {
         }
         half.push(client);
     }
-    // Longer than a thread waits before another takes its place.
+    // Longer than a thread waits for a client before another thread takes its place.
     std::thread::sleep(Duration::from_millis(1500));
     assert!(metric(&site, "sven_http_threads{state=\"all\"}") <= 2);
     assert_eq!(metric(&site, "sven_http_threads{state=\"waiting\"}"), 0);
     assert_eq!(site.ask("OPTIONS", "/repo", "").0, 200);
-    // A late body is read.
+    // A body that arrives late is read.
     let mut late = half.swap_remove(0);
     late.send(vec![b' '; 1000]);
     assert_eq!(status_of(&late.answer().0), 400);
@@ -129,11 +129,11 @@ fn requests_whose_bodies_do_not_come_take_no_threads() {
 
 #[test]
 fn bodies_have_a_time_and_a_rate() {
-    let site = Site::new(|plan, _| {
+    let site = TestSite::new(|plan, _| {
         plan.options.limits.body_timeout = Duration::from_millis(600);
         plan.options.limits.body_rate = 1000;
     });
-    // A byte now and then is too slow, whether it is read before a thread is taken or by one.
+    // A byte now and then is too slow, whether a worker thread reads it or the connection does before.
     for (method, target) in [("OPTIONS", "/repo"), ("REPORT", "/repo/!svn/me")] {
         let mut client = site.connect();
         client.send(request(method, target, "Content-Length: 4000\r\n"));
@@ -143,7 +143,7 @@ fn bodies_have_a_time_and_a_rate() {
             assert!(begun.elapsed() < Duration::from_secs(30), "{method} is awaited");
         }
     }
-    // Two thousand bytes at the rate have two seconds more.
+    // Two thousand bytes at the minimum rate extend the limit by two seconds.
     let mut client = site.connect();
     client.send(request("OPTIONS", "/repo", "Content-Length: 2100\r\n"));
     client.send(vec![b' '; 2000]);
@@ -153,22 +153,22 @@ fn bodies_have_a_time_and_a_rate() {
 }
 
 #[test]
-fn an_address_has_its_part_of_the_connections() {
-    let site = Site::new(|plan, _| plan.options.limits.connections_per_address = 5);
-    let mut held: Vec<Client> = (0..5).map(|_| site.connect()).collect();
+fn an_address_has_a_share_of_the_connections() {
+    let site = TestSite::new(|plan, _| plan.options.limits.connections_per_address = 5);
+    let mut held: Vec<RawClient> = (0..5).map(|_| site.connect()).collect();
     for client in &mut held {
         client.send(request("OPTIONS", "/repo", ""));
         assert_eq!(status_of(&client.answer().0), 200);
     }
     assert!(site.connect().is_closed_within(Duration::from_secs(20)));
-    // Another address is served, and so is this one once it has fewer.
+    // Another address is served, and so is this one when it has fewer connections.
     let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).expect("a socket");
     let source = std::net::SocketAddr::from(([127, 0, 0, 7], 0));
     socket
         .bind(&source.into())
         .expect("the loopback has many addresses");
     socket.connect(&site.plain.into()).expect("the server listens");
-    let mut other = Client {
+    let mut other = RawClient {
         socket: socket.into(),
     };
     other.send(request("OPTIONS", "/repo", ""));
@@ -185,13 +185,13 @@ fn an_address_has_its_part_of_the_connections() {
 
 #[test]
 fn a_slow_reader_does_not_make_the_next_connection_slow() {
-    let site = Site::plain();
+    let site = TestSite::plain();
     make_big(&site);
     let client = "User-Agent: SVN/1.14.2\r\nAccept-Encoding: gzip\r\nDepth: 1\r\n";
-    let is_compressed = |client: &mut Client, head: &str| {
+    let is_compressed = |client: &mut RawClient, head: &str| {
         client.send(request("PROPFIND", "/repo/trunk/", head));
         client
-            .answer_in_pieces()
+            .response_head()
             .to_lowercase()
             .contains("content-encoding: gzip")
     };
@@ -216,8 +216,8 @@ fn a_slow_reader_does_not_make_the_next_connection_slow() {
 }
 
 #[test]
-fn requests_that_run_are_finished_before_the_server_ends() {
-    let mut site = Site::plain();
+fn running_requests_finish_before_the_server_stops() {
+    let mut site = TestSite::plain();
     make_big(&site);
     let mut client = site.connect();
     client.send(request("GET", "/big/big", ""));
@@ -241,13 +241,13 @@ fn requests_that_run_are_finished_before_the_server_ends() {
 }
 
 #[test]
-fn a_thousand_idle_connections_cost_little() {
+fn a_thousand_idle_connections_need_little_memory() {
     assert!(idle_connections(1000) < 64 << 20);
 }
 
-/// Memory that so many connections take which have asked for something once.
+/// Bytes of memory that `count` connections take which have sent one request each.
 fn idle_connections(count: usize) -> u64 {
-    let site = Site::plain();
+    let site = TestSite::plain();
     let before = resident();
     let mut all = Vec::new();
     for _ in 0..count {
@@ -273,7 +273,7 @@ fn resident() -> u64 {
     pages.expect("a number") * 4096
 }
 
-/// Bytes of memory that this process holds.
+/// Bytes of memory that this process uses.
 fn memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

@@ -1,4 +1,4 @@
-//! Encrypted connections, with real clients and with our own.
+//! TLS connections, with real clients and with our own.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -15,9 +15,9 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use server::config::{AccessRules, ClientCertificates, Provider, TlsOptions, TlsVersion};
 use testkit::Tool;
 
-use super::site::{Site, request, status_of};
+use super::site::{TestSite, request, status_of};
 
-/// Somebody who vouches for others.
+/// A certificate authority.
 pub struct Authority {
     issuer: Issuer<'static, KeyPair>,
     certificate: CertificateDer<'static>,
@@ -60,7 +60,7 @@ impl Authority {
     }
 
     /// A certificate for `name`, and its key.
-    fn vouch(&self, name: &str) -> (rcgen::Certificate, KeyPair) {
+    fn certificate(&self, name: &str) -> (rcgen::Certificate, KeyPair) {
         let mut params = CertificateParams::new(vec!["localhost".to_owned()]).expect("a name");
         params.distinguished_name.remove(DnType::CommonName);
         params.distinguished_name.push(DnType::CommonName, name);
@@ -70,21 +70,21 @@ impl Authority {
         (certificate, key)
     }
 
-    /// Returns the roots of a client that trusts it.
+    /// Returns the trusted certificates of a client that accepts this authority.
     pub fn pem(&self) -> &str {
         &self.pem
     }
 
-    /// Puts a certificate for `name`, which is localhost, and its key into `folder`.
+    /// Writes a certificate for localhost with the subject `name`, and its key, to `folder`.
     pub fn write(&self, name: &str, folder: &Path) {
-        let (certificate, key) = self.vouch(name);
-        // The key first: a check in between finds a pair that does not fit, and the old one stays.
+        let (certificate, key) = self.certificate(name);
+        // The key first: if the server reads the files in between, they do not match, and it keeps the old pair.
         std::fs::write(folder.join("key.pem"), key.serialize_pem()).expect("written");
         std::fs::write(folder.join("cert.pem"), certificate.pem()).expect("written");
     }
 }
 
-/// The number of the certificates for `name`.
+/// The serial number of the certificates for `name`.
 fn serial(name: &str) -> u64 {
     name.bytes().fold(7, |sum, byte| sum * 31 + u64::from(byte))
 }
@@ -101,8 +101,8 @@ fn options(folder: &Path) -> TlsOptions {
     }
 }
 
-fn site(authority: &Authority, client: ClientCertificates) -> Site {
-    Site::new(|plan, folder| {
+fn site(authority: &Authority, client: ClientCertificates) -> TestSite {
+    TestSite::new(|plan, folder| {
         authority.write("server one", folder);
         std::fs::write(folder.join("ca.pem"), &authority.pem).expect("written");
         plan.tls = Some(TlsOptions {
@@ -118,8 +118,8 @@ fn site(authority: &Authority, client: ClientCertificates) -> Site {
     })
 }
 
-/// Shakes hands and asks one thing: the answer, and the server's certificate.
-fn ask(site: &Site, authority: &Authority, as_client: Option<&str>) -> Result<(String, Vec<u8>), String> {
+/// Makes a TLS handshake and one request; returns the response and the server's certificate.
+fn ask(site: &TestSite, authority: &Authority, as_client: Option<&str>) -> Result<(String, Vec<u8>), String> {
     let mut roots = RootCertStore::empty();
     roots.add(authority.certificate.clone()).expect("a certificate");
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
@@ -130,7 +130,7 @@ fn ask(site: &Site, authority: &Authority, as_client: Option<&str>) -> Result<(S
     let mut config = match as_client {
         None => config.with_no_client_auth(),
         Some(name) => {
-            let (certificate, key) = authority.vouch(name);
+            let (certificate, key) = authority.certificate(name);
             let key = PrivateKeyDer::try_from(key.serialize_der()).expect("a key");
             let chain = vec![certificate.der().clone()];
             config.with_client_auth_cert(chain, key).expect("a pair")
@@ -166,13 +166,13 @@ fn ask(site: &Site, authority: &Authority, as_client: Option<&str>) -> Result<(S
 fn certificates_change_without_a_restart() {
     let authority = Authority::new();
     let site = site(&authority, ClientCertificates::No);
-    let (said, first) = ask(&site, &authority, None).expect("they understand each other");
-    assert!(matches!(status_of(&said), 200..=499), "{said}");
+    let (response, first) = ask(&site, &authority, None).expect("they understand each other");
+    assert!(matches!(status_of(&response), 200..=499), "{response}");
     authority.write("server two", site.folder.path());
     site.service.hang_up();
     let (_, second) = ask(&site, &authority, None).expect("they understand each other");
     assert_ne!(first, second);
-    // A malformed file changes nothing.
+    // With a malformed file the server keeps the old certificate.
     std::fs::write(site.path("cert.pem"), "nonsense").expect("written");
     site.service.hang_up();
     let (_, third) = ask(&site, &authority, None).expect("they understand each other");
@@ -191,7 +191,7 @@ fn certificates_change_without_a_restart() {
 }
 
 #[test]
-fn clients_show_certificates() {
+fn client_certificates_are_checked() {
     let authority = Authority::new();
     let stranger = Authority::new();
     let required = site(&authority, ClientCertificates::Required);
@@ -211,7 +211,7 @@ fn clients_show_certificates() {
     let optional = site(&authority, ClientCertificates::Optional);
     ask(&optional, &authority, None).expect("no certificate is required");
     ask(&optional, &authority, Some("bob")).expect("but may");
-    // A certificate of an unknown authority.
+    // A client certificate of an unknown authority is refused.
     let mut mixed = Authority::new();
     mixed.certificate = authority.certificate.clone();
     assert!(ask(&optional, &mixed, Some("mallory")).is_err());
@@ -219,7 +219,7 @@ fn clients_show_certificates() {
 }
 
 #[test]
-fn subversion_itself_comes_in() {
+fn the_stock_client_connects_over_tls() {
     let authority = Authority::new();
     let site = site(&authority, ClientCertificates::No);
     let url = format!("https://localhost:{}/repo/trunk", site.secure.port());
@@ -238,13 +238,13 @@ fn subversion_itself_comes_in() {
 }
 
 #[test]
-fn who_does_not_speak_tls_is_let_go() {
+fn connections_without_tls_are_closed() {
     let authority = Authority::new();
     let site = site(&authority, ClientCertificates::No);
-    let mut client = super::site::Client::to(site.secure);
+    let mut client = super::site::RawClient::to(site.secure);
     client.send(request("OPTIONS", "/repo", ""));
-    let said = client.rest();
-    assert!(!said.contains("HTTP/1.1 200"), "{said}");
+    let response = client.rest();
+    assert!(!response.contains("HTTP/1.1 200"), "{response}");
     let mut options = options(site.folder.path());
     options.key = site.path("ca.pem");
     let error = site.service.set_tls(options).expect_err("no key");
@@ -252,11 +252,11 @@ fn who_does_not_speak_tls_is_let_go() {
 }
 
 #[test]
-fn revoked_certificates_let_nobody_in() {
+fn revoked_certificates_are_refused() {
     let authority = Authority::new();
     let now = SystemTime::now();
     let hour = Duration::from_secs(3600);
-    let site = Site::new(|plan, folder| {
+    let site = TestSite::new(|plan, folder| {
         authority.write("server", folder);
         std::fs::write(folder.join("ca.pem"), authority.pem()).expect("written");
         std::fs::write(
@@ -282,7 +282,7 @@ fn revoked_certificates_let_nobody_in() {
     write(authority.revoke(&[serial("eve"), serial("alice")], now - hour / 2));
     assert!(!comes_in("alice"));
     assert!(comes_in("bob"));
-    // A file that is not a list changes nothing; with an expired list no certificate is accepted.
+    // With a malformed list the server keeps the old one; with an expired list it accepts no certificate.
     write("nonsense".to_owned());
     assert!(comes_in("bob") && !comes_in("alice"));
     write(authority.revoke(&[], now - 2 * hour));

@@ -1,4 +1,4 @@
-//! `Accept-Encoding` and `Accept`: what a client takes, and how gladly.
+//! `Accept-Encoding` and `Accept`: what a client accepts, with its preferences.
 
 /// One thing of a list, with its quality in thousandths.
 type WeightedValue<'a> = (&'a str, u16);
@@ -53,7 +53,7 @@ fn weighted(header: &str) -> impl Iterator<Item = WeightedValue<'_>> {
     })
 }
 
-/// `0.9` and its kin; what is no number counts as 1, what is larger as well.
+/// Parses a preference such as `0.9`; text that is not a number, and larger numbers, count as 1.
 fn thousandths(text: &str) -> u16 {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());

@@ -1,4 +1,4 @@
-//! Conditional requests: whether a client has what it asks for already, or does not have what it takes it to be.
+//! Conditional requests: the client already has the current response, or wants to change the state that it knows.
 
 use base::Date;
 
@@ -59,7 +59,7 @@ impl Conditions<'_> {
 }
 
 impl Conditions<'_> {
-    /// True if nothing is asked.
+    /// True if there is no condition.
     pub fn is_empty(&self) -> bool {
         let lines = [
             self.if_match,
@@ -70,8 +70,8 @@ impl Conditions<'_> {
         lines.iter().all(Option::is_none)
     }
 
-    /// Judges a request to change what has this `etag` and was last modified then, as far as that is told; none of both if
-    /// nothing is there. `now` is the clock.
+    /// True if a request may change a resource with this `etag` and date, as far as they are known; both are `None`
+    /// if the resource does not exist. `now` is the clock.
     pub fn let_change(&self, etag: Option<&str>, modified: Option<Date>, now: Date) -> bool {
         let is_this = |list: &str| etag.is_some_and(|etag| matches(list, etag, true));
         let is_wanted = match (self.if_match, self.if_unmodified_since) {

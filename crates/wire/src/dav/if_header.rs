@@ -1,4 +1,4 @@
-//! The `If` header: which lock tokens a client holds, and what it believes of resources.
+//! The `If` header: the lock tokens of a client, and conditions on resources.
 //!
 //! `(<token> ["etag"] Not <other>) …` asks about the resource of the request; `<url> (…) (…)` about another. One list that holds
 //! is enough for a resource.

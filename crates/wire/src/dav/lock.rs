@@ -10,7 +10,7 @@ use super::xml::{self, Element};
 pub struct LockInfo {
     /// The text in the `owner` element: Subversion's clients put the comment there.
     pub owner_text: Option<String>,
-    /// The whole `owner` element, with every namespace that it needs: what other clients want to get back.
+    /// The whole `owner` element, with every namespace that it needs: it is sent unchanged to other clients.
     pub owner_xml: Option<String>,
 }
 

@@ -6,7 +6,7 @@ use super::xml::Element;
 /// A lock that a client claims to hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeldLock {
-    /// Relative to what the request is about, as it was sent.
+    /// Relative to the resource of the request, as it was sent.
     pub path: String,
     /// The token.
     pub token: String,

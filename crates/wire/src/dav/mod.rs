@@ -1,8 +1,8 @@
 //! The WebDAV/DeltaV dialect that Subversion speaks over HTTP.
 //!
-//! Everything here is bytes to values and back: [`xml`] reads request bodies and escapes answers, [`uri`] takes the paths
-//! of requests apart and builds those of answers. A request that is understood
-//! becomes a typed value; what the server has to say is appended to a buffer in exactly the shape that clients expect.
+//! Everything here is bytes to values and back: [`xml`] reads request bodies and escapes answers, [`uri`] takes the
+//! paths of requests apart and builds those of responses. A valid request becomes a typed value; responses are
+//! appended to a buffer in exactly the form that clients expect.
 //!
 //! What is absent: sockets, HTTP's own framing, repositories, users.
 //!

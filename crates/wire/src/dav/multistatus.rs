@@ -1,7 +1,7 @@
 //! Multistatus responses: the properties of many resources.
 //!
-//! One answer holds a `response` for each resource, and in it the properties that are there and then those that are not.
-//! Which prefix stands for which namespace is settled once for the whole answer: clients go by namespaces, with one
+//! A multistatus has a `response` for each resource, in it the properties that exist and then those that do not.
+//! The prefixes of namespaces are declared once for the whole response: clients go by namespaces, with one
 //! exception: Subversion's own looks for an attribute that is literally called `V:encoding`.
 
 use std::fmt::Write as _;
@@ -21,7 +21,7 @@ use super::xml::{Element, Limits, Name, escape_attribute, escape_text, safe};
 pub struct Multistatus {
     /// How each response begins, to its `href`.
     head: String,
-    /// Prefixes (with their colons) for what is asked for and not there, by namespace.
+    /// Prefixes (with their colons) of requested properties that do not exist, by namespace.
     spaces: Vec<(String, String)>,
 }
 
@@ -153,7 +153,7 @@ impl Response<'_> {
         self.stored(name, b"");
     }
 
-    /// A property that was asked for and is not there.
+    /// A requested property that does not exist.
     pub fn missing(&mut self, name: &Name) {
         let prefix = self.spaces.iter().find(|(space, _)| *space == name.space);
         let prefix = prefix.map_or("", |(_, prefix)| prefix);
@@ -201,7 +201,7 @@ pub fn prefixed(name: &str) -> (&'static str, &str) {
     }
 }
 
-/// The name under which a repository stores what this name means; `None` if it cannot be one.
+/// The name under which a repository stores the property; `None` if it is not a possible name.
 pub fn stored_name(name: &Name) -> Option<String> {
     match name.space.as_str() {
         names::SVN_PROP => Some(format!("svn:{}", name.local)),

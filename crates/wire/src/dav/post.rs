@@ -1,4 +1,4 @@
-//! Bodies of `POST`: a skel that asks for something to be made.
+//! Bodies of `POST`: a skel that requests a new transaction.
 //!
 //! A skel is a list in parentheses whose items are lists or atoms. An atom is a word that starts with a letter, or bytes of
 //! any kind with their count before them. There is nothing else to it, so a parser of the two requests that exist needs no tree.

@@ -1,4 +1,4 @@
-//! `PROPFIND`: which properties a client asks for.
+//! `PROPFIND`: the properties that a client requests.
 
 use super::names;
 use super::xml::{Element, Malformed, Name};
@@ -18,7 +18,7 @@ impl Propfind {
     /// Parses a request's body.
     ///
     /// # Errors
-    /// If it is something else, or asks for nothing.
+    /// If it is something else, or requests nothing.
     pub fn parse(root: &Element) -> Result<Propfind, Malformed> {
         if !root.name.is(names::DAV, "propfind") {
             return Err(Malformed("not a propfind".to_owned()));
@@ -55,7 +55,7 @@ impl Propfind {
         }
     }
 
-    /// True if properties that a repository stores may be asked for.
+    /// True if stored properties may be among the requested ones.
     pub fn asks_for_stored(&self) -> bool {
         match self {
             Propfind::All | Propfind::Names => true,
@@ -66,7 +66,7 @@ impl Propfind {
     }
 }
 
-/// Most properties that may be asked for by name.
+/// The maximum number of properties that may be requested by name.
 const MAX_PROPS: usize = 4096;
 
 /// True if a name can stand in a tag without ending or changing it. Colons may be in it: both ends of this protocol take them.

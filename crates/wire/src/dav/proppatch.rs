@@ -1,4 +1,4 @@
-//! `PROPPATCH`: which properties are to change, and the answer that says what became of each.
+//! `PROPPATCH`: changes of properties, and the response with the result of each.
 //!
 //! A property of Subversion's is an element in one of two namespaces ([`SVN_PROP`], [`CUSTOM_PROP`]). Its value is the element's text, or
 //! base64 of it. In front of the text may stand what the client believes to be the present value.
@@ -25,11 +25,11 @@ pub struct PropChange {
 /// A change of a property.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// It gets this value.
+    /// Sets the property to this value.
     Set(Value),
-    /// It goes, as part of a set with an expectation (`V:absent` in `D:set`).
+    /// Deletes the property, as part of a set with an expected old value (`V:absent` in `D:set`).
     SetAbsent,
-    /// It goes.
+    /// Deletes the property.
     Remove,
 }
 

@@ -45,7 +45,7 @@ impl Query {
     }
 }
 
-/// A number, with as many `r` before it as one likes.
+/// A number, with any number of `r` before it.
 fn revision(text: &str) -> Result<Revnum, QueryFault> {
     let text = text.trim_start_matches('r');
     match text.strip_prefix('-') {

@@ -5,7 +5,7 @@ use std::ops::Range;
 /// The part of a text that a client requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// Everything: it asks for nothing else, or in a way that is not understood.
+    /// The whole text: there is no range, or one that is not understood.
     Whole,
     /// These bytes; not empty.
     Bytes(Range<u64>),

@@ -107,7 +107,7 @@ impl<R: BufRead> ElementStream<R> {
         Ok(None)
     }
 
-    /// The whole root with everything that was not read yet. The limits hold for all of it together.
+    /// The whole root with everything that was not read yet. The limits apply to all of it together.
     ///
     /// # Errors
     /// As [`ElementStream::next_child`].

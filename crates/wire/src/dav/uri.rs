@@ -27,7 +27,7 @@ pub enum Resource {
     Baseline(Revnum),
     /// `rev/REV`: the same (HTTPv2).
     Revision(Revnum),
-    /// `me`: where reports and new transactions are asked for.
+    /// `me`: the resource for reports and new transactions.
     Me,
     /// `act/ID`: a client's name for a transaction (HTTPv1).
     Activity(String),
@@ -84,7 +84,7 @@ impl Resource {
         }
     }
 
-    /// True for what is in a transaction, or is one.
+    /// True for a transaction and for everything in one.
     pub fn is_in_transaction(&self) -> bool {
         match self {
             Resource::Public(_)
@@ -293,7 +293,7 @@ impl Base {
     }
 }
 
-/// The path of a full URL (`http://host/path`), or of what is a path already; without query and fragment.
+/// The path of a full URL (`http://host/path`) or of a path, without query and fragment.
 pub fn path_of(url: &str) -> Option<&str> {
     let path = match url.split_once("://") {
         Some((scheme, rest)) if !scheme.contains('/') => match rest.find('/') {

@@ -22,10 +22,10 @@ pub struct Limits {
     pub bytes: u64,
 }
 
-/// Bytes that an element counts beside its texts.
+/// Bytes that an element counts in addition to its texts.
 pub const ELEMENT: usize = 256;
 
-/// Bytes that an attribute counts beside its texts.
+/// Bytes that an attribute counts in addition to its texts.
 const ATTRIBUTE: usize = 64;
 
 /// Most namespace declarations in force at the same time.
@@ -324,7 +324,7 @@ impl OpenElements {
         Ok(())
     }
 
-    /// Drops what was read up to now.
+    /// Drops everything read so far.
     pub(crate) fn forget(&mut self) {
         self.left = self.limits.memory;
     }

@@ -92,7 +92,7 @@ pub enum CramRefusal {
 }
 
 impl CramRefusal {
-    /// The text that goes to the client.
+    /// The text that is sent to the client.
     pub fn text(self) -> &'static str {
         match self {
             CramRefusal::Malformed => "Malformed client response in authentication",

@@ -8,7 +8,7 @@ use base::{Depth, Revnum};
 
 use super::item::{Item, Malformed, Tuple};
 
-/// A message that names what it wants: `( name params )`.
+/// A message of the form `( name params )`.
 #[derive(Clone, Copy, Debug)]
 pub struct Named<'a> {
     /// The name.
@@ -65,9 +65,9 @@ pub enum Command {
     GetFile(GetFile),
     /// Asks for a directory's properties and entries.
     GetDir(GetDir),
-    /// Asks what is at a path.
+    /// Asks for the node kind of a path.
     CheckPath(AtRev),
-    /// Asks for the details of what is at a path.
+    /// Asks for the details of the node at a path.
     Stat(AtRev),
     /// Asks for mergeinfo.
     GetMergeinfo(GetMergeinfo),
@@ -75,13 +75,13 @@ pub enum Command {
     Update(Update),
     /// Brings a working copy to another URL.
     Switch(Switch),
-    /// Asks what an update would change.
+    /// Asks for the changes of an update (`svn status -u`).
     Status(Status),
     /// Asks for the difference between two trees.
     Diff(Diff),
     /// Asks for history.
     Log(Log),
-    /// Asks where a node was.
+    /// Asks for the paths of a node in given revisions.
     GetLocations {
         /// The node, at `peg`.
         path: String,
@@ -90,7 +90,7 @@ pub enum Command {
         /// The revisions asked for.
         revs: Vec<Revnum>,
     },
-    /// Asks for all places at which a node ever was.
+    /// Asks for all paths of a node over a range of revisions.
     GetLocationSegments {
         /// The node, at `peg`.
         path: String,
@@ -359,7 +359,7 @@ pub struct Log {
     pub strict: bool,
     /// How many entries; 0 is all.
     pub limit: u64,
-    /// Also what was merged.
+    /// Include merged revisions.
     pub include_merged: bool,
     /// Which revision properties.
     pub revprops: LogRevprops,

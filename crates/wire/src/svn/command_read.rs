@@ -302,7 +302,7 @@ fn tail_depth(p: &mut Tuple<'_>) -> Result<Option<Depth>, Malformed> {
     tail(p, None, |p| Ok(Some(Depth::from_word(p.word()?.as_bytes()))))
 }
 
-/// Takes an optional element: absent, it and all behind it have their defaults.
+/// Reads an optional element: if it is absent, it and all later ones have their defaults.
 fn tail<'a, T>(
     p: &mut Tuple<'a>,
     default: T,

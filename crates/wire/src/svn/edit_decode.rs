@@ -16,7 +16,7 @@ use crate::text::fuzzy;
 /// The effect of a message on the edit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Consumed {
-    /// It goes on.
+    /// The edit continues.
     More,
     /// It was closed.
     Closed,
@@ -76,7 +76,7 @@ impl EditDecoder {
         }
     }
 
-    /// Makes the call that `command` asks for.
+    /// Makes the editor call of `command`.
     ///
     /// # Errors
     /// [`EditFault::Protocol`] for unknown tokens and texts out of order, [`EditFault::Refused`] for what the Editor says,

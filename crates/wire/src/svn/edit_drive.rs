@@ -27,7 +27,7 @@ pub trait MessageSink {
     /// If the connection is closed.
     fn checkpoint(&mut self) -> Result<bool>;
 
-    /// True if the peer takes bytes more slowly than they could be made, so that compressing them gains time.
+    /// True if the peer receives bytes more slowly than they can be produced, so that compression saves time.
     fn is_slow(&self) -> bool {
         true
     }
@@ -42,7 +42,7 @@ pub trait MessageSink {
 /// An Editor whose consumer is the peer.
 pub struct EditDriver<'a, O> {
     outlet: &'a mut O,
-    /// svndiff version and compression level of what is encoded here.
+    /// svndiff version and compression level of windows that are encoded here.
     version: u8,
     level: u8,
     absent_entries: bool,
@@ -124,7 +124,7 @@ impl<'a, O: MessageSink> EditDriver<'a, O> {
         }
     }
 
-    /// How hard to compress what is encoded now.
+    /// The compression level of windows that are encoded here.
     fn level(&self) -> u8 {
         if self.outlet.is_slow() { self.level } else { 0 }
     }

@@ -39,7 +39,7 @@ pub enum Malformed {
     Token,
     /// A part of a text where no text was begun, or a second beginning.
     Order,
-    /// A checksum that is none: an edit is refused for it, the connection goes on.
+    /// A malformed checksum: the edit is refused, the connection continues.
     Checksum,
 }
 
@@ -251,7 +251,7 @@ pub struct Tuple<'a> {
 }
 
 impl<'a> Tuple<'a> {
-    /// Takes the next element, whatever it is; `None` at the end.
+    /// Reads the next element of any kind; `None` at the end.
     ///
     /// # Errors
     /// Only for bytes that no [`Scanner`] has passed.
@@ -295,7 +295,7 @@ impl<'a> Tuple<'a> {
         self.next_item()?.ok_or(Malformed::Missing)
     }
 
-    /// Takes a number.
+    /// Reads a number.
     ///
     /// # Errors
     /// If the next element is missing or of another kind; so for all methods below.
@@ -306,17 +306,17 @@ impl<'a> Tuple<'a> {
         }
     }
 
-    /// Takes a string.
+    /// Reads a string.
     pub fn string(&mut self) -> Result<&'a [u8], Malformed> {
         self.need()?.string()
     }
 
-    /// Takes a string that is text.
+    /// Reads a string that is UTF-8.
     pub fn text(&mut self) -> Result<&'a str, Malformed> {
         std::str::from_utf8(self.string()?).map_err(|_| Malformed::Text)
     }
 
-    /// Takes a word.
+    /// Reads a word.
     pub fn word(&mut self) -> Result<&'a str, Malformed> {
         match self.need()? {
             Item::Word(word) => Ok(word),
@@ -324,7 +324,7 @@ impl<'a> Tuple<'a> {
         }
     }
 
-    /// Takes `true` or `false`.
+    /// Reads `true` or `false`.
     pub fn boolean(&mut self) -> Result<bool, Malformed> {
         match self.word()? {
             "true" => Ok(true),
@@ -333,12 +333,12 @@ impl<'a> Tuple<'a> {
         }
     }
 
-    /// Takes a list.
+    /// Reads a list.
     pub fn list(&mut self) -> Result<Tuple<'a>, Malformed> {
         self.need()?.list()
     }
 
-    /// Takes a bracket that is empty or holds a number.
+    /// Reads a list that is empty or contains a number.
     pub fn maybe_number(&mut self) -> Result<Option<u64>, Malformed> {
         let mut bracket = self.list()?;
         if bracket.is_empty() {
@@ -347,7 +347,7 @@ impl<'a> Tuple<'a> {
         bracket.number().map(Some)
     }
 
-    /// Takes a bracket that is empty or holds a string.
+    /// Reads a list that is empty or contains a string.
     pub fn maybe_string(&mut self) -> Result<Option<&'a [u8]>, Malformed> {
         let mut bracket = self.list()?;
         if bracket.is_empty() {
@@ -356,7 +356,7 @@ impl<'a> Tuple<'a> {
         bracket.string().map(Some)
     }
 
-    /// Takes a bracket that is empty or holds text.
+    /// Reads a list that is empty or contains UTF-8 text.
     pub fn maybe_text(&mut self) -> Result<Option<&'a str>, Malformed> {
         let mut bracket = self.list()?;
         if bracket.is_empty() {

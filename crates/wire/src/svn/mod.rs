@@ -1,9 +1,8 @@
 //! The `svn://` protocol: one long, ordered conversation of nested lists.
 //!
-//! From the bottom up: [`item`] finds where an item ends and reads it, [`mod@write`] appends items, [`handshake`] opens the
-//! conversation, [`auth`] proves who is there, [`command`] is what a client may ask, [`report`] what it says about
-//! its working copy, [`response`] what comes back, [`edit`] how one tree's difference from another travels, in either
-//! direction.
+//! From the bottom up: [`item`] finds the end of an item and reads it, [`mod@write`] appends items, [`handshake`] opens
+//! the conversation, [`auth`] authenticates the user, [`command`] has the requests of clients, [`report`] the
+//! descriptions of working copies, [`response`] the responses, [`edit`] the messages of an edit in either direction.
 //!
 //! Messages are borrowed from the receive buffer where they are many or large (edits) and owned where they are few
 //! (commands). A malformed message is fatal for a connection, so [`Malformed`] says only what and where.

@@ -1,5 +1,5 @@
-//! What a client says about its working copy before the server drives an edit. Paths, URLs and tokens are the bytes that the
-//! client sent, whether or not they are UTF-8.
+//! The description of a working copy that a client sends before the server drives an edit. Paths, URLs and tokens are
+//! the bytes that the client sent, whether or not they are UTF-8.
 
 use base::{Depth, Revnum};
 

@@ -276,9 +276,9 @@ pub struct LogEntry<'a> {
     pub message: Option<&'a [u8]>,
     /// Entries that were merged follow.
     pub has_children: bool,
-    /// Revision properties besides those three.
+    /// Revision properties other than those three.
     pub revprops: Vec<(&'a str, &'a [u8])>,
-    /// The merge took away.
+    /// The merge was a reverse merge.
     pub subtractive: bool,
 }
 

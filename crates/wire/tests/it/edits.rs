@@ -1,4 +1,4 @@
-//! An edit driven into bytes and consumed from them again is the same edit.
+//! An edit that is written as messages and read back is the same edit.
 
 use base::checksum::Md5;
 use base::{Error, RelPath, Result, Revnum};
@@ -10,7 +10,7 @@ use wire::svn::edit::EditCommand;
 use wire::svn::handshake::Capabilities;
 use wire::svn::{Consumed, EditDecoder, EditDriver, Item, MessageSink, Scanner};
 
-/// Keeps what is sent; the peer always agrees.
+/// A connection that keeps the sent bytes; its peer accepts everything.
 #[derive(Default)]
 struct CollectingSink(Vec<u8>);
 
@@ -26,87 +26,87 @@ impl MessageSink for CollectingSink {
     }
 }
 
-/// Writes calls down.
+/// An editor that records its calls.
 #[derive(Default)]
-struct Told(Vec<String>, u32);
+struct CallRecorder(Vec<String>, u32);
 
-impl Told {
-    fn tell(&mut self, text: String) -> u32 {
+impl CallRecorder {
+    fn record(&mut self, text: String) -> u32 {
         self.0.push(text);
         self.1 += 1;
         self.1
     }
 }
 
-impl Editor for Told {
+impl Editor for CallRecorder {
     fn set_target_revision(&mut self, rev: Revnum) -> Result<()> {
-        self.tell(format!("target {rev}"));
+        self.record(format!("target {rev}"));
         Ok(())
     }
     fn open_root(&mut self, base: Option<Revnum>) -> Result<DirToken> {
-        Ok(DirToken(self.tell(format!("root {base:?}"))))
+        Ok(DirToken(self.record(format!("root {base:?}"))))
     }
     fn delete_entry(&mut self, path: &RelPath, rev: Option<Revnum>, _: DirToken) -> Result<()> {
-        self.tell(format!("delete {path} {rev:?}"));
+        self.record(format!("delete {path} {rev:?}"));
         Ok(())
     }
     fn add_directory(&mut self, path: &RelPath, _: DirToken, from: Option<CopyFrom<'_>>) -> Result<DirToken> {
-        Ok(DirToken(self.tell(format!("add dir {path} {from:?}"))))
+        Ok(DirToken(self.record(format!("add dir {path} {from:?}"))))
     }
     fn open_directory(&mut self, path: &RelPath, _: DirToken, base: Option<Revnum>) -> Result<DirToken> {
-        Ok(DirToken(self.tell(format!("open dir {path} {base:?}"))))
+        Ok(DirToken(self.record(format!("open dir {path} {base:?}"))))
     }
     fn change_dir_prop(&mut self, _: DirToken, name: &str, value: Option<&[u8]>) -> Result<()> {
-        self.tell(format!("dir prop {name} {value:?}"));
+        self.record(format!("dir prop {name} {value:?}"));
         Ok(())
     }
     fn close_directory(&mut self, _: DirToken) -> Result<()> {
-        self.tell("close dir".to_owned());
+        self.record("close dir".to_owned());
         Ok(())
     }
     fn absent_directory(&mut self, path: &RelPath, _: DirToken) -> Result<()> {
-        self.tell(format!("absent dir {path}"));
+        self.record(format!("absent dir {path}"));
         Ok(())
     }
     fn add_file(&mut self, path: &RelPath, _: DirToken, from: Option<CopyFrom<'_>>) -> Result<FileToken> {
-        Ok(FileToken(self.tell(format!("add file {path} {from:?}"))))
+        Ok(FileToken(self.record(format!("add file {path} {from:?}"))))
     }
     fn open_file(&mut self, path: &RelPath, _: DirToken, base: Option<Revnum>) -> Result<FileToken> {
-        Ok(FileToken(self.tell(format!("open file {path} {base:?}"))))
+        Ok(FileToken(self.record(format!("open file {path} {base:?}"))))
     }
     fn apply_textdelta(&mut self, _: FileToken, base: Option<&Md5>) -> Result<()> {
-        self.tell(format!("text {base:?}"));
+        self.record(format!("text {base:?}"));
         Ok(())
     }
     fn accepts_encoded(&self) -> EncodedVersions {
         EncodedVersions::NONE
     }
     fn text_chunk(&mut self, _: FileToken, chunk: TextChunk<'_>) -> Result<()> {
-        self.tell(format!("{chunk:?}"));
+        self.record(format!("{chunk:?}"));
         Ok(())
     }
     fn text_end(&mut self, _: FileToken) -> Result<()> {
-        self.tell("text end".to_owned());
+        self.record("text end".to_owned());
         Ok(())
     }
     fn change_file_prop(&mut self, _: FileToken, name: &str, value: Option<&[u8]>) -> Result<()> {
-        self.tell(format!("file prop {name} {value:?}"));
+        self.record(format!("file prop {name} {value:?}"));
         Ok(())
     }
     fn close_file(&mut self, _: FileToken, md5: Option<&Md5>) -> Result<()> {
-        self.tell(format!("close file {md5:?}"));
+        self.record(format!("close file {md5:?}"));
         Ok(())
     }
     fn absent_file(&mut self, path: &RelPath, _: DirToken) -> Result<()> {
-        self.tell(format!("absent file {path}"));
+        self.record(format!("absent file {path}"));
         Ok(())
     }
     fn close_edit(&mut self) -> Result<()> {
-        self.tell("close".to_owned());
+        self.record("close".to_owned());
         Ok(())
     }
     fn abort_edit(&mut self) -> Result<()> {
-        self.tell("abort".to_owned());
+        self.record("abort".to_owned());
         Ok(())
     }
 }
@@ -130,7 +130,7 @@ fn drive(editor: &mut dyn Editor) -> Result<()> {
     let two = editor.open_file(&path("two"), root, Some(Revnum(1)))?;
     editor.close_directory(dir)?;
     editor.close_directory(root)?;
-    // Files outlive their folders, and their texts may be interleaved.
+    // Files may be closed after their directories, and their texts may be interleaved.
     editor.apply_textdelta(one, None)?;
     editor.apply_textdelta(two, Some(&Md5::EMPTY))?;
     editor.text_chunk(one, TextChunk::Decoded(&Window::insertion(b"hello\n")))?;
@@ -178,12 +178,12 @@ fn consume(mut bytes: &[u8], editor: &mut dyn Editor) -> Result<Consumed, String
 
 #[test]
 fn an_edit_survives_the_wire_at_every_level() {
-    let mut expected = Told::default();
+    let mut expected = CallRecorder::default();
     drive(&mut expected).expect("nothing fails");
     for level in [0, 1, 5, 9] {
-        let mut told = Told::default();
-        assert_eq!(consume(&on_the_wire(level), &mut told), Ok(Consumed::Closed));
-        assert_eq!(told.0, expected.0, "level {level}");
+        let mut recorder = CallRecorder::default();
+        assert_eq!(consume(&on_the_wire(level), &mut recorder), Ok(Consumed::Closed));
+        assert_eq!(recorder.0, expected.0, "level {level}");
     }
 }
 
@@ -207,18 +207,18 @@ fn tokens_and_order_are_checked() {
         "( open-root ( ( ) 2:d0 ) ) ( add-file ( 1:a 2:d0 2:c1 ( ) ) ) ( textdelta-chunk ( 2:c1 1:x ) ) ",
         "( open-root ( ( ) 2:d0 ) ) ( add-file ( 1:a 2:d0 2:c1 ( ) ) ) ( apply-textdelta ( 2:c1 ( ) ) ) ( apply-textdelta ( 2:c1 ( ) ) ) ",
     ] {
-        let why = consume(bad.as_bytes(), &mut Told::default()).expect_err("not an edit");
+        let why = consume(bad.as_bytes(), &mut CallRecorder::default()).expect_err("not an edit");
         assert!(why.starts_with("Protocol("), "{why}");
     }
     let broken = "( open-root ( ( ) 2:d0 ) ) ( add-file ( 1:a 2:d0 2:c1 ( ) ) ) ( apply-textdelta ( 2:c1 ( ) ) ) ( textdelta-chunk ( 2:c1 4:nope ) ) ";
-    let why = consume(broken.as_bytes(), &mut Told::default()).expect_err("no svndiff");
+    let why = consume(broken.as_bytes(), &mut CallRecorder::default()).expect_err("no svndiff");
     assert!(why.starts_with("Refused("), "{why}");
 }
 
 #[test]
 fn a_peer_that_fails_early_is_told_that_we_know() {
-    struct Failing(Vec<u8>);
-    impl MessageSink for Failing {
+    struct FailingSink(Vec<u8>);
+    impl MessageSink for FailingSink {
         fn buffer(&mut self) -> &mut Vec<u8> {
             &mut self.0
         }
@@ -229,7 +229,7 @@ fn a_peer_that_fails_early_is_told_that_we_know() {
             Ok(Err(Error::bare(base::Code::WC_OBSTRUCTED_UPDATE)))
         }
     }
-    let mut outlet = Failing(Vec::new());
+    let mut outlet = FailingSink(Vec::new());
     let mut codec = Codec::new();
     let mut driver = EditDriver::new(&mut outlet, Capabilities::client(), 5, &mut codec);
     let error = drive(&mut driver).expect_err("the peer fails");

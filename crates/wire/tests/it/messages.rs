@@ -1,4 +1,4 @@
-//! What is written is read back; what is not ours never panics.
+//! Every written message is read back unchanged; arbitrary bytes never cause a panic.
 
 use base::{Depth, Revnum};
 use proptest::prelude::*;

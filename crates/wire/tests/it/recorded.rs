@@ -1,5 +1,5 @@
-//! Lines of conversations that were recorded between Subversion 1.14.2's own client and server: each is understood and written
-//! again byte for byte.
+//! Messages recorded between Subversion 1.14.2's own client and server: each is parsed, and written again byte for
+//! byte.
 
 use wire::svn::auth::{AuthAnswer, AuthResponse, cram_check};
 use wire::svn::command::{Command, Named};

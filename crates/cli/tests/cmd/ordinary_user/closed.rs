@@ -1,7 +1,7 @@
-//! Single files and directories that an ordinary user may not read, write or search, in a repository of their own: both tools
-//! accept and refuse the same, with the same number.
+//! Single files and directories that an unprivileged user may not read, write or search, in a repository of that
+//! user: both tools succeed or fail equally, with the same error number.
 //!
-//! `CLOSED_SEEDS` chooses the combinations; `CLOSED_SEEDS=0..3586` is all of them once.
+//! `CLOSED_SEEDS` selects the combinations; `CLOSED_SEEDS=0..3586` is all of them.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use testkit::{Output, Side, Tool, scratch};
 
 use super::{USER, can_run, sh};
 
-/// What is run; `R` is the repository, `O` a folder that the user may write to.
+/// The commands; `R` is the repository, `O` a directory that the user may write to.
 const COMMANDS: [&str; 22] = [
     "svnadmin verify -q R",
     "svnadmin info R",
@@ -53,12 +53,12 @@ const DIRECTORIES: [&str; 15] = [
     "db/locks/bea",
 ];
 
-/// What is done to a directory: `D`.
+/// The changes of a directory `D`.
 const DIRECTORY_STATES: [&str; 5] = [
     "chmod a-w D",
     "chmod a-x D",
     "chmod 0 D",
-    // In a directory with that bit only its owner may replace the files of others.
+    // With the sticky bit only the directory's owner may replace the files of others.
     "chown -R root D; chmod -R a+rwX D; chmod +t D",
     "chattr +i D",
 ];
@@ -88,7 +88,7 @@ const FILES: [&str; 22] = [
     "db/locks/bea/beaaf9b2c0feca5671aada168b625a18",
 ];
 
-/// What is done to a file: `D`.
+/// The changes of a file `D`.
 const FILE_STATES: [&str; 4] = [
     "chown root D; chmod 444 D",
     "chown root D; chmod 0 D",
@@ -96,28 +96,28 @@ const FILE_STATES: [&str; 4] = [
     "chattr +a D",
 ];
 
-/// Differences that stay: the beginning of the command, and the path (`*` at its end stands for anything).
+/// Known differences: the beginning of the command, and the path (`*` at its end matches anything).
 const KNOWN: [(&str, &str); 13] = [
-    // It asks for nothing in the revisions.
+    // The command reads no revisions.
     ("svnadmin info", "db/revs*"),
     // Transactions are not copied.
     ("svnadmin hotcopy", "db/transactions*"),
     ("svnadmin hotcopy", "db/txn-protorevs*"),
     // No lock can keep a load from committing.
     ("svnadmin load", "db/locks*"),
-    // It changes a file that the lock guards.
+    // The command changes a file under that lock.
     ("svnadmin setuuid", "db/write-lock"),
     // `current` is read when the repository is opened.
     ("svnadmin setuuid", "db/current"),
     ("svnadmin rmlocks", "db/current"),
     ("svnadmin rmtxns", "db/current"),
-    // Numbers of SQLite's; theirs warns of a load that shares nothing.
+    // SQLite's error numbers; Subversion prints a warning if a load cannot share representations.
     ("svnadmin hotcopy", "db/rep-cache.db"),
     ("svnadmin load", "db/rep-cache.db"),
     // The node is not read.
     ("svnadmin lock", "db/revs/0/1"),
     ("svnadmin rmtxns", "db/transactions/4-4.txn/node.0.0"),
-    // Theirs gives the directory of a lock the permissions of `db`, and cannot write to it then.
+    // Subversion gives the directory of a lock the permissions of `db`, and then cannot write to it.
     ("svnadmin lock", "db"),
 ];
 
@@ -145,7 +145,7 @@ fn run(side: Side, template: &Path, command: &str, change: &str, path: &str) -> 
         root = root.display(),
         template = template.display()
     ));
-    // What is not there cannot be closed.
+    // The path does not exist in this format.
     if repo.join(path).exists() {
         Tool::new("sh").args(["-c", &change]).run();
     }
@@ -170,7 +170,7 @@ fn run(side: Side, template: &Path, command: &str, change: &str, path: &str) -> 
     output
 }
 
-/// The path, what is done to it, and the command.
+/// Returns the path, its change, and the command.
 fn combination(number: usize) -> (&'static str, &'static str, &'static str) {
     let directories = DIRECTORIES.len() * DIRECTORY_STATES.len();
     let (command, at) = (COMMANDS[number % COMMANDS.len()], number / COMMANDS.len());
@@ -188,7 +188,7 @@ fn combination(number: usize) -> (&'static str, &'static str, &'static str) {
 }
 
 #[test]
-fn closed_files_and_directories() {
+fn commands_on_unreadable_files_and_directories() {
     if !can_run() {
         return;
     }
@@ -200,7 +200,7 @@ fn closed_files_and_directories() {
     let is_usual = std::env::var_os("CLOSED_SEEDS").is_none();
     let mut differences = String::new();
     for seed in testkit::seeds("CLOSED_SEEDS", 0..45) {
-        // The usual run is spread over all of them.
+        // The default run is spread over all combinations.
         let number = match is_usual {
             true => (seed as usize) * 1009 % count,
             false => seed as usize % count,
@@ -217,8 +217,8 @@ fn closed_files_and_directories() {
             continue;
         }
         let [theirs, ours] = Side::BOTH.map(|side| run(side, &template, command, change, path));
-        let answer = |output: &Output| (output.code, output.error_codes().first().copied());
-        if answer(&theirs) != answer(&ours) {
+        let response = |output: &Output| (output.code, output.error_codes().first().copied());
+        if response(&theirs) != response(&ours) {
             differences.push_str(&format!(
                 "CLOSED_SEEDS={number} {path}: {change}: {command}\n  theirs {} {}  ours {} {}",
                 theirs.code,

@@ -1,5 +1,8 @@
-//! Programs and servers on a file system without free space: they say so, nothing is damaged or lost, readers are served, and what
-//! failed works once there is space again.
+//! Programs and servers on a full file system: they report the error, no data is damaged or lost, readers are served,
+//! and failed operations succeed once there is space.
+//!
+//! The free space is a number of pages, so that each run fails at another write. `FULL_DISK_SEEDS` selects the runs
+//! of programs, `FULL_DISK_LONG` runs all amounts of space for the servers.
 //!
 //! The space that is left is a number of pages, so that each run ends at another write. `FULL_DISK_SEEDS` chooses the runs of
 //! programs, `FULL_DISK_LONG` runs all amounts of space for the servers.
@@ -14,18 +17,18 @@ use testkit::{Output, Side, Tool, scratch};
 
 use super::sh;
 
-/// Bytes of the smallest piece of space.
+/// The size of a page in bytes.
 const PAGE: u64 = 4096;
 
-/// A small file system of its own, with the repository `repo`.
-struct Disk {
+/// A small file system with the repository `repo`.
+struct SmallFileSystem {
     at: PathBuf,
     _folder: tempfile::TempDir,
 }
 
-impl Disk {
-    /// `None`, and a line that says so, where no file system may be mounted.
-    fn mount() -> Option<Disk> {
+impl SmallFileSystem {
+    /// Mounts it. Prints a message and returns `None` if mounting is not permitted.
+    fn mount() -> Option<SmallFileSystem> {
         let folder = scratch();
         let at = folder.path().join("disk");
         std::fs::create_dir(&at).expect("because the folder is ours");
@@ -40,14 +43,14 @@ impl Disk {
             );
             return None;
         }
-        Some(Disk { at, _folder: folder })
+        Some(SmallFileSystem { at, _folder: folder })
     }
 
     fn repo(&self) -> PathBuf {
         self.at.join("repo")
     }
 
-    /// Takes all space but `pages`.
+    /// Fills the file system except for `pages`.
     fn fill(&self, pages: u64) {
         let mut filler = File::create(self.at.join("filler")).expect("because there is space for a name");
         let piece = vec![b'x'; 64 << 10];
@@ -61,7 +64,7 @@ impl Disk {
         std::fs::remove_file(self.at.join("filler")).expect("because it was made");
     }
 
-    /// The file system as it was when `template` was copied to it.
+    /// Restores the files of `template`.
     fn reset(&self, template: &Path) {
         sh(&format!(
             "find {at} -mindepth 1 -delete; cp -a {template}/. {at}",
@@ -86,14 +89,14 @@ impl Disk {
     }
 }
 
-impl Drop for Disk {
+impl Drop for SmallFileSystem {
     fn drop(&mut self) {
         Tool::new("umount").arg("-l").arg(&self.at).run();
     }
 }
 
-/// What is run; `D` is the disk, `R` the repository on it, `O` a folder on another disk. A command that fails for want of space
-/// is run again after its second part, when there is space.
+/// The commands; `D` is the file system, `R` the repository on it, `O` a directory on another one. After a failure
+/// the second part runs, and then the command again with enough space.
 const COMMANDS: [(&str, &str); 15] = [
     ("svnadmin load -q R -F O/stream", ""),
     ("svnadmin hotcopy -q R D/copy", "rm -rf D/copy"),
@@ -112,7 +115,7 @@ const COMMANDS: [(&str, &str); 15] = [
     ("svnadmin create D/new", "rm -rf D/new"),
 ];
 
-/// A folder `template` with what lies on the disk at first, and beside it the files of `O`.
+/// Makes the directory `template` with the initial files, and the files of `O`.
 fn prepare(root: &Path) {
     std::fs::write(root.join("text"), "text").expect("because the folder is ours");
     std::fs::write(root.join("long"), "text ".repeat(2000)).expect("because the folder is ours");
@@ -133,7 +136,7 @@ fn prepare(root: &Path) {
     ));
 }
 
-fn run(side: Side, disk: &Disk, root: &Path, command: &str) -> Output {
+fn run(side: Side, disk: &SmallFileSystem, root: &Path, command: &str) -> Output {
     let words = command.split(' ').map(|word| match word.split_once('/') {
         _ if word == "R" => disk.repo().display().to_string(),
         Some(("D", below)) => disk.at.join(below).display().to_string(),
@@ -144,8 +147,9 @@ fn run(side: Side, disk: &Disk, root: &Path, command: &str) -> Output {
     side.tool(&words[0]).args(&words[1..]).run()
 }
 
-/// Runs a command with `pages` left, then again with enough space. Returns whether it failed at first, and a dump of what came of it.
-fn attempt(side: Side, disk: &Disk, root: &Path, number: usize, pages: u64) -> (bool, Vec<u8>) {
+/// Runs a command with `pages` of free space, then again with enough. Returns whether it failed first, and a dump of
+/// the result.
+fn attempt(side: Side, disk: &SmallFileSystem, root: &Path, number: usize, pages: u64) -> (bool, Vec<u8>) {
     let (command, before_again) = COMMANDS[number];
     let what = format!("{side:?}, {pages} pages: {command}");
     disk.reset(&root.join("template"));
@@ -166,7 +170,7 @@ fn attempt(side: Side, disk: &Disk, root: &Path, number: usize, pages: u64) -> (
             let words = before_again.replace("D/", &format!("{}/", disk.at.display()));
             sh(&words);
         }
-        // What a load has committed is there: the rest of the stream is another's business.
+        // Committed revisions of a load stay, so the whole stream cannot be loaded again.
         if !command.contains(" load ") || disk.youngest() == 5 {
             let again = run(side, disk, root, command);
             assert!(again.code == 0, "{what}: {again:?}");
@@ -178,13 +182,15 @@ fn attempt(side: Side, disk: &Disk, root: &Path, number: usize, pages: u64) -> (
 }
 
 #[test]
-fn programs_say_that_the_disk_is_full_and_damage_nothing() {
-    let Some(disk) = Disk::mount() else { return };
+fn programs_report_a_full_disk_and_damage_nothing() {
+    let Some(disk) = SmallFileSystem::mount() else {
+        return;
+    };
     let folder = scratch();
     prepare(folder.path());
     for seed in testkit::seeds("FULL_DISK_SEEDS", 0..30) {
         let number = (seed as usize) % COMMANDS.len();
-        // Few pages more often than many.
+        // Small numbers of pages are more frequent.
         let pages = match seed / COMMANDS.len() as u64 {
             0 => 0,
             more => (more * 7 + seed * 3) % (4 << (seed % 5)),
@@ -193,9 +199,9 @@ fn programs_say_that_the_disk_is_full_and_damage_nothing() {
         if pages == 0 {
             let (theirs_failed, theirs) = attempt(Side::Theirs, &disk, folder.path(), number, pages);
             assert_eq!(failed, theirs_failed, "seed {seed}: {}", COMMANDS[number].0);
-            let tidied = |dump: &[u8]| testkit::normalize::mask_dates(&String::from_utf8_lossy(dump));
+            let normalized = |dump: &[u8]| testkit::normalize::mask_dates(&String::from_utf8_lossy(dump));
             assert!(
-                tidied(&ours) == tidied(&theirs),
+                normalized(&ours) == normalized(&theirs),
                 "seed {seed}: {}",
                 COMMANDS[number].0
             );
@@ -203,7 +209,7 @@ fn programs_say_that_the_disk_is_full_and_damage_nothing() {
     }
 }
 
-/// Requests that write; `U` is the URL.
+/// Commands that write; `U` is the URL.
 const WRITES: [&str; 4] = [
     "svnmucc -m text -U U put NOISE new mkdir folder",
     "svnmucc -m text -U U propsetf name LONG f1",
@@ -211,9 +217,17 @@ const WRITES: [&str; 4] = [
     "svn propset --revprop -r 1 -F LONG name U",
 ];
 
-/// A server on the disk, asked to write with `pages` left.
-fn serve(disk: &Disk, root: &Path, server: &mut TestServer, url: &str, write: &str, pages: u64, what: &str) {
-    let ask = |line: &str| {
+/// Sends a write to a server with `pages` of free space.
+fn serve(
+    disk: &SmallFileSystem,
+    root: &Path,
+    server: &mut TestServer,
+    url: &str,
+    write: &str,
+    pages: u64,
+    what: &str,
+) {
+    let send_request = |line: &str| {
         let words = line.split(' ').map(|word| match word {
             "NOISE" => root.join("noise").display().to_string(),
             "LONG" => root.join("long").display().to_string(),
@@ -235,8 +249,8 @@ fn serve(disk: &Disk, root: &Path, server: &mut TestServer, url: &str, write: &s
         tool.args(user).dir(root).run()
     };
     disk.fill(pages);
-    let first = ask(write);
-    let reader = ask("svn cat U/f2");
+    let first = send_request(write);
+    let reader = send_request("svn cat U/f2");
     disk.free();
     assert!(
         reader.code == 0 && reader.stdout.len() == 40_000,
@@ -252,14 +266,16 @@ fn serve(disk: &Disk, root: &Path, server: &mut TestServer, url: &str, write: &s
     assert!(first.code == 1 && !first.stderr.is_empty(), "{what}: {first:?}");
     assert_eq!(disk.youngest(), 5, "{what}");
     assert_eq!(disk.transactions(), "", "{what}: a transaction stays");
-    let again = ask(write);
+    let again = send_request(write);
     assert!(again.code == 0, "{what}: {again:?}");
     assert_eq!(disk.youngest(), 5 + u64::from(is_commit), "{what}");
     disk.verify("repo", what);
 }
 
-fn served(start: impl Fn(&Disk) -> (TestServer, String)) {
-    let Some(disk) = Disk::mount() else { return };
+fn served(start: impl Fn(&SmallFileSystem) -> (TestServer, String)) {
+    let Some(disk) = SmallFileSystem::mount() else {
+        return;
+    };
     let folder = scratch();
     prepare(folder.path());
     let is_long = std::env::var_os("FULL_DISK_LONG").is_some();
@@ -280,9 +296,9 @@ fn served(start: impl Fn(&Disk) -> (TestServer, String)) {
 }
 
 #[test]
-fn a_server_over_svn_outlives_a_full_disk() {
+fn a_server_over_svn_survives_a_full_disk() {
     served(|disk| {
-        // Its log is on the same disk.
+        // The log is on the same file system.
         let log = disk.at.join("log").display().to_string();
         let server = TestServer::svnserve(Side::Ours, &disk.at, &["--log-file", &log]);
         let url = server.url("repo");
@@ -291,7 +307,7 @@ fn a_server_over_svn_outlives_a_full_disk() {
 }
 
 #[test]
-fn a_server_over_http_outlives_a_full_disk() {
+fn a_server_over_http_survives_a_full_disk() {
     served(|disk| {
         let server = TestServer::http_site(Side::Ours, &HttpSite::plain(&disk.at));
         let url = format!("http://127.0.0.1:{}/repo", server.port());

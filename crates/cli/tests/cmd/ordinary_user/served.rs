@@ -1,6 +1,6 @@
-//! Servers that run as an ordinary user: on a repository of their own, of their group, of another user, for reading alone, and with
-//! single files that they may not read or write. Clients get the same answers as from `svnserve` and Apache, and the same files are
-//! left.
+//! Servers of an unprivileged user: on repositories of that user, of a group, of another user, read-only ones, and
+//! ones with single files that the user may not read or write. Clients get the same responses as from `svnserve` and
+//! Apache, and the same files remain.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
@@ -12,7 +12,7 @@ use testkit::{Output, Side, Tool, scratch};
 
 use super::{GROUP, USER, can_run, sh};
 
-/// Repositories: a name, and the commands that make it of one that belongs to the user; `G` is the group.
+/// Repositories: a name, and the commands that make it from a repository of the user; `G` is the group.
 const STATES: [(&str, &str); 20] = [
     ("own", ""),
     ("read only", "chmod -R a-w,a+rX ."),
@@ -39,7 +39,7 @@ const STATES: [(&str, &str); 20] = [
     ("format", "chmod 0 format"),
     ("db/format", "chmod 0 db/format"),
     ("fsfs.conf", "chmod 0 db/fsfs.conf"),
-    // Nor can these be opened.
+    // These cannot be opened either.
     ("an unknown format", "chmod u+w format; echo 99 > format"),
     (
         "an unknown format of storage",
@@ -49,7 +49,7 @@ const STATES: [(&str, &str); 20] = [
     ("a broken configuration", "printf '[x\n' > db/fsfs.conf"),
 ];
 
-/// What the client asks for; `U` is the URL.
+/// The requests; `U` is the URL.
 const REQUESTS: [&str; 9] = [
     "svn checkout -q U wc",
     "svn ls U",
@@ -73,10 +73,10 @@ fn template(root: &Path) {
     ));
 }
 
-/// A server that is ended when it is dropped.
-struct Running(Child);
+/// A server process, killed when it is dropped.
+struct ServerProcess(Child);
 
-impl Drop for Running {
+impl Drop for ServerProcess {
     fn drop(&mut self) {
         drop(self.0.kill());
         drop(self.0.wait());
@@ -89,7 +89,8 @@ fn as_user(program: &Path) -> Tool {
         .arg(program)
 }
 
-/// The program that serves `root` at `port`, and its arguments. What it needs is written to `own`, which belongs to the user.
+/// Returns the program that serves `root` at `port`, with its arguments. Its configuration is written to `own`, which
+/// belongs to the user.
 fn program(side: Side, is_http: bool, root: &Path, own: &Path, port: u16) -> Tool {
     let written = |name: &str, text: String| {
         let path = own.join(name);
@@ -150,7 +151,7 @@ fn program(side: Side, is_http: bool, root: &Path, own: &Path, port: u16) -> Too
     }
 }
 
-fn start(side: Side, is_http: bool, root: &Path, own: &Path) -> (Running, u16) {
+fn start(side: Side, is_http: bool, root: &Path, own: &Path) -> (ServerProcess, u16) {
     for _ in 0..5 {
         let port = free_port();
         let mut command = program(side, is_http, root, own, port).command();
@@ -158,7 +159,7 @@ fn start(side: Side, is_http: bool, root: &Path, own: &Path) -> (Running, u16) {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
-        let mut running = Running(command.spawn().expect("because it is installed"));
+        let mut running = ServerProcess(command.spawn().expect("because it is installed"));
         let end = Instant::now() + Duration::from_secs(20);
         while Instant::now() < end && matches!(running.0.try_wait(), Ok(None)) {
             if std::net::TcpStream::connect(("127.0.0.1", port)).is_ok() {
@@ -170,8 +171,8 @@ fn start(side: Side, is_http: bool, root: &Path, own: &Path) -> (Running, u16) {
     panic!("{side:?} does not come up");
 }
 
-/// The answers to all requests, and the files that are there afterwards.
-fn answers(side: Side, is_http: bool, template: &Path, change: &str, requests: &[&str]) -> String {
+/// Returns the responses to all requests, and the remaining files.
+fn responses(side: Side, is_http: bool, template: &Path, change: &str, requests: &[&str]) -> String {
     let folder = scratch();
     let root = folder.path();
     sh(&format!(
@@ -221,7 +222,7 @@ fn answers(side: Side, is_http: bool, template: &Path, change: &str, requests: &
     text.replace(&root.display().to_string(), "ROOT")
 }
 
-/// The exit code, and the numbers of the errors. Programs that are read by programs are read by these.
+/// Returns the exit code and the error numbers.
 fn shown(request: &str, output: &Output) -> String {
     let out = match request.contains("svnmucc") {
         true => String::new(),
@@ -247,7 +248,7 @@ fn compare(is_http: bool, states: &[(&str, &str)], requests: &[&str]) {
         let [theirs, ours] = std::thread::scope(|scope| {
             let sides = Side::BOTH.map(|side| {
                 let template = &template;
-                scope.spawn(move || answers(side, is_http, template, change, requests))
+                scope.spawn(move || responses(side, is_http, template, change, requests))
             });
             sides.map(|side| side.join().expect("because it says what failed"))
         });
@@ -268,25 +269,25 @@ fn compare(is_http: bool, states: &[(&str, &str)], requests: &[&str]) {
 }
 
 #[test]
-fn svnserve_as_an_ordinary_user() {
+fn svnserve_of_an_unprivileged_user() {
     compare(false, &STATES, &REQUESTS);
 }
 
 #[test]
-fn a_server_over_http_as_an_ordinary_user() {
+fn an_http_server_of_an_unprivileged_user() {
     compare(true, &STATES, &REQUESTS);
 }
 
-/// Reading over HTTP asks for locks beside what it wants. Of writing, theirs tells that the path exists already (E160020).
+/// Reads over HTTP also read locks. For writes Apache reports that the path exists already (E160020).
 #[test]
-fn locks_that_cannot_be_read() {
+fn locks_without_read_permission() {
     let reading = REQUESTS.split_at(4).0;
     compare(true, &[("locks", "mkdir -p db/locks; chmod 0 db/locks")], reading);
 }
 
-/// What an ordinary user may not do at the start: the same errors, and no server.
+/// Starts that are not permitted: the same errors, and no server.
 #[test]
-fn a_server_that_cannot_start_says_why() {
+fn a_server_that_cannot_start_reports_the_reason() {
     if !can_run() {
         return;
     }

@@ -1,5 +1,7 @@
-//! A repository that two users of one group share: each through a tunnel of their own, one step with one tool and the next with
-//! the other. No tool may leave a file that locks the other user, or the other tool, out.
+//! A repository shared by two users of one group, each through a tunnel. The steps use Subversion and Sven in turns.
+//! Neither may leave a file that prevents the other user or the other program from working.
+//!
+//! `SHARED_LONG` compares all umasks and formats.
 //!
 //! `SHARED_LONG` compares all umasks and formats.
 
@@ -10,10 +12,10 @@ use testkit::{Side, Tool, scratch};
 
 use super::{GROUP, can_run, sh};
 
-/// Two users of the group that owns the repository, who share nothing else: `nobody` and `www-data`.
+/// The user IDs of the two users: `nobody` and `www-data`.
 const USERS: [&str; 2] = ["65534", "33"];
 
-/// What is done, in turns; `U` is the URL, `R` the repository. Lines that begin with `svn` go through the tunnel.
+/// The steps; `U` is the URL, `R` the repository. Lines that begin with `svn` use the tunnel.
 const STEPS: &str = "\
 mucc -m text -U U -- put - same1
 mucc -m text -U U -- put - same2
@@ -47,7 +49,7 @@ svnadmin verify -q R
 mucc -m text -U U -- put - same8
 mucc -m text -U U -- put - same9";
 
-/// Which tool takes the steps, in turn: the users take turns as well, so with an odd number each user uses both tools.
+/// The orders of programs. The users alternate, so with an odd number of programs each user runs both.
 const ORDERS: [&[Side]; 4] = [
     &[Side::Theirs],
     &[Side::Ours],
@@ -72,7 +74,7 @@ fn make(root: &Path, version: &str) {
     ));
 }
 
-/// What came of it: the exit codes of all steps, modes and groups of all files.
+/// Returns the exit codes of all steps, and modes and groups of all files.
 fn share(version: &str, umask: &str, order: &[Side]) -> (String, String) {
     let folder = scratch();
     let root = folder.path();
@@ -81,7 +83,7 @@ fn share(version: &str, umask: &str, order: &[Side]) -> (String, String) {
     let mut codes = String::new();
     for (number, step) in STEPS.lines().enumerate() {
         let (user, side) = (USERS[number % 2], order[number % order.len()]);
-        let output = take(root, umask, user, side, step);
+        let output = run_step(root, umask, user, side, step);
         codes.push_str(&format!(
             "{number} {step} => {} {:?}\n",
             output.code,
@@ -95,13 +97,13 @@ fn share(version: &str, umask: &str, order: &[Side]) -> (String, String) {
         .args(["-printf", "%M %g %P\n"])
         .ok()
         .out();
-    // `upgrade` leaves its permissions as they are.
+    // `upgrade` does not change its permissions.
     let mut lines: Vec<&str> = listed.lines().filter(|line| !line.ends_with("format")).collect();
     lines.sort_by_key(|line| line.rsplit(' ').next());
     (codes, lines.join("\n"))
 }
 
-fn take(root: &Path, umask: &str, user: &str, side: Side, step: &str) -> testkit::Output {
+fn run_step(root: &Path, umask: &str, user: &str, side: Side, step: &str) -> testkit::Output {
     let program = |name: &str| match side {
         Side::Theirs => name.to_owned(),
         Side::Ours => tool_link(name).display().to_string(),
@@ -175,9 +177,10 @@ fn two_users_of_a_group_share_a_repository() {
     }
 }
 
-/// What a commit of one user has left that failed does not stop the commits of another, whatever its permissions.
+/// Files that a failed commit of one user has left do not prevent commits of another user, whatever their
+/// permissions.
 #[test]
-fn what_another_user_has_left_is_moved_away() {
+fn files_left_by_another_user_do_not_prevent_commits() {
     if !can_run() {
         return;
     }
@@ -185,7 +188,7 @@ fn what_another_user_has_left_is_moved_away() {
         let folder = scratch();
         let root = folder.path();
         make(root, "1.14");
-        let first = take(root, "077", USERS[0], Side::Ours, "mucc -m text -U U mkdir first");
+        let first = run_step(root, "077", USERS[0], Side::Ours, "mucc -m text -U U mkdir first");
         assert!(first.code == 0, "{first:?}");
         sh(&format!(
             "cd {}/repo/db/revs; mkdir -p 1; chgrp {GROUP} 1; chmod 2775 1; echo text > 1/2; : > 1/svn-after-1; \
@@ -193,7 +196,7 @@ fn what_another_user_has_left_is_moved_away() {
             root.display(),
             USERS[0]
         ));
-        let second = take(
+        let second = run_step(
             root,
             "002",
             USERS[1],
@@ -201,7 +204,7 @@ fn what_another_user_has_left_is_moved_away() {
             "mucc -m text -U U mkdir second",
         );
         assert!(second.code == 0, "{mode}: {second:?}");
-        let third = take(
+        let third = run_step(
             root,
             "002",
             USERS[0],

@@ -1,5 +1,8 @@
-//! Mutated dump streams through `svnadmin load` and `load-revprops`, beside the incumbent: the same exit status, the same error,
-//! and the same dump of what was loaded, also of what was loaded before an error.
+//! MutatedStream dump streams through `svnadmin load` and `load-revprops`, compared with the incumbent: the same exit code
+//! and error, and the same dump of the loaded revisions, including those before an error.
+//!
+//! The default run is short. `STREAMS_SEEDS=1000..9000 TMPDIR=/dev/shm cargo test -p sven --test cmd mutated_streams`
+//! runs these seeds, one stream each, and counts the differences by kind before it fails.
 //!
 //! The ordinary run is short. `STREAMS_SEEDS=1000..9000 TMPDIR=/dev/shm cargo test -p sven --test cmd mutated_streams` tries these
 //! seeds, one stream each, and counts what differs by kind before it fails.
@@ -18,11 +21,11 @@ use crate::random::one_of;
 use mutation::mutated;
 
 #[test]
-fn mutated_streams_are_loaded_as_the_incumbent_loads_them() {
-    let bench = Bench::new();
+fn mutated_streams_load_as_with_the_incumbent() {
+    let bench = StreamRepositories::new();
     let mut differences: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for seed in testkit::seeds("STREAMS_SEEDS", 0..100) {
-        if let Some((kind, report)) = bench.round(seed) {
+        if let Some((kind, report)) = bench.compare_seed(seed) {
             println!("{kind}\n{report}");
             differences.entry(kind).or_default().push(report);
         }
@@ -39,40 +42,40 @@ fn mutated_streams_are_loaded_as_the_incumbent_loads_them() {
     assert!(differences.is_empty(), "{}\n{examples}", counts.join("\n"));
 }
 
-/// A node record that became a revision record, with its text: the revision before it is complete.
+/// A node record that was changed to a revision record and has a text. The revision before it is complete.
 #[test]
-fn a_revision_with_a_text_leaves_the_revisions_before_it() {
-    let bench = Bench::new();
+fn a_revision_record_with_a_text_keeps_the_revisions_before_it() {
+    let bench = StreamRepositories::new();
     for seed in [117_870, 117_986] {
-        assert_eq!(bench.round(seed), None);
+        assert_eq!(bench.compare_seed(seed), None);
     }
 }
 
-/// The repositories into which streams are loaded.
-struct Bench {
+/// The repositories that streams are loaded into.
+struct StreamRepositories {
     scratch: tempfile::TempDir,
 }
 
-/// A stream and how it is loaded.
-struct Case {
+/// A stream and the options of its load.
+struct StreamLoad {
     command: &'static str,
     options: Vec<&'static str>,
     template: &'static str,
     stream: Vec<u8>,
 }
 
-/// What one side did.
-struct Loaded {
+/// The result of one side.
+struct LoadResult {
     code: i32,
     stdout: String,
     stderr: String,
     dump: Vec<u8>,
 }
 
-impl Bench {
+impl StreamRepositories {
     fn new() -> Self {
         let scratch = testkit::scratch();
-        let bench = Bench { scratch };
+        let bench = StreamRepositories { scratch };
         let empty = bench.path("empty");
         Tool::new("svnadmin").arg("create").arg(&empty).ok();
         let hook = empty.join("hooks/pre-commit");
@@ -91,12 +94,12 @@ impl Bench {
     }
 
     /// Loads a random stream with random options on both sides. Returns the kind of a difference and a report.
-    fn round(&self, seed: u64) -> Option<(String, String)> {
+    fn compare_seed(&self, seed: u64) -> Option<(String, String)> {
         let mut random = Random::new(seed);
         random.next();
         let stream = mutated(&mut random);
         let (command, options, template) = options(&mut random);
-        let case = Case {
+        let case = StreamLoad {
             command,
             options,
             template,
@@ -113,7 +116,7 @@ impl Bench {
         Some((kind, report))
     }
 
-    fn load(&self, side: Side, case: &Case) -> Loaded {
+    fn load(&self, side: Side, case: &StreamLoad) -> LoadResult {
         let repo = self.path("loaded");
         copy(&self.path(case.template), &repo);
         let tool = side.tool("svnadmin").arg(case.command).args(&case.options);
@@ -124,7 +127,7 @@ impl Bench {
             let text = String::from_utf8_lossy(bytes).replace(&*repo.to_string_lossy(), "REPO");
             normalize::mask_uuids(&mask_transactions(&text))
         };
-        Loaded {
+        LoadResult {
             code: output.code,
             stdout: text(&output.stdout),
             stderr: text(&output.stderr),
@@ -133,7 +136,7 @@ impl Bench {
     }
 }
 
-/// The command, its options, and what it loads into.
+/// Returns the command, its options, and the repository.
 fn options(random: &mut Random) -> (&'static str, Vec<&'static str>, &'static str) {
     let mut options = Vec::new();
     let is_load = random.below(8) > 0;
@@ -175,8 +178,8 @@ fn options(random: &mut Random) -> (&'static str, Vec<&'static str>, &'static st
     ("load", options, template)
 }
 
-/// What kind of difference there is that is no known one.
-fn difference(theirs: &Loaded, ours: &Loaded, case: &Case) -> Option<String> {
+/// Returns the kind of a difference that is not known.
+fn difference(theirs: &LoadResult, ours: &LoadResult, case: &StreamLoad) -> Option<String> {
     let first = |text: &str| {
         text.lines()
             .next()
@@ -188,7 +191,7 @@ fn difference(theirs: &Loaded, ours: &Loaded, case: &Case) -> Option<String> {
     if ours.code == -1 || ours.stderr.contains("panicked") {
         return Some(format!("ours died: {}", first(&ours.stderr)));
     }
-    // Streams on which theirs dies are refused.
+    // Sven must reject streams on which Subversion crashes.
     if theirs.code == -1 {
         return (ours.code != 1).then(|| format!("theirs died, ours exits {}", ours.code));
     }
@@ -208,17 +211,17 @@ fn difference(theirs: &Loaded, ours: &Loaded, case: &Case) -> Option<String> {
     (theirs.stdout != ours.stdout).then(|| "stdout".to_owned())
 }
 
-/// What `docs/KNOWN-DIFFERENCES.md` lists.
-fn is_known(theirs: &Loaded, ours: &Loaded, case: &Case) -> bool {
+/// True for differences that `docs/KNOWN-DIFFERENCES.md` lists.
+fn is_known(theirs: &LoadResult, ours: &LoadResult, case: &StreamLoad) -> bool {
     let is_refused = ours.code == 1;
-    // A revision's number that is none.
+    // An invalid revision number.
     let number = is_refused && ours.stderr.contains("Could not convert '");
     // A property whose name is not UTF-8.
     let name = is_refused
         && ours.stderr.contains("Dumpstream data appears to be malformed")
         && case.stream.contains(&0xff);
-    // Theirs has set some properties of a revision before it refuses another.
-    let zero_alone = |side: &Loaded| !side.dump.windows(18).any(|piece| piece == b"Revision-number: 1");
+    // Subversion has set some properties of a revision before it rejects another one.
+    let zero_alone = |side: &LoadResult| !side.dump.windows(18).any(|piece| piece == b"Revision-number: 1");
     let is_partial = case.command == "load-revprops" || (zero_alone(theirs) && zero_alone(ours));
     let half = is_refused && is_partial && theirs.stderr == ours.stderr;
     // A text of a revision.
@@ -229,7 +232,7 @@ fn is_known(theirs: &Loaded, ours: &Loaded, case: &Case) -> bool {
     number || name || half || text
 }
 
-fn shown(theirs: &Loaded, ours: &Loaded) -> String {
+fn shown(theirs: &LoadResult, ours: &LoadResult) -> String {
     let mut text = String::new();
     for (name, side) in [("theirs", theirs), ("ours", ours)] {
         text.push_str(&format!(
@@ -268,7 +271,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Names of transactions count the failed ones.
+/// Replaces the names of transactions, which depend on the number of failed ones.
 fn mask_transactions(text: &str) -> String {
     let mut out = String::new();
     for (at, part) in text.split('\'').enumerate() {
@@ -284,7 +287,7 @@ fn mask_transactions(text: &str) -> String {
     out
 }
 
-/// The dump, without dates that are the time of the test.
+/// Returns the dump without dates that are the time of the test.
 fn masked_dump(dump: &Output, all_dates: bool) -> Vec<u8> {
     if dump.code != 0 {
         return dump.stderr.clone();

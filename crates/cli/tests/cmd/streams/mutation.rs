@@ -3,54 +3,54 @@
 use base::checksum::Md5;
 use testkit::history::Random;
 
-use super::record::{CONTENT_LENGTH, PROP_LENGTH, Record, TEXT_LENGTH, records};
+use super::record::{CONTENT_LENGTH, PROP_LENGTH, StreamRecord, TEXT_LENGTH, records};
 use crate::random::one_of;
 
-/// A stream and what was done to it.
-pub struct Mutated {
-    /// Its bytes.
+/// A stream and its changes.
+pub struct MutatedStream {
+    /// The bytes of the stream.
     pub bytes: Vec<u8>,
     /// The changes, for messages.
     pub changes: Vec<String>,
 }
 
-/// A good stream with up to three random changes.
-pub fn mutated(random: &mut Random) -> Mutated {
-    let mut stream = Changing {
+/// Returns a valid stream with up to three random changes.
+pub fn mutated(random: &mut Random) -> MutatedStream {
+    let mut stream = StreamMutator {
         records: records(random),
         version: one_of(random, &["2", "2", "3", "3", "1"]),
         changes: Vec::new(),
     };
-    let mut of_bytes: Vec<Change> = Vec::new();
+    let mut of_bytes: Vec<MutationKind> = Vec::new();
     for _ in 0..one_of(random, &[0, 1, 1, 1, 1, 2, 3]) {
         match one_of(random, CHANGES) {
-            Change::Header => stream.header(random),
-            Change::Length => stream.length(random),
-            Change::Props => stream.props(random),
-            Change::Record => stream.record(random),
-            Change::End => stream.end(random),
-            Change::Oldest => stream.oldest(random),
+            MutationKind::RecordHeader => stream.header(random),
+            MutationKind::Length => stream.length(random),
+            MutationKind::Props => stream.props(random),
+            MutationKind::StreamRecord => stream.record(random),
+            MutationKind::End => stream.end(random),
+            MutationKind::Oldest => stream.oldest(random),
             change => of_bytes.push(change),
         }
     }
     let mut bytes = format!("{MAGIC}: {}\n\n", stream.version).into_bytes();
     stream.records.iter().for_each(|record| record.write(&mut bytes));
     for change in of_bytes {
-        let told = change_bytes(random, change, &mut bytes);
-        stream.changes.push(told);
+        let reported = change_bytes(random, change, &mut bytes);
+        stream.changes.push(reported);
     }
-    Mutated {
+    MutatedStream {
         bytes,
         changes: stream.changes,
     }
 }
 
 #[derive(Clone, Copy)]
-enum Change {
-    Header,
+enum MutationKind {
+    RecordHeader,
     Length,
     Props,
-    Record,
+    StreamRecord,
     End,
     Oldest,
     Byte,
@@ -60,14 +60,14 @@ enum Change {
     Magic,
 }
 
-struct Changing {
-    records: Vec<Record>,
+struct StreamMutator {
+    records: Vec<StreamRecord>,
     version: &'static str,
     changes: Vec<String>,
 }
 
-impl Changing {
-    fn told(&mut self, what: &str, at: usize, value: &[u8]) {
+impl StreamMutator {
+    fn describe(&mut self, what: &str, at: usize, value: &[u8]) {
         let value = value.escape_ascii();
         self.changes.push(format!("{what} of record {at}: {value}"));
     }
@@ -115,7 +115,7 @@ impl Changing {
                 [&name, &b"+="[..], &value].concat()
             }
         };
-        self.told("header", at, &value);
+        self.describe("header", at, &value);
     }
 
     fn length(&mut self, random: &mut Random) {
@@ -131,7 +131,7 @@ impl Changing {
         );
         let is_named = |name: &[u8]| names.iter().any(|wanted| wanted.as_bytes() == name);
         let record = &mut self.records[at];
-        let told = match random.below(5) {
+        let reported = match random.below(5) {
             0 => {
                 let value = one_of(random, NUMBERS);
                 let of_names = record.headers.iter_mut().filter(|(name, _)| is_named(name));
@@ -148,7 +148,7 @@ impl Changing {
                 by.to_string().into_bytes()
             }
         };
-        self.told(&names.join("+"), at, &told);
+        self.describe(&names.join("+"), at, &reported);
     }
 
     fn props(&mut self, random: &mut Random) {
@@ -171,12 +171,12 @@ impl Changing {
             }
         }
         record.props.clone_from(&section);
-        self.told("properties", at, &section);
+        self.describe("properties", at, &section);
     }
 
     fn record(&mut self, random: &mut Random) {
         let (at, other) = (random.below(self.records.len()), random.below(self.records.len()));
-        let told: &[u8] = match random.below(4) {
+        let reported: &[u8] = match random.below(4) {
             0 if self.records.len() > 1 => {
                 self.records.remove(at);
                 b"removed"
@@ -194,17 +194,17 @@ impl Changing {
                 b"repeated elsewhere"
             }
         };
-        self.told("place", at, told);
+        self.describe("place", at, reported);
     }
 
     fn end(&mut self, random: &mut Random) {
         let at = random.below(self.records.len());
         let end = one_of(random, ENDS).to_vec();
         self.records[at].end.clone_from(&end);
-        self.told("end", at, &end);
+        self.describe("end", at, &end);
     }
 
-    /// Records as the first version of the format has them: without lengths of the sections.
+    /// Converts records to version 1 of the format, without lengths of the sections.
     fn oldest(&mut self, random: &mut Random) {
         self.version = "1";
         for record in self.records.iter_mut().filter(|record| record.is_node()) {
@@ -217,26 +217,26 @@ impl Changing {
     }
 }
 
-fn change_bytes(random: &mut Random, change: Change, bytes: &mut Vec<u8>) -> String {
+fn change_bytes(random: &mut Random, change: MutationKind, bytes: &mut Vec<u8>) -> String {
     let at = random.below(bytes.len().max(1));
     match change {
-        Change::Cut => {
+        MutationKind::Cut => {
             bytes.truncate(at);
             format!("cut at {at}")
         }
-        Change::LineEnds => {
+        MutationKind::LineEnds => {
             *bytes = bytes
                 .split(|byte| *byte == b'\n')
                 .collect::<Vec<_>>()
                 .join(&b"\r\n"[..]);
             "all lines end with CR LF".to_owned()
         }
-        Change::LineEnd => {
+        MutationKind::LineEnd => {
             let found = bytes.iter().skip(at).position(|byte| *byte == b'\n');
             bytes.insert(found.map_or(bytes.len(), |found| at + found), b'\r');
             format!("CR LF after {at}")
         }
-        Change::Magic => {
+        MutationKind::Magic => {
             let magic = one_of(random, MAGICS);
             let end = bytes
                 .windows(2)
@@ -280,7 +280,7 @@ fn header_value(random: &mut Random, name: &[u8]) -> Vec<u8> {
         b"UUID" => &[b"x", b"", b"aaaaaaaa-2222-3333-4444-555555555555"],
         b"SVN-fs-dump-format-version" => &[b"1", b"2", b"3", b"4", b"0", b"x", b"-1"],
         b"Prop-delta" | b"Text-delta" => &[b"true", b"false", b"True", b"TRUE", b""],
-        // Theirs reserves memory for all revisions up to the number.
+        // Subversion reserves memory for all revisions up to the number.
         b"Revision-number" => &NUMBERS[..SMALL_NUMBERS],
         _ if name.ends_with(b"md5") || name.ends_with(b"sha1") => {
             let digest = Md5::of(b"hello").to_string();
@@ -303,34 +303,34 @@ fn header_value(random: &mut Random, name: &[u8]) -> Vec<u8> {
 
 const MAGIC: &str = "SVN-fs-dump-format-version";
 
-/// How often what is changed.
-const CHANGES: &[Change] = &[
-    Change::Header,
-    Change::Header,
-    Change::Header,
-    Change::Header,
-    Change::Length,
-    Change::Length,
-    Change::Length,
-    Change::Props,
-    Change::Props,
-    Change::Props,
-    Change::Record,
-    Change::Record,
-    Change::End,
-    Change::Oldest,
-    Change::Byte,
-    Change::Byte,
-    Change::Cut,
-    Change::LineEnds,
-    Change::LineEnd,
-    Change::Magic,
+/// The kinds of changes, the frequent ones several times.
+const CHANGES: &[MutationKind] = &[
+    MutationKind::RecordHeader,
+    MutationKind::RecordHeader,
+    MutationKind::RecordHeader,
+    MutationKind::RecordHeader,
+    MutationKind::Length,
+    MutationKind::Length,
+    MutationKind::Length,
+    MutationKind::Props,
+    MutationKind::Props,
+    MutationKind::Props,
+    MutationKind::StreamRecord,
+    MutationKind::StreamRecord,
+    MutationKind::End,
+    MutationKind::Oldest,
+    MutationKind::Byte,
+    MutationKind::Byte,
+    MutationKind::Cut,
+    MutationKind::LineEnds,
+    MutationKind::LineEnd,
+    MutationKind::Magic,
 ];
 
-/// By how much lengths are off.
+/// The errors of lengths.
 const DIFFERENCES: &[i64] = &[-30, -11, -10, -2, -1, 1, 2, 5, 9, 10, 11, 30, 200];
 
-/// Values of headers that hold numbers, the small ones first.
+/// Values of numeric headers, the small ones first.
 const NUMBERS: &[&[u8]] = &[
     b"0",
     b"1",
@@ -381,7 +381,7 @@ const HEADERS: &[&str] = &[
     "node-path",
 ];
 
-/// What may follow a record.
+/// The texts after a record.
 const ENDS: &[&[u8]] = &[
     b"",
     b"\n",
@@ -394,7 +394,7 @@ const ENDS: &[&[u8]] = &[
     b"PROPS-END\n\n",
 ];
 
-/// How a stream may begin.
+/// The beginnings of streams.
 const MAGICS: &[&[u8]] = &[
     b"",
     b"\n",
@@ -407,7 +407,7 @@ const MAGICS: &[&[u8]] = &[
     b"SVN-fs-dump-format-version\n",
 ];
 
-/// Property sections, good and bad.
+/// Valid and invalid property sections.
 const SECTIONS: &[&[u8]] = &[
     b"K 1\na\nV 1\nb\nPROPS-END\n",
     b"PROPS-END\n",

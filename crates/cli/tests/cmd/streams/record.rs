@@ -1,31 +1,31 @@
-//! A dump stream as a list of records whose every byte can be changed.
+//! A dump stream as a list of records, of which every byte can be changed.
 
 use base::checksum::{Md5, Sha1};
 use testkit::history::Random;
 
-/// Properties; no value is a deletion.
-type PropList<'a> = &'a [(&'a str, Option<&'a str>)];
+/// Properties; `None` deletes one.
+type PropChanges<'a> = &'a [(&'a str, Option<&'a str>)];
 
 /// A header's name and value.
-pub type Header = (Vec<u8>, Vec<u8>);
+pub type RecordHeader = (Vec<u8>, Vec<u8>);
 
-/// One record, in the parts in which it is written.
+/// The parts of a record.
 #[derive(Clone, Debug)]
-pub struct Record {
-    /// Its headers, lengths included.
-    pub headers: Vec<Header>,
+pub struct StreamRecord {
+    /// The headers, including lengths.
+    pub headers: Vec<RecordHeader>,
     /// The property section.
     pub props: Vec<u8>,
     /// The text section.
     pub text: Vec<u8>,
-    /// What follows the content.
+    /// The bytes after the content.
     pub end: Vec<u8>,
 }
 
-impl Record {
-    fn new(headers: &[(&str, &str)], props: Option<PropList<'_>>, text: Option<&[u8]>) -> Self {
+impl StreamRecord {
+    fn new(headers: &[(&str, &str)], props: Option<PropChanges<'_>>, text: Option<&[u8]>) -> Self {
         let bytes = |text: &str| text.as_bytes().to_vec();
-        let mut headers: Vec<Header> = headers
+        let mut headers: Vec<RecordHeader> = headers
             .iter()
             .map(|(name, value)| (bytes(name), bytes(value)))
             .collect();
@@ -43,7 +43,7 @@ impl Record {
         if props.is_some() || text.is_some() {
             length(CONTENT_LENGTH, section.len() + text_section.len());
         }
-        Record {
+        StreamRecord {
             headers,
             props: section,
             text: text_section,
@@ -51,7 +51,7 @@ impl Record {
         }
     }
 
-    /// The record as it is written.
+    /// Appends the encoded record.
     pub fn write(&self, out: &mut Vec<u8>) {
         for (name, value) in &self.headers {
             out.extend_from_slice(name);
@@ -65,12 +65,12 @@ impl Record {
         }
     }
 
-    /// True if it is about a node.
+    /// True for a node record.
     pub fn is_node(&self) -> bool {
         self.headers.first().is_some_and(|(name, _)| name == b"Node-path")
     }
 
-    /// Changes lengths by a difference.
+    /// Adds `by` to the lengths in these headers.
     pub fn move_lengths(&mut self, names: &[&str], by: i64) {
         for (name, value) in &mut self.headers {
             let number = std::str::from_utf8(value)
@@ -86,7 +86,7 @@ impl Record {
 }
 
 /// A property section as `svnadmin dump` writes it.
-fn props_section(props: PropList<'_>) -> Vec<u8> {
+fn props_section(props: PropChanges<'_>) -> Vec<u8> {
     let mut out = String::new();
     for (name, value) in props {
         match value {
@@ -100,37 +100,43 @@ fn props_section(props: PropList<'_>) -> Vec<u8> {
     out.into_bytes()
 }
 
-/// Records in the making.
-struct Records(Vec<Record>);
+/// A list of records under construction.
+struct RecordList(Vec<StreamRecord>);
 
-impl Records {
+impl RecordList {
     fn revision(&mut self, number: u64) {
         let date = format!("2020-01-0{}T00:00:00.000000Z", number % 9 + 1);
         let props = [("svn:log", Some("l")), ("svn:date", Some(date.as_str()))];
-        let mut record = Record::new(&[("Revision-number", &number.to_string())], Some(&props), None);
+        let mut record = StreamRecord::new(&[("Revision-number", &number.to_string())], Some(&props), None);
         record.end = b"\n".to_vec();
         self.0.push(record);
     }
 
-    /// A node of a path, a kind (`-` for none) and an action, with more headers.
-    fn node(&mut self, node: &str, more: &[(&str, &str)], props: Option<PropList<'_>>, text: Option<&[u8]>) {
+    /// Adds a node record; `node` is path, kind (`-` for none) and action.
+    fn node(
+        &mut self,
+        node: &str,
+        more: &[(&str, &str)],
+        props: Option<PropChanges<'_>>,
+        text: Option<&[u8]>,
+    ) {
         let names = ["Node-path", "Node-kind", "Node-action"];
         let own = names.into_iter().zip(node.split(' '));
         let own = own.filter(|(_, value)| *value != "-");
         let headers: Vec<(&str, &str)> = own.chain(more.iter().copied()).collect();
-        self.0.push(Record::new(&headers, props, text));
+        self.0.push(StreamRecord::new(&headers, props, text));
     }
 }
 
-/// The records of a good stream, some of them present by chance.
-pub fn records(random: &mut Random) -> Vec<Record> {
+/// Returns the records of a valid stream; a random part of them is left out.
+pub fn records(random: &mut Random) -> Vec<StreamRecord> {
     let mut chance = || random.below(5) < 3;
     let (first, second): (&[u8], &[u8]) = (b"alpha\nbeta\n", b"alpha\nBETA\n");
     let [first_md5, second_md5, third_md5] =
         [first, second, b"hello"].map(|bytes| Md5::of(bytes).to_string());
-    let mut all = Records(Vec::new());
+    let mut all = RecordList(Vec::new());
     if chance() {
-        let mut uuid = Record::new(&[("UUID", "11111111-2222-3333-4444-555555555555")], None, None);
+        let mut uuid = StreamRecord::new(&[("UUID", "11111111-2222-3333-4444-555555555555")], None, None);
         uuid.end.clear();
         all.0.push(uuid);
     }

@@ -1,14 +1,15 @@
-//! Deep trees with a file at each level: what leaves a directory goes on in the one above it, not at the root.
+//! Deep trees with a file at each level: a traversal that leaves a directory continues in its parent, not at the
+//! root.
 
 use testkit::Side;
 use testkit::server::TestServer;
 use testkit::stream::{Content, DumpStream, RecordKind};
 
-use super::{Client, Deep, EDIT_END, levels, request, runs};
+use super::{DeepRepository, EDIT_END, RawClient, levels, request, runs};
 
-/// Levels of a comb. Its files' paths are twice as many as those of a chain, and programs look at each of them.
-fn comb() -> Deep {
-    let mut comb = Deep::with(levels() / 3, true);
+/// Returns the number of levels of a comb, which has twice as many paths as a chain.
+fn comb() -> DeepRepository {
+    let mut comb = DeepRepository::with(levels() / 3, true);
     let mut stream = DumpStream::new("9ad5d24c-3c33-4ad1-a9b2-5ea6b1ba7a01");
     while stream.youngest() < comb.youngest {
         stream.rev("loaded before");
@@ -35,12 +36,12 @@ fn comb() -> Deep {
 }
 
 #[test]
-fn a_comb_is_answered() {
+fn a_comb_is_read_over_both_protocols() {
     let comb = comb();
     let levels = levels() / 3;
     let (youngest, rev) = (comb.youngest, comb.youngest - 1);
     let server = TestServer::svnserve(Side::Ours, comb.folder.path(), &[]);
-    let client = Client {
+    let client = RawClient {
         port: server.port(),
         youngest,
     };
@@ -60,15 +61,18 @@ fn a_comb_is_answered() {
             all,
         ),
     ] {
-        assert!(client.ask(&command, None) > least, "{command:.60}");
+        assert!(client.send_request(&command, None) > least, "{command:.60}");
     }
     for (old, new) in [(rev - 1, rev), (rev, youngest)] {
         let report = format!("( set-path ( 0: {old} false ( ) infinity ) ) ( finish-report ( ) ) ");
         let update = format!("( update ( ( {new} ) 0: true infinity true true ) ) {report}");
-        assert!(client.ask(&update, Some(EDIT_END)) > all, "{old} to {new}");
+        assert!(
+            client.send_request(&update, Some(EDIT_END)) > all,
+            "{old} to {new}"
+        );
         let replay = format!("( replay ( {new} 0 true ) ) ");
         let end = Some("( finish-replay ( ) ) ( success ( ) ) ");
-        assert!(client.ask(&replay, end) > all, "{new}");
+        assert!(client.send_request(&replay, end) > all, "{new}");
     }
     let server = TestServer::http(Side::Ours, comb.folder.path(), "", &[]);
     for (method, path, accept) in [
@@ -93,7 +97,7 @@ fn a_comb_is_answered() {
 }
 
 #[test]
-fn a_comb_is_no_matter_for_programs() {
+fn tools_process_a_comb() {
     let comb = comb();
     let repository = comb.repository();
     Side::Ours

@@ -1,4 +1,4 @@
-//! Deep trees as commits, loads and locks make and change them.
+//! Commits, loads and locks in deep trees.
 
 use std::io::{BufWriter, Write};
 use std::net::TcpStream;
@@ -9,38 +9,38 @@ use testkit::server::TestServer;
 use testkit::server::http::HttpSite;
 use testkit::stream::{Content, DumpStream, RecordKind};
 
-use super::{Client, Deep, create, levels, read_to, runs};
-use crate::http::ask::{Answer, Connection};
+use super::{DeepRepository, RawClient, create, levels, read_to, runs};
+use crate::http::raw_http::{HttpConnection, HttpResponse};
 
-/// A path of a request line, which has at most 64 KiB.
+/// The length of a path in a request line, which has at most 64 KiB.
 const LINE: usize = 29_000;
 
-/// The directory `top` and `levels - 1` others in each other below it.
-struct Chain(String);
+/// The directory `top` and `levels - 1` nested directories below it.
+struct DirectoryChain(String);
 
-impl Chain {
-    fn new(top: &str, levels: usize) -> Chain {
-        Chain(format!("{top}{}", "/a".repeat(levels - 1)))
+impl DirectoryChain {
+    fn new(top: &str, levels: usize) -> DirectoryChain {
+        DirectoryChain(format!("{top}{}", "/a".repeat(levels - 1)))
     }
 
-    /// The paths, the shortest first.
+    /// Returns the paths, the shortest first.
     fn paths(&self) -> impl Iterator<Item = &str> {
         let ends = self.0.match_indices('/').map(|(at, _)| at);
         ends.chain([self.0.len()]).map(|end| &self.0[..end])
     }
 }
 
-/// A commit over svn://. Tokens of directories are `d` and the level, which the root's is 0 of.
-struct Edit(BufWriter<TcpStream>);
+/// A commit over svn://. The token of a directory is `d` and its level; the root has level 0.
+struct EditWriter(BufWriter<TcpStream>);
 
-impl Edit {
-    fn say(&mut self, command: std::fmt::Arguments<'_>) {
+impl EditWriter {
+    fn send(&mut self, command: std::fmt::Arguments<'_>) {
         self.0.write_fmt(command).expect("because the server reads");
     }
 
     fn add(&mut self, level: usize, path: &str) {
         let length = path.len();
-        self.say(format_args!(
+        self.send(format_args!(
             "( add-dir ( {length}:{path} {} {} ( ) ) ) ",
             Token(level),
             Token(level + 1)
@@ -49,7 +49,7 @@ impl Edit {
 
     fn open(&mut self, level: usize, path: &str, rev: u64) {
         let length = path.len();
-        self.say(format_args!(
+        self.send(format_args!(
             "( open-dir ( {length}:{path} {} {} ( {rev} ) ) ) ",
             Token(level),
             Token(level + 1)
@@ -57,7 +57,7 @@ impl Edit {
     }
 
     fn close(&mut self, level: usize) {
-        self.say(format_args!("( close-dir ( {} ) ) ", Token(level)));
+        self.send(format_args!("( close-dir ( {} ) ) ", Token(level)));
     }
 }
 
@@ -70,41 +70,41 @@ impl std::fmt::Display for Token {
     }
 }
 
-/// A commit that is complete but for its end.
-struct Open {
+/// A commit that is complete except for its end.
+struct OpenCommit {
     stream: TcpStream,
-    edit: Edit,
+    edit: EditWriter,
 }
 
-impl Client {
-    /// Begins a commit on the youngest revision. The edit is sent while it is made.
-    fn begin(&self, edit: impl FnOnce(&mut Edit)) -> Open {
+impl RawClient {
+    /// Begins a commit on the youngest revision. `edit` writes to the connection.
+    fn begin(&self, edit: impl FnOnce(&mut EditWriter)) -> OpenCommit {
         let stream = self.connect();
         let writer = stream.try_clone().expect("because it is a socket");
-        let mut writing = Edit(BufWriter::with_capacity(1 << 20, writer));
+        let mut writing = EditWriter(BufWriter::with_capacity(1 << 20, writer));
         let rev = self.youngest;
-        writing.say(format_args!(
+        writing.send(format_args!(
             "( commit ( 1:x ( ) false ( ) ) ) ( open-root ( ( {rev} ) 2:d0 ) ) "
         ));
         edit(&mut writing);
         writing.0.flush().expect("because the server reads");
-        Open {
+        OpenCommit {
             stream,
             edit: writing,
         }
     }
 
-    /// Ends a commit, which makes the next revision.
-    fn finish(&mut self, mut open: Open) {
+    /// Ends a commit, which becomes the next revision.
+    fn finish(&mut self, mut open: OpenCommit) {
         open.edit
-            .say(format_args!("( close-edit ( ) ) ( get-latest-rev ( ) ) "));
+            .send(format_args!("( close-edit ( ) ) ( get-latest-rev ( ) ) "));
         open.edit.0.flush().expect("because the server reads");
         self.youngest += 1;
         let end = format!("( success ( {} ) ) ", self.youngest);
         read_to(&mut open.stream, &end, "a commit");
     }
 
-    fn commit(&mut self, edit: impl FnOnce(&mut Edit)) {
+    fn commit(&mut self, edit: impl FnOnce(&mut EditWriter)) {
         let open = self.begin(edit);
         self.finish(open);
     }
@@ -120,9 +120,9 @@ fn a_deep_tree_is_written_over_svn() {
     );
     let server = TestServer::svnserve(Side::Ours, folder.path(), &["--threads"]);
     let port = server.port();
-    let mut client = Client { port, youngest: 0 };
+    let mut client = RawClient { port, youngest: 0 };
     let levels = levels() / 2;
-    let chain = Chain::new("d", levels);
+    let chain = DirectoryChain::new("d", levels);
     let file = format!("{}/f", chain.0);
     let file = format!("{}:{file}", file.len());
     client.commit(|edit| {
@@ -130,59 +130,59 @@ fn a_deep_tree_is_written_over_svn() {
             .paths()
             .enumerate()
             .for_each(|(at, path)| edit.add(at, path));
-        edit.say(format_args!(
+        edit.send(format_args!(
             "( add-file ( {file} {} 1:f ( ) ) ) ( close-file ( 1:f ( ) ) ) ",
             Token(levels)
         ));
         (0..=levels).rev().for_each(|level| edit.close(level));
     });
-    // The deepest file, and every directory on the way back.
+    // Closes the deepest file, and every directory above it.
     client.commit(|edit| {
         chain.paths().enumerate().for_each(|(at, path)| edit.open(at, path, 1));
-        edit.say(format_args!(
+        edit.send(format_args!(
             "( open-file ( {file} {} 1:f ( 1 ) ) ) ( change-file-prop ( 1:f 1:p ( 1:v ) ) ) ( close-file ( 1:f ( ) ) ) ",
             Token(levels)
         ));
         for level in (0..=levels).rev() {
             if level > 0 {
-                edit.say(format_args!("( change-dir-prop ( {} 1:p ( 1:v ) ) ) ", Token(level)));
+                edit.send(format_args!("( change-dir-prop ( {} 1:p ( 1:v ) ) ) ", Token(level)));
             }
             edit.close(level);
         }
     });
     let url = format!("svn://127.0.0.1:{port}/r/d");
     client.commit(|edit| {
-        edit.say(format_args!(
+        edit.send(format_args!(
             "( add-dir ( 4:copy 2:d0 2:d1 ( {}:{url} 2 ) ) ) ( close-dir ( 2:d1 ) ) ( close-dir ( 2:d0 ) ) ",
             url.len()
         ));
     });
-    let copy = Chain::new("copy", levels);
+    let copy = DirectoryChain::new("copy", levels);
     client.commit(|edit| {
         copy.paths()
             .enumerate()
             .for_each(|(at, path)| edit.open(at, path, 3));
         let file = format!("{}/f", copy.0);
-        edit.say(format_args!(
+        edit.send(format_args!(
             "( delete-entry ( {}:{file} ( 2 ) {} ) ) ",
             file.len(),
             Token(levels)
         ));
         (0..=levels).rev().for_each(|level| edit.close(level));
     });
-    // Who has no name may not lock; the path is looked at all the same.
+    // An anonymous user may not lock; the path is still looked up.
     for command in [
         format!("( lock ( {file} ( ) false ( 2 ) ) ) "),
         format!("( lock-many ( ( ) true ( ( {file} ( 2 ) ) ) ) ) "),
         format!("( unlock ( {file} ( ) true ) ) "),
         format!("( unlock-many ( true ( ( {file} ( ) ) ) ) ) "),
     ] {
-        assert!(client.ask(&command, None) > 0, "{command:.30}");
+        assert!(client.send_request(&command, None) > 0, "{command:.30}");
     }
     let check = format!("( check-path ( {file} ( 2 ) ) ) ");
-    assert!(client.ask(&check, None) > 0);
+    assert!(client.send_request(&check, None) > 0);
     client.commit(|edit| {
-        edit.say(format_args!(
+        edit.send(format_args!(
             "( delete-entry ( 1:d ( 2 ) 2:d0 ) ) ( close-dir ( 2:d0 ) ) "
         ));
     });
@@ -195,35 +195,35 @@ fn a_deep_tree_is_written_over_svn() {
     }
 }
 
-/// Two clients change the deepest directory at once: the second commit is merged with the first one.
+/// Two clients change the deepest directory at the same time: the second commit is merged with the first one.
 #[test]
 fn deep_changes_are_merged() {
-    let deep = Deep::new(levels() / 2);
+    let deep = DeepRepository::new(levels() / 2);
     let server = TestServer::svnserve(Side::Ours, deep.folder.path(), &[]);
-    let mut client = Client {
+    let mut client = RawClient {
         port: server.port(),
         youngest: deep.youngest,
     };
     let levels = levels() / 2;
-    let chain = Chain::new("d", levels);
-    let add = |edit: &mut Edit, rev: u64, name: &str| {
+    let chain = DirectoryChain::new("d", levels);
+    let add = |edit: &mut EditWriter, rev: u64, name: &str| {
         chain
             .paths()
             .enumerate()
             .for_each(|(at, path)| edit.open(at, path, rev));
         let file = format!("{}/{name}", chain.0);
-        edit.say(format_args!(
+        edit.send(format_args!(
             "( add-file ( {}:{file} {} 1:f ( ) ) ) ( close-file ( 1:f ( ) ) ) ",
             file.len(),
             Token(levels)
         ));
         (0..=levels).rev().for_each(|level| edit.close(level));
     };
-    // What is changed in a copy for the first time gets an ID of its own, and two commits do not agree on that.
+    // The first change of a node in a copy gives it a new node ID, which differs between two commits.
     let rev = client.youngest;
     client.commit(|edit| add(edit, rev, "first"));
     let rev = client.youngest;
-    let mut other = Client {
+    let mut other = RawClient {
         port: server.port(),
         youngest: rev,
     };
@@ -236,12 +236,12 @@ fn deep_changes_are_merged() {
 
 #[test]
 fn a_deep_tree_is_loaded() {
-    // The stream is held in memory: it grows with the square.
+    // The stream is in memory, and its size is quadratic.
     let levels = (levels() / 2).min(20_000);
     let folder = testkit::tool::scratch();
     let repository = folder.path().join("r");
     let mut stream = DumpStream::new("9ad5d24c-3c33-4ad1-a9b2-5ea6b1ba7a04");
-    let chain = Chain::new("d", levels);
+    let chain = DirectoryChain::new("d", levels);
     stream.rev("add").mkdirs(chain.paths());
     stream.file(&format!("{}/f", chain.0), "text");
     stream.rev("change");
@@ -259,9 +259,9 @@ fn verify(repository: &Path) {
 }
 
 /// One commit over HTTP, and locks.
-struct Dav {
-    connection: Connection,
-    /// Where the nodes of the transaction are.
+struct DavCommit {
+    connection: HttpConnection,
+    /// The URL of the transaction's nodes.
     at: String,
     txn: String,
 }
@@ -269,24 +269,30 @@ struct Dav {
 /// alice, secret.
 const ALICE: (&str, &str) = ("Authorization", "Basic YWxpY2U6c2VjcmV0");
 
-impl Dav {
-    fn begin(port: u16) -> Dav {
-        let mut connection = Connection::new(port);
+impl DavCommit {
+    fn begin(port: u16) -> DavCommit {
+        let mut connection = HttpConnection::new(port);
         let skel = ("Content-Type", "application/vnd.svn-skel");
-        let mut begun = connection.ask("POST", "/r/!svn/me", &[skel, ALICE], "( create-txn )");
+        let mut begun = connection.send_request("POST", "/r/!svn/me", &[skel, ALICE], "( create-txn )");
         let name = begun.headers.remove("svn-txn-name");
         let name = name.unwrap_or_else(|| panic!("{begun:?}")).remove(0);
-        Dav {
+        DavCommit {
             connection,
             at: format!("/r/!svn/txr/{name}"),
             txn: format!("/r/!svn/txn/{name}"),
         }
     }
 
-    fn ask(&mut self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+    fn send_request(
+        &mut self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> HttpResponse {
         let at = format!("{}/{path}", self.at);
         let headers = [headers, &[ALICE]].concat();
-        self.connection.ask(method, &at, &headers, body)
+        self.connection.send_request(method, &at, &headers, body)
     }
 
     fn merge(mut self) {
@@ -294,14 +300,14 @@ impl Dav {
             "<D:merge xmlns:D=\"DAV:\"><D:source><D:href>{}</D:href></D:source><D:no-auto-merge/><D:no-checkout/></D:merge>",
             self.txn
         );
-        let answer = self.connection.ask("MERGE", "/r", &[ALICE], &body);
-        assert_eq!(answer.status, 200, "MERGE");
+        let response = self.connection.send_request("MERGE", "/r", &[ALICE], &body);
+        assert_eq!(response.status, 200, "MERGE");
     }
 }
 
 #[test]
 fn a_deep_tree_is_written_over_http() {
-    let deep = Deep::new((levels() / 2).min(LINE));
+    let deep = DeepRepository::new((levels() / 2).min(LINE));
     let site = HttpSite {
         ours: "[location.auth]\nhtpasswd-file = 'USERS'\n",
         ..HttpSite::plain(deep.folder.path())
@@ -312,10 +318,14 @@ fn a_deep_tree_is_written_over_http() {
     let props = "<D:propertyupdate xmlns:D=\"DAV:\" xmlns:C=\"http://subversion.tigris.org/xmlns/custom/\"><D:set><D:prop>\
                  <C:p>v</C:p></D:prop></D:set></D:propertyupdate>";
     let source = format!("http://127.0.0.1:{port}/r/!svn/rvr/{rev}");
-    let mut dav = Dav::begin(port);
+    let mut dav = DavCommit::begin(port);
     let mut expect = |method: &str, path: &str, headers: &[(&str, &str)], body: &str, status: u16| {
-        let answer = dav.ask(method, path, headers, body);
-        assert_eq!(answer.status, status, "{method} {path:.20}: {:?}", answer.headers);
+        let response = dav.send_request(method, path, headers, body);
+        assert_eq!(
+            response.status, status,
+            "{method} {path:.20}: {:?}",
+            response.headers
+        );
     };
     expect("MKCOL", &format!("{bottom}/b"), &[], "", 201);
     expect("PUT", &format!("{bottom}/b/g"), &[], "text", 201);
@@ -330,32 +340,32 @@ fn a_deep_tree_is_written_over_http() {
         dav.at.rsplit('/').next().unwrap_or_default()
     );
     let from = format!("{source}/d");
-    let copied = dav.connection.ask(
+    let copied = dav.connection.send_request(
         "COPY",
         from.trim_start_matches(&format!("http://127.0.0.1:{port}")),
         &[ALICE, ("Destination", &to)],
         "",
     );
     assert_eq!(copied.status, 201, "COPY");
-    let gone = dav.ask("DELETE", &format!("{bottom}/f"), &[], "");
+    let gone = dav.send_request("DELETE", &format!("{bottom}/f"), &[], "");
     assert_eq!(gone.status, 204, "DELETE");
     dav.merge();
-    // Directories in each other, one by one.
-    let mut dav = Dav::begin(port);
-    for path in Chain::new("n", (levels() / 2).min(1000)).paths() {
-        assert_eq!(dav.ask("MKCOL", path, &[], "").status, 201, "MKCOL");
+    // Nested directories, one by one.
+    let mut dav = DavCommit::begin(port);
+    for path in DirectoryChain::new("n", (levels() / 2).min(1000)).paths() {
+        assert_eq!(dav.send_request("MKCOL", path, &[], "").status, 201, "MKCOL");
     }
     dav.merge();
-    let mut connection = Connection::new(port);
+    let mut connection = HttpConnection::new(port);
     let file = format!("/r/{bottom}/b/g");
     let lock = "<D:lockinfo xmlns:D=\"DAV:\"><D:lockscope><D:exclusive/></D:lockscope><D:locktype><D:write/></D:locktype>\
                 </D:lockinfo>";
-    let locked = connection.ask("LOCK", &file, &[ALICE, ("Timeout", "Infinite")], lock);
+    let locked = connection.send_request("LOCK", &file, &[ALICE, ("Timeout", "Infinite")], lock);
     assert_eq!(locked.status, 200, "LOCK");
     let token = locked.headers["lock-token"][0].clone();
-    let options = connection.ask("OPTIONS", &file, &[ALICE], "");
+    let options = connection.send_request("OPTIONS", &file, &[ALICE], "");
     assert_eq!(options.status, 200, "OPTIONS");
-    let unlocked = connection.ask("UNLOCK", &file, &[ALICE, ("Lock-Token", &token)], "");
+    let unlocked = connection.send_request("UNLOCK", &file, &[ALICE, ("Lock-Token", &token)], "");
     assert_eq!(unlocked.status, 204, "UNLOCK");
     verify(&deep.repository());
 }

@@ -1,74 +1,90 @@
-//! What hostile peers do: one entry for each way to hold a server's memory, threads, connections or processors.
+//! The attacks: one entry for each way to take a server's memory, threads, connections or processor time.
 
-use super::load::Target;
+use super::load::AttackTarget;
 
-/// Where an attack comes in.
+/// The listener of an attack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Entry {
+pub enum AttackedListener {
     Svn,
     Http,
     Tls,
     Metrics,
 }
 
-/// What a peer does once it is connected.
+/// The behaviour of a connected peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
-    /// It sends its bytes and stays.
+pub enum PeerBehavior {
+    /// It sends its bytes and stays connected.
     Hold,
-    /// As `Hold`, and its system takes little of the answer.
+    /// As `Hold`, with a small receive window.
     Unread,
-    /// It sends its bytes, hears something, goes, and comes again.
+    /// It sends its bytes, reads something, disconnects, and connects again.
     Repeat,
 }
 
 /// One attack.
 pub struct Attack {
     pub name: &'static str,
-    pub entry: Entry,
-    pub way: Way,
-    /// How many different messages there are.
+    pub entry: AttackedListener,
+    pub way: PeerBehavior,
+    /// The number of different messages.
     pub kinds: usize,
-    /// What the peers of a kind send.
-    pub says: fn(&Target, usize) -> Vec<u8>,
-    /// Each request needs much of a processor: there are few.
+    /// Returns the bytes that a peer sends.
+    pub bytes: fn(&AttackTarget, usize) -> Vec<u8>,
+    /// True if each request needs much processor time; then there are few peers.
     pub is_costly: bool,
-    /// What it may cost besides what each connection may, bytes.
+    /// The allowed memory in bytes, in addition to that of the connections.
     pub more_memory: usize,
 }
 
-const fn attack(name: &'static str, entry: Entry, way: Way, says: fn(&Target, usize) -> Vec<u8>) -> Attack {
+const fn attack(
+    name: &'static str,
+    entry: AttackedListener,
+    way: PeerBehavior,
+    bytes: fn(&AttackTarget, usize) -> Vec<u8>,
+) -> Attack {
     Attack {
         name,
         entry,
         way,
         kinds: 1,
-        says,
+        bytes,
         is_costly: false,
         more_memory: 0,
     }
 }
 
 pub const ATTACKS: &[Attack] = &[
-    attack("http: a silent connection", Entry::Http, Way::Hold, |_, _| {
-        Vec::new()
-    }),
-    attack("http: half a head", Entry::Http, Way::Hold, |_, _| {
-        b"REPORT /r HTTP/1.1\r\nHost: x\r\nX: ".to_vec()
-    }),
-    attack("http: long half heads", Entry::Http, Way::Hold, |_, _| {
-        format!(
-            "GET /r HTTP/1.1\r\nHost: x\r\n{}X: ",
-            format!("X: {}\r\n", "y".repeat(600)).repeat(60)
-        )
-        .into_bytes()
-    }),
+    attack(
+        "http: a silent connection",
+        AttackedListener::Http,
+        PeerBehavior::Hold,
+        |_, _| Vec::new(),
+    ),
+    attack(
+        "http: half a head",
+        AttackedListener::Http,
+        PeerBehavior::Hold,
+        |_, _| b"REPORT /r HTTP/1.1\r\nHost: x\r\nX: ".to_vec(),
+    ),
+    attack(
+        "http: long half heads",
+        AttackedListener::Http,
+        PeerBehavior::Hold,
+        |_, _| {
+            format!(
+                "GET /r HTTP/1.1\r\nHost: x\r\n{}X: ",
+                format!("X: {}\r\n", "y".repeat(600)).repeat(60)
+            )
+            .into_bytes()
+        },
+    ),
     Attack {
         kinds: METHODS.len(),
         ..attack(
             "http: half bodies of all methods",
-            Entry::Http,
-            Way::Hold,
+            AttackedListener::Http,
+            PeerBehavior::Hold,
             |_, kind| request(METHODS[kind], "/r/lines", "Content-Length: 4000\r\n", "<x>"),
         )
     },
@@ -76,8 +92,8 @@ pub const ATTACKS: &[Attack] = &[
         kinds: REPORTS.len(),
         ..attack(
             "http: half reports of all kinds",
-            Entry::Http,
-            Way::Hold,
+            AttackedListener::Http,
+            PeerBehavior::Hold,
             |_, kind| {
                 let body = format!("<S:{} xmlns:S=\"svn:\">", REPORTS[kind]);
                 request("REPORT", "/r/!svn/bc/1", "Content-Length: 4000\r\n", &body)
@@ -86,8 +102,8 @@ pub const ATTACKS: &[Attack] = &[
     },
     attack(
         "http: declared bodies that are not sent",
-        Entry::Http,
-        Way::Hold,
+        AttackedListener::Http,
+        PeerBehavior::Hold,
         |_, _| {
             request(
                 "REPORT",
@@ -97,21 +113,26 @@ pub const ATTACKS: &[Attack] = &[
             )
         },
     ),
-    attack("http: chunks of one byte", Entry::Http, Way::Hold, |_, _| {
-        request(
-            "REPORT",
-            "/r/!svn/bc/1",
-            "Transfer-Encoding: chunked\r\n",
-            &"1\r\n<\r\n".repeat(3000),
-        )
-    }),
+    attack(
+        "http: chunks of one byte",
+        AttackedListener::Http,
+        PeerBehavior::Hold,
+        |_, _| {
+            request(
+                "REPORT",
+                "/r/!svn/bc/1",
+                "Transfer-Encoding: chunked\r\n",
+                &"1\r\n<\r\n".repeat(3000),
+            )
+        },
+    ),
     Attack {
         kinds: REPORTS.len(),
         more_memory: 256 << 20,
         ..attack(
             "http: reports of small elements",
-            Entry::Http,
-            Way::Hold,
+            AttackedListener::Http,
+            PeerBehavior::Hold,
             |_, kind| elements(REPORTS[kind], "", 260_000),
         )
     },
@@ -119,8 +140,8 @@ pub const ATTACKS: &[Attack] = &[
         more_memory: 256 << 20,
         ..attack(
             "http: elements in a long namespace",
-            Entry::Http,
-            Way::Hold,
+            AttackedListener::Http,
+            PeerBehavior::Hold,
             |_, _| {
                 elements(
                     "log-report",
@@ -134,8 +155,8 @@ pub const ATTACKS: &[Attack] = &[
         more_memory: 256 << 20,
         ..attack(
             "http: half a long report of a working copy",
-            Entry::Http,
-            Way::Hold,
+            AttackedListener::Http,
+            PeerBehavior::Hold,
             |_, _| {
                 let entry = "<S:entry rev=\"1\">a/b</S:entry>";
                 let body = format!(
@@ -148,14 +169,14 @@ pub const ATTACKS: &[Attack] = &[
     },
     attack(
         "http: clients that do not read a file",
-        Entry::Http,
-        Way::Unread,
+        AttackedListener::Http,
+        PeerBehavior::Unread,
         |_, _| request("GET", "/r/big", "", ""),
     ),
     attack(
         "http: clients that do not read a report",
-        Entry::Http,
-        Way::Unread,
+        AttackedListener::Http,
+        PeerBehavior::Unread,
         |_, _| {
             let body = "<S:file-revs-report xmlns:S=\"svn:\"><S:start-revision>1</S:start-revision>\
                     <S:end-revision>1</S:end-revision><S:path>big</S:path></S:file-revs-report>";
@@ -169,88 +190,130 @@ pub const ATTACKS: &[Attack] = &[
     ),
     attack(
         "http: many requests at once, responses not read",
-        Entry::Http,
-        Way::Unread,
+        AttackedListener::Http,
+        PeerBehavior::Unread,
         |_, _| request("PROPFIND", "/r/", "Depth: 1\r\n", "").repeat(300),
     ),
     Attack {
         is_costly: true,
         kinds: 4,
         more_memory: 256 << 20,
-        ..attack("http: expensive pages", Entry::Http, Way::Hold, |_, kind| {
-            let pages = [
-                "/r/?view=revision&p=2",
-                "/r/ends?view=file",
-                "/r/lines?view=blame",
-                "/r/lines?view=log",
-            ];
-            request("GET", pages[kind], "Accept: text/html\r\n", "")
-        })
+        ..attack(
+            "http: expensive pages",
+            AttackedListener::Http,
+            PeerBehavior::Hold,
+            |_, kind| {
+                let pages = [
+                    "/r/?view=revision&p=2",
+                    "/r/ends?view=file",
+                    "/r/lines?view=blame",
+                    "/r/lines?view=log",
+                ];
+                request("GET", pages[kind], "Accept: text/html\r\n", "")
+            },
+        )
     },
-    attack("http: wrong passwords", Entry::Http, Way::Repeat, |_, _| {
-        request(
-            "OPTIONS",
-            "/closed/r",
-            "Authorization: Basic YWxpY2U6d3Jvbmc=\r\n",
-            "",
-        )
-    }),
-    attack("http: many wrong passwords", Entry::Http, Way::Hold, |_, _| {
-        request(
-            "OPTIONS",
-            "/closed/r",
-            "Authorization: Basic YWxpY2U6d3Jvbmc=\r\n",
-            "",
-        )
-    }),
-    attack("http: short connections", Entry::Http, Way::Repeat, |_, _| {
-        b"\r\n".to_vec()
-    }),
-    attack("https: half a handshake", Entry::Tls, Way::Hold, |_, _| {
-        b"\x16\x03\x01\x02\x00\x01\x00\x01".to_vec()
-    }),
-    attack("metrics: half a head", Entry::Metrics, Way::Hold, |_, _| {
-        b"GET /-/metrics HTTP/1.1\r\n".to_vec()
-    }),
-    attack("svn: a silent connection", Entry::Svn, Way::Hold, |_, _| {
-        Vec::new()
-    }),
-    attack("svn: half a greeting", Entry::Svn, Way::Hold, |_, _| {
-        b"( 2 ( edit-pipeline ) 60000:svn://".to_vec()
-    }),
+    attack(
+        "http: wrong passwords",
+        AttackedListener::Http,
+        PeerBehavior::Repeat,
+        |_, _| {
+            request(
+                "OPTIONS",
+                "/closed/r",
+                "Authorization: Basic YWxpY2U6d3Jvbmc=\r\n",
+                "",
+            )
+        },
+    ),
+    attack(
+        "http: many wrong passwords",
+        AttackedListener::Http,
+        PeerBehavior::Hold,
+        |_, _| {
+            request(
+                "OPTIONS",
+                "/closed/r",
+                "Authorization: Basic YWxpY2U6d3Jvbmc=\r\n",
+                "",
+            )
+        },
+    ),
+    attack(
+        "http: short connections",
+        AttackedListener::Http,
+        PeerBehavior::Repeat,
+        |_, _| b"\r\n".to_vec(),
+    ),
+    attack(
+        "https: half a handshake",
+        AttackedListener::Tls,
+        PeerBehavior::Hold,
+        |_, _| b"\x16\x03\x01\x02\x00\x01\x00\x01".to_vec(),
+    ),
+    attack(
+        "metrics: half a head",
+        AttackedListener::Metrics,
+        PeerBehavior::Hold,
+        |_, _| b"GET /-/metrics HTTP/1.1\r\n".to_vec(),
+    ),
+    attack(
+        "svn: a silent connection",
+        AttackedListener::Svn,
+        PeerBehavior::Hold,
+        |_, _| Vec::new(),
+    ),
+    attack(
+        "svn: half a greeting",
+        AttackedListener::Svn,
+        PeerBehavior::Hold,
+        |_, _| b"( 2 ( edit-pipeline ) 60000:svn://".to_vec(),
+    ),
     attack(
         "svn: no authentication response",
-        Entry::Svn,
-        Way::Hold,
+        AttackedListener::Svn,
+        PeerBehavior::Hold,
         |target, _| greeting(target),
     ),
     attack(
         "svn: a long authentication response",
-        Entry::Svn,
-        Way::Hold,
+        AttackedListener::Svn,
+        PeerBehavior::Hold,
         |target, _| [greeting(target), b"( 16000000:".to_vec(), vec![b'x'; 15_000_000]].concat(),
     ),
-    attack("svn: half a command", Entry::Svn, Way::Hold, |target, _| {
-        said(target, "( get-latest-rev ( ")
-    }),
+    attack(
+        "svn: half a command",
+        AttackedListener::Svn,
+        PeerBehavior::Hold,
+        |target, _| client_bytes(target, "( get-latest-rev ( "),
+    ),
     Attack {
         more_memory: 256 << 20,
-        ..attack("svn: half a long command", Entry::Svn, Way::Hold, |target, _| {
-            [said(target, "( get-file ( 16000000:"), vec![b'x'; 15_000_000]].concat()
-        })
+        ..attack(
+            "svn: half a long command",
+            AttackedListener::Svn,
+            PeerBehavior::Hold,
+            |target, _| {
+                [
+                    client_bytes(target, "( get-file ( 16000000:"),
+                    vec![b'x'; 15_000_000],
+                ]
+                .concat()
+            },
+        )
     },
     attack(
         "svn: an update without its report",
-        Entry::Svn,
-        Way::Hold,
-        |target, _| said(target, "( update ( ( ) 0: true infinity false ) ) "),
+        AttackedListener::Svn,
+        PeerBehavior::Hold,
+        |target, _| client_bytes(target, "( update ( ( ) 0: true infinity false ) ) "),
     ),
     attack(
         "svn: an update with half its report",
-        Entry::Svn,
-        Way::Hold,
+        AttackedListener::Svn,
+        PeerBehavior::Hold,
         |target, _| {
-            said(
+            client_bytes(
                 target,
                 "( status ( 0: true ( ) infinity ) ) ( set-path ( 0: 1 false ) ) ( set-path ( 5:a/",
             )
@@ -260,13 +323,13 @@ pub const ATTACKS: &[Attack] = &[
         more_memory: 256 << 20,
         ..attack(
             "svn: half a report of many entries",
-            Entry::Svn,
-            Way::Hold,
+            AttackedListener::Svn,
+            PeerBehavior::Hold,
             |target, _| {
                 let entries: String = (0..40_000)
                     .map(|n| format!("( set-path ( 8:d/{n:06} 0 false ) ) "))
                     .collect();
-                said(
+                client_bytes(
                     target,
                     &format!(
                         "( update ( ( ) 0: true infinity false ) ) ( set-path ( 0: 1 false ) ) {entries}"
@@ -277,10 +340,10 @@ pub const ATTACKS: &[Attack] = &[
     },
     attack(
         "svn: clients that do not read an update",
-        Entry::Svn,
-        Way::Unread,
+        AttackedListener::Svn,
+        PeerBehavior::Unread,
         |target, _| {
-            said(
+            client_bytes(
                 target,
                 "( update ( ( ) 0: true infinity false ) ) ( set-path ( 0: 0 true ) ) ( finish-report ( ) ) ",
             )
@@ -288,9 +351,9 @@ pub const ATTACKS: &[Attack] = &[
     ),
     attack(
         "svn: clients that do not read a file's revisions",
-        Entry::Svn,
-        Way::Unread,
-        |target, _| said(target, "( get-file-revs ( 3:big ( 1 ) ( 1 ) false ) ) "),
+        AttackedListener::Svn,
+        PeerBehavior::Unread,
+        |target, _| client_bytes(target, "( get-file-revs ( 3:big ( 1 ) ( 1 ) false ) ) "),
     ),
     Attack {
         is_costly: true,
@@ -298,14 +361,14 @@ pub const ATTACKS: &[Attack] = &[
         kinds: 2,
         ..attack(
             "svn: long lists",
-            Entry::Svn,
-            Way::Hold,
+            AttackedListener::Svn,
+            PeerBehavior::Hold,
             |target, kind| match kind {
-                0 => said(
+                0 => client_bytes(
                     target,
                     &format!("( get-locations ( 5:lines 1 ( {}) ) ) ", "1 ".repeat(1_000_000)),
                 ),
-                _ => said(
+                _ => client_bytes(
                     target,
                     &format!(
                         "( log ( ( {}) ( 1 ) ( 1 ) true false ) ) ",
@@ -317,22 +380,22 @@ pub const ATTACKS: &[Attack] = &[
     },
     attack(
         "svn: many commands at once, responses not read",
-        Entry::Svn,
-        Way::Unread,
-        |target, _| said(target, &"( get-dir ( 0: ( 1 ) true true ) ) ".repeat(2000)),
+        AttackedListener::Svn,
+        PeerBehavior::Unread,
+        |target, _| client_bytes(target, &"( get-dir ( 0: ( 1 ) true true ) ) ".repeat(2000)),
     ),
     attack(
         "svn: no authentication response in a command",
-        Entry::Svn,
-        Way::Hold,
-        |target, _| said(target, "( commit ( 1:x ( ) false ( ) ) ) "),
+        AttackedListener::Svn,
+        PeerBehavior::Hold,
+        |target, _| client_bytes(target, "( commit ( 1:x ( ) false ( ) ) ) "),
     ),
     Attack {
         kinds: 3,
         ..attack(
             "svn: a commit that does not continue",
-            Entry::Svn,
-            Way::Hold,
+            AttackedListener::Svn,
+            PeerBehavior::Hold,
             |target, kind| {
                 let edits = [
                     "",
@@ -341,25 +404,28 @@ pub const ATTACKS: &[Attack] = &[
                      ( textdelta-chunk ( 1:f 2000:SVN",
                 ];
                 let commands = format!("( commit ( 1:x ( ) false ( ) ) ) {}", edits[kind]);
-                said_to("w", target, &commands)
+                client_bytes_for("w", target, &commands)
             },
         )
     },
     attack(
         "svn: a refused commit that does not end",
-        Entry::Svn,
-        Way::Hold,
+        AttackedListener::Svn,
+        PeerBehavior::Hold,
         |target, _| {
-            said_to(
+            client_bytes_for(
                 "w",
                 target,
                 "( commit ( 1:x ( ) false ( ) ) ) ( open-root ( ( 99 ) 1:r ) ) ( open-file ( 1:f 1:r 1:f ( ) ) ) ",
             )
         },
     ),
-    attack("svn: short connections", Entry::Svn, Way::Repeat, |_, _| {
-        b"( 2 ( ) 1:x ) ".to_vec()
-    }),
+    attack(
+        "svn: short connections",
+        AttackedListener::Svn,
+        PeerBehavior::Repeat,
+        |_, _| b"( 2 ( ) 1:x ) ".to_vec(),
+    ),
 ];
 
 const METHODS: [&str; 16] = [
@@ -413,22 +479,22 @@ fn elements(report: &str, attributes: &str, count: usize) -> Vec<u8> {
     )
 }
 
-fn greeting(target: &Target) -> Vec<u8> {
+fn greeting(target: &AttackTarget) -> Vec<u8> {
     greeting_of("r", target)
 }
 
-fn greeting_of(repository: &str, target: &Target) -> Vec<u8> {
+fn greeting_of(repository: &str, target: &AttackTarget) -> Vec<u8> {
     let url = format!("svn://127.0.0.1:{}/{repository}", target.svn.port());
     let words = "edit-pipeline svndiff1 absent-entries depth mergeinfo log-revprops";
     format!("( 2 ( {words} ) {}:{url} 4:test ( ) ) ", url.len()).into_bytes()
 }
 
-/// What a client sends that has come in without a name.
-fn said(target: &Target, commands: &str) -> Vec<u8> {
-    said_to("r", target, commands)
+/// Returns the bytes of an anonymous client: greeting, login and `commands`.
+fn client_bytes(target: &AttackTarget, commands: &str) -> Vec<u8> {
+    client_bytes_for("r", target, commands)
 }
 
-fn said_to(repository: &str, target: &Target, commands: &str) -> Vec<u8> {
+fn client_bytes_for(repository: &str, target: &AttackTarget, commands: &str) -> Vec<u8> {
     [
         &greeting_of(repository, target)[..],
         b"( ANONYMOUS ( 0: ) ) ",

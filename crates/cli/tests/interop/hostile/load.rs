@@ -1,9 +1,9 @@
-//! Any number of slow, half, huge and repeated requests against every entry point of a server, while a client from another
-//! address measures how long it waits and `/proc` tells what the server holds.
+//! Many slow, incomplete, huge and repeated requests to every listener of a server, while a client at another address
+//! measures its waiting time and `/proc` shows the server's resources.
 //!
-//! The short run has a few peers for each attack. `SVEN_HOSTILE=9000` has as many as that, prints the table of `docs/LIMITS.md`,
-//! and `SVEN_HOSTILE_ONLY=NAME` chooses the attacks whose names contain NAME. A process may have 20,000 descriptors here, of
-//! which an attack has one for each peer.
+//! The default run has a few peers for each attack. `SVEN_HOSTILE=9000` sets the number and prints the table of
+//! `docs/LIMITS.md`, `SVEN_HOSTILE_ONLY=NAME` selects attacks by a part of their name. An attack needs a descriptor
+//! for each peer; 20,000 are permitted here.
 
 use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};
@@ -17,23 +17,24 @@ use socket2::{Domain, Socket, Type};
 use testkit::server::transport::certificate;
 use testkit::{Tool, scratch};
 
-use super::attacks::{ATTACKS, Attack, Entry, Way};
+use super::attacks::{ATTACKS, Attack, AttackedListener, PeerBehavior};
 
-/// Attackers come from here, the measuring client from there.
+/// The address of the attackers; [`CLIENT`] is that of the measuring client.
 const ATTACKER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 1);
 const CLIENT: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 9);
 
-/// How long the client may wait in any attack. An idle machine answers in milliseconds; this one runs other tests.
+/// The time limit of the client in any attack. An idle machine responds within milliseconds, but other tests run as
+/// well.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// How long a client with the attackers' address waits before it counts as one that is not served.
+/// The time after which a client at the attackers' address counts as not served.
 const PATIENCE_AMONG_THEM: Duration = Duration::from_secs(5);
 
-/// Peers of an attack whose requests are long: what the server takes of them is bounded, what they send is not.
+/// The number of peers of an attack with long requests.
 const LONG_PEERS: usize = 60;
 
 /// A server of all protocols.
-pub struct Target {
+pub struct AttackTarget {
     child: Child,
     pub svn: SocketAddr,
     pub http: SocketAddr,
@@ -42,8 +43,8 @@ pub struct Target {
     _place: tempfile::TempDir,
 }
 
-impl Target {
-    fn start(repositories: &Path) -> Target {
+impl AttackTarget {
+    fn start(repositories: &Path) -> AttackTarget {
         let place = scratch();
         forget_transactions(&repositories.join("w"));
         let free = |_| {
@@ -80,7 +81,7 @@ impl Target {
             .stdout(Stdio::null())
             .spawn()
             .expect("because it was built");
-        let target = Target {
+        let target = AttackTarget {
             child,
             svn,
             http,
@@ -99,16 +100,16 @@ impl Target {
         target
     }
 
-    fn address(&self, entry: Entry) -> SocketAddr {
+    fn address(&self, entry: AttackedListener) -> SocketAddr {
         match entry {
-            Entry::Svn => self.svn,
-            Entry::Http => self.http,
-            Entry::Tls => self.https,
-            Entry::Metrics => self.metrics,
+            AttackedListener::Svn => self.svn,
+            AttackedListener::Http => self.http,
+            AttackedListener::Tls => self.https,
+            AttackedListener::Metrics => self.metrics,
         }
     }
 
-    /// Bytes of memory that it holds.
+    /// Returns the memory of the server in bytes.
     fn memory(&self) -> usize {
         let text = std::fs::read_to_string(format!("/proc/{}/statm", self.child.id())).unwrap_or_default();
         let pages = text
@@ -123,14 +124,14 @@ impl Target {
     }
 }
 
-impl Drop for Target {
+impl Drop for AttackTarget {
     fn drop(&mut self) {
         _ = self.child.kill();
         _ = self.child.wait();
     }
 }
 
-/// A connection from `source`.
+/// Connects from `source`.
 fn connect(source: Ipv4Addr, to: SocketAddr, window: Option<usize>) -> std::io::Result<TcpStream> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
     socket.bind(&SocketAddr::new(IpAddr::V4(source), 0).into())?;
@@ -143,27 +144,30 @@ fn connect(source: Ipv4Addr, to: SocketAddr, window: Option<usize>) -> std::io::
     Ok(socket.into())
 }
 
-/// Asks for one thing on a connection of its own; how long it took until `wanted` came.
-fn ask(from: Ipv4Addr, to: SocketAddr, says: &[u8], wanted: &str) -> std::io::Result<Duration> {
+/// Sends a request on a new connection. Returns the time until `wanted` arrives.
+fn measure_request(from: Ipv4Addr, to: SocketAddr, bytes: &[u8], wanted: &str) -> std::io::Result<Duration> {
     let begun = Instant::now();
     let mut socket = connect(from, to, None)?;
     if from == ATTACKER {
         socket.set_read_timeout(Some(PATIENCE_AMONG_THEM))?;
     }
-    socket.write_all(says)?;
-    let (mut heard, mut piece) = (Vec::new(), [0; 4096]);
-    while !heard.windows(wanted.len()).any(|part| part == wanted.as_bytes()) {
+    socket.write_all(bytes)?;
+    let (mut received, mut piece) = (Vec::new(), [0; 4096]);
+    while !received
+        .windows(wanted.len())
+        .any(|part| part == wanted.as_bytes())
+    {
         match socket.read(&mut piece)? {
             0 => return Err(std::io::ErrorKind::UnexpectedEof.into()),
-            len => heard.extend_from_slice(&piece[..len]),
+            len => received.extend_from_slice(&piece[..len]),
         }
     }
     Ok(begun.elapsed())
 }
 
-/// What a client that does no harm waits: the middle and the longest of some requests over svn:// and http://. One that is not
-/// served waits for ever.
-fn latency(target: &Target, from: Ipv4Addr) -> [[Duration; 2]; 2] {
+/// Returns the waiting times of a regular client: the median and the maximum of some requests over svn:// and
+/// http://. A request that is not served counts as infinite.
+fn latency(target: &AttackTarget, from: Ipv4Addr) -> [[Duration; 2]; 2] {
     let body = "<S:log-report xmlns:S=\"svn:\"><S:start-revision>1</S:start-revision>\
                 <S:end-revision>1</S:end-revision><S:path></S:path></S:log-report>";
     let http = format!(
@@ -175,9 +179,9 @@ fn latency(target: &Target, from: Ipv4Addr) -> [[Duration; 2]; 2] {
         "( 2 ( edit-pipeline ) {}:{url} 4:test ( ) ) ( ANONYMOUS ( 0: ) ) ( check-path ( 0: ( 1 ) ) ) ",
         url.len()
     );
-    let one = |to, says: &str, wanted| {
+    let one = |to, bytes: &str, wanted| {
         let mut all: Vec<Duration> = (0..samples())
-            .map(|_| ask(from, to, says.as_bytes(), wanted).unwrap_or(Duration::MAX))
+            .map(|_| measure_request(from, to, bytes.as_bytes(), wanted).unwrap_or(Duration::MAX))
             .collect();
         all.sort();
         [all[all.len() / 2], all[all.len() - 1]]
@@ -196,27 +200,27 @@ fn samples() -> usize {
     if is_long_run() { 20 } else { 4 }
 }
 
-/// What an attack has cost.
-struct Cost {
+/// The cost of an attack.
+struct AttackCost {
     held: usize,
     refused: usize,
     before: usize,
     peak: usize,
     threads: usize,
-    /// Over svn:// and http://: the middle and the longest.
+    /// The median and the maximum waiting time, over svn:// and http://.
     latency: [[Duration; 2]; 2],
-    /// The same for a client with the attackers' address.
+    /// The same for a client at the attackers' address.
     among_them: Option<[[Duration; 2]; 2]>,
 }
 
-fn run(attack: &Attack, count: usize, repositories: &Path) -> Cost {
-    let target = Target::start(repositories);
+fn run(attack: &Attack, count: usize, repositories: &Path) -> AttackCost {
+    let target = AttackTarget::start(repositories);
     latency(&target, CLIENT);
     let before = target.memory();
-    let says: Vec<Vec<u8>> = (0..attack.kinds)
-        .map(|kind| (attack.says)(&target, kind))
+    let bytes: Vec<Vec<u8>> = (0..attack.kinds)
+        .map(|kind| (attack.bytes)(&target, kind))
         .collect();
-    let long = says.iter().any(|text| text.len() > 100_000) || attack.is_costly;
+    let long = bytes.iter().any(|text| text.len() > 100_000) || attack.is_costly;
     let count = if long { count.min(LONG_PEERS) } else { count };
     let (over, refused, peak) = (
         AtomicBool::new(false),
@@ -226,9 +230,9 @@ fn run(attack: &Attack, count: usize, repositories: &Path) -> Cost {
     let hold = |first: usize| {
         let mut held = Vec::new();
         for number in (first..count).step_by(8) {
-            let window = (attack.way == Way::Unread).then_some(4096);
+            let window = (attack.way == PeerBehavior::Unread).then_some(4096);
             let opened = connect(ATTACKER, target.address(attack.entry), window).and_then(|mut socket| {
-                socket.write_all(&says[number % says.len()])?;
+                socket.write_all(&bytes[number % bytes.len()])?;
                 Ok(socket)
             });
             match opened {
@@ -243,7 +247,7 @@ fn run(attack: &Attack, count: usize, repositories: &Path) -> Cost {
         while !over.load(Ordering::Relaxed) {
             number += 8;
             if let Ok(mut socket) = connect(ATTACKER, target.address(attack.entry), None) {
-                _ = socket.write_all(&says[number % says.len()]);
+                _ = socket.write_all(&bytes[number % bytes.len()]);
                 _ = socket.set_read_timeout(Some(Duration::from_millis(500)));
                 _ = socket.read(&mut [0; 4096]);
             }
@@ -259,7 +263,7 @@ fn run(attack: &Attack, count: usize, repositories: &Path) -> Cost {
         });
         let work = |first| {
             move || {
-                if attack.way == Way::Repeat {
+                if attack.way == PeerBehavior::Repeat {
                     repeat(first)
                 } else {
                     hold(first)
@@ -268,7 +272,7 @@ fn run(attack: &Attack, count: usize, repositories: &Path) -> Cost {
         };
         let peers: Vec<_> = (0..8).map(|first| scope.spawn(work(first))).collect();
         let mut held: Vec<TcpStream> = Vec::new();
-        if attack.way == Way::Repeat {
+        if attack.way == PeerBehavior::Repeat {
             std::thread::sleep(Duration::from_millis(if is_long_run() { 1000 } else { 200 }));
             let among_them = is_long_run().then(|| latency(&target, ATTACKER));
             let latency = latency(&target, CLIENT);
@@ -277,7 +281,7 @@ fn run(attack: &Attack, count: usize, repositories: &Path) -> Cost {
                 .into_iter()
                 .for_each(|peer| held.extend(peer.join().expect("no panic")));
             watch.join().expect("no panic");
-            return Cost {
+            return AttackCost {
                 held: 8,
                 refused: 0,
                 before,
@@ -290,14 +294,14 @@ fn run(attack: &Attack, count: usize, repositories: &Path) -> Cost {
         peers
             .into_iter()
             .for_each(|peer| held.extend(peer.join().expect("no panic")));
-        // What waits for longer than a second is another thread's.
+        // Waits of more than a second are left to another thread.
         std::thread::sleep(Duration::from_millis(if is_long_run() { 1500 } else { 100 }));
         let threads = target.threads();
         let among_them = is_long_run().then(|| latency(&target, ATTACKER));
         let latency = latency(&target, CLIENT);
         over.store(true, Ordering::Relaxed);
         watch.join().expect("no panic");
-        Cost {
+        AttackCost {
             held: held.len(),
             refused: refused.load(Ordering::Relaxed),
             before,
@@ -310,7 +314,7 @@ fn run(attack: &Attack, count: usize, repositories: &Path) -> Cost {
 }
 
 #[test]
-fn hostile_peers_disturb_no_others() {
+fn hostile_peers_do_not_delay_other_clients() {
     let count = std::env::var("SVEN_HOSTILE")
         .ok()
         .and_then(|word| word.parse().ok());
@@ -350,7 +354,7 @@ fn hostile_peers_disturb_no_others() {
         assert!(is_served, "another client was not served:\n{table}");
         let most = (160 << 20)
             + cost.held
-                * (if attack.way == Way::Unread {
+                * (if attack.way == PeerBehavior::Unread {
                     2 << 20
                 } else {
                     96 << 10
@@ -360,7 +364,7 @@ fn hostile_peers_disturb_no_others() {
     }
 }
 
-/// What a server that was killed has left would make the next one slower.
+/// Removes the transactions of a killed server, which would make the next one slower.
 fn forget_transactions(repository: &Path) {
     for name in ["transactions", "txn-protorevs"] {
         let folder = repository.join("db").join(name);
@@ -369,8 +373,8 @@ fn forget_transactions(repository: &Path) {
     }
 }
 
-/// A folder with the repository `r`: `big` does not compress, two revisions of `lines` have little in common, `ends` has nothing
-/// but line ends. Writing needs a password. Into the repository `w` everybody may write.
+/// Returns a directory with the repository `r`: `big` is incompressible, two revisions of `lines` have little in
+/// common, `ends` consists of line ends. Writes need a password. The repository `w` has write access for everyone.
 fn repositories() -> std::path::PathBuf {
     let folder = testkit::tool::folder("interop-hostile");
     let path = folder.join("r");
@@ -422,8 +426,8 @@ fn repositories() -> std::path::PathBuf {
     folder
 }
 
-/// Seconds of processors that the server has used.
-fn processor_time(target: &Target) -> f64 {
+/// Returns the processor time of the server in seconds.
+fn processor_time(target: &AttackTarget) -> f64 {
     let stat =
         std::fs::read_to_string(format!("/proc/{}/stat", target.child.id())).expect("because it lives");
     let fields: Vec<&str> = stat
@@ -439,10 +443,10 @@ fn processor_time(target: &Target) -> f64 {
     ticks / 100.0
 }
 
-/// A page that nobody waits for any more is not made.
+/// The server stops making a page when the browser has disconnected.
 #[test]
-fn browsers_that_leave_end_the_work_for_them() {
-    let target = Target::start(&repositories());
+fn work_for_disconnected_browsers_stops() {
+    let target = AttackTarget::start(&repositories());
     let get = |page: &str| format!("GET {page} HTTP/1.1\r\nHost: x\r\nAccept: text/html\r\n\r\n");
     for page in [
         "/r/?view=revision&p=2",
@@ -458,10 +462,10 @@ fn browsers_that_leave_end_the_work_for_them() {
             socket
                 .write_all(get(page).as_bytes())
                 .expect("because it is read");
-            // Some have begun to send by then.
+            // Some responses have begun by then.
             std::thread::sleep(Duration::from_millis(50));
         }
-        // One after the other they would keep a processor busy for twenty seconds or more.
+        // Without cancellation they would need twenty seconds of processor time or more.
         let end = Instant::now() + Duration::from_secs(10);
         let mut used = f64::MAX;
         while used >= 0.3 {

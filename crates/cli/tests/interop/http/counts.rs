@@ -1,4 +1,4 @@
-//! A client needs no more requests with ours than with Apache, whatever it does.
+//! No command of a client needs more requests with Sven than with Apache.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use testkit::{Repo, Side, Tool, scratch};
 
 use crate::twins::greek_repo;
 
-/// What is counted: a command in a folder with the working copy `wc`.
+/// The commands, run in a directory with the working copy `wc`.
 const COMMANDS: &[&str] = &[
     "checkout -q URL wc",
     "list -v URL/A",
@@ -34,8 +34,8 @@ const COMMANDS: &[&str] = &[
     "delete -m m URL/new",
 ];
 
-/// The requests that a server has answered, once it has written them all down.
-fn settled(server: &TestServer) -> Vec<String> {
+/// Returns the requests in the access log, after the server has logged all of them.
+fn complete_log(server: &TestServer) -> Vec<String> {
     let mut seen = server.requests();
     loop {
         sleep(Duration::from_millis(40));
@@ -47,7 +47,7 @@ fn settled(server: &TestServer) -> Vec<String> {
     }
 }
 
-/// The requests of each command.
+/// Returns the requests of each command.
 fn counted(side: Side, repo: &Repo) -> Vec<Vec<String>> {
     let (root, dir) = (scratch(), scratch());
     let copy = root.path().join("repo");
@@ -73,16 +73,20 @@ fn counted(side: Side, repo: &Repo) -> Vec<Vec<String>> {
                 std::fs::write(dir.path().join("wc").join(file), "changed").expect("because it is ours");
             }
         }
-        let before = settled(&server).len();
+        let before = complete_log(&server).len();
         let args: Vec<String> = command.split(' ').map(|arg| arg.replace("URL", &url)).collect();
-        let said = Tool::new("svn")
+        let output_text = Tool::new("svn")
             .args(args)
             .args(["--non-interactive", "--no-auth-cache"])
             .dir(dir.path())
             .run();
-        // Nobody may lock without a name.
-        assert_eq!(said.code, i32::from(command.contains("lock -q")), "{said:?}");
-        counts.push(settled(&server).split_off(before));
+        // Anonymous users may not lock.
+        assert_eq!(
+            output_text.code,
+            i32::from(command.contains("lock -q")),
+            "{output_text:?}"
+        );
+        counts.push(complete_log(&server).split_off(before));
     }
     counts
 }

@@ -1,4 +1,4 @@
-//! Update reports: a random report as XML, and the edit that answers it in one order.
+//! Update reports: a random report as XML, and the edit of the response in a canonical order.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -7,11 +7,12 @@ use testkit::history::Random;
 use wire::dav::uri::encode;
 use wire::dav::xml::Element;
 
-use crate::random::drive::{Child, Known, in_order, made};
-use crate::random::report::{Operation, Report};
+use crate::random::drive::{Child, EditFacts, in_order, made};
+use crate::random::report::{RandomReport, ReportOperation};
 
-/// A report as the body of a request; `PORT` stands for the server's port. What svn:// has no words for is chosen at random.
-pub fn xml(report: &Report, random: &mut Random) -> String {
+/// Returns a report as the body of a request; `PORT` stands for the server's port. Options that svn:// does not have
+/// are random.
+pub fn xml(report: &RandomReport, random: &mut Random) -> String {
     let source = |path: &str| format!("http://127.0.0.1:PORT{}", url(path));
     let send_all = random.below(3) > 0;
     let mut out = format!("<S:update-report xmlns:S=\"svn:\" send-all=\"{send_all}\">");
@@ -24,7 +25,7 @@ pub fn xml(report: &Report, random: &mut Random) -> String {
         None if !report.recurse => out += &element("recursive", "no"),
         None => {}
     }
-    if matches!(report.operation, Operation::Switch | Operation::Diff) {
+    if matches!(report.operation, ReportOperation::Switch | ReportOperation::Diff) {
         out += &element("dst-path", &source(&report.other));
     }
     if !report.operand.is_empty() || random.below(8) == 0 {
@@ -37,7 +38,7 @@ pub fn xml(report: &Report, random: &mut Random) -> String {
         (
             "text-deltas",
             "no",
-            report.operation == Operation::Status || !report.text_deltas,
+            report.operation == ReportOperation::Status || !report.text_deltas,
         ),
     ] {
         if is_set {
@@ -68,12 +69,12 @@ pub fn xml(report: &Report, random: &mut Random) -> String {
     out + "</S:update-report>"
 }
 
-/// An answer to an update report, in one order.
-pub fn shown(element: &Element, known: &Known<'_>) -> String {
+/// Formats the response to an update report in a canonical order.
+pub fn shown(element: &Element, known: &EditFacts<'_>) -> String {
     node(element, "", known)
 }
 
-fn node(element: &Element, path: &str, known: &Known<'_>) -> String {
+fn node(element: &Element, path: &str, known: &EditFacts<'_>) -> String {
     let local = element.name.local.as_str();
     let attributes: BTreeMap<&str, &str> = element
         .attributes
@@ -88,7 +89,7 @@ fn node(element: &Element, path: &str, known: &Known<'_>) -> String {
             Some((_, name)) if NODES.contains(&local) => nodes.push(Child {
                 name: name.as_str().to_owned(),
                 gone: local == "delete-entry",
-                told: node(child, &format!("{path}/{name}"), known),
+                reported: node(child, &format!("{path}/{name}"), known),
             }),
             _ => others.push(node(child, path, known)),
         }
@@ -134,19 +135,19 @@ fn unbase64(text: &str) -> Vec<u8> {
     out
 }
 
-/// The URL of a path, without scheme and host.
+/// Returns the URL of a path, without scheme and host.
 pub fn url(path: &str) -> String {
     let mut out = String::from("/repo");
     encode(path, &mut out);
     out
 }
 
-/// An element with a text.
+/// Returns an element with a text.
 pub fn element(name: &str, value: &str) -> String {
     format!("<S:{name}>{}</S:{name}>", text(value))
 }
 
-/// A text as it stands in XML.
+/// Escapes a text for XML.
 pub fn text(value: &str) -> String {
     value
         .replace('&', "&amp;")

@@ -1,4 +1,4 @@
-//! Files of passwords with whatever may stand in them: who is let in is who Apache lets in.
+//! Password files with all kinds of lines: the same users can log in as with Apache.
 
 use std::fs;
 
@@ -6,9 +6,9 @@ use testkit::server::TestServer;
 use testkit::server::http::HttpSite;
 use testkit::{Side, Tool, scratch};
 
-use super::ask::ask;
+use super::raw_http::send_request;
 
-/// Lines, each of a name of its own. The password is `pw`, where there is one.
+/// Lines with different user names. The password is `pw`, if there is one.
 const LINES: &str = r#"
 sha:{SHA}GpHWL3ymc5liWkNopqtdSjuqYHM=
 sha-none:{SHA}
@@ -78,7 +78,7 @@ Upper:{SHA}GpHWL3ymc5liWkNopqtdSjuqYHM=
 ünï:{SHA}GpHWL3ymc5liWkNopqtdSjuqYHM=
 "#;
 
-/// Names that are not at the beginning of a line.
+/// User names that are not at the beginning of a line.
 const MORE: [&str; 6] = ["within", "before", "upper", "nobody", "  before", "#number"];
 
 const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -99,8 +99,8 @@ fn base64(bytes: &[u8]) -> String {
     out
 }
 
-/// Who is let in with which password.
-fn let_in(side: Side) -> Vec<String> {
+/// Returns the users that can log in, with their passwords.
+fn accepted_logins(side: Side) -> Vec<String> {
     let root = scratch();
     Tool::new("svnadmin")
         .arg("create")
@@ -126,7 +126,7 @@ fn let_in(side: Side) -> Vec<String> {
     );
     let names = LINES.lines().filter_map(|line| Some(line.split_once(':')?.0));
     let (long, longer) = ("a".repeat(72), "a".repeat(80));
-    let mut said = Vec::new();
+    let mut output_text = Vec::new();
     for name in names.chain(MORE) {
         for password in ["pw", "", "other", "p\u{0}w", &long, &longer] {
             if password.len() > 5 && name != "long" {
@@ -134,18 +134,18 @@ fn let_in(side: Side) -> Vec<String> {
             }
             let header = format!("Basic {}", base64(format!("{name}:{password}").as_bytes()));
             let headers = [("Authorization", header.as_str()), ("Depth", "0")];
-            let status = ask(server.port(), "PROPFIND", "/repo/", &headers, "").status;
-            said.push(format!("{name:?} {password:?}: {status}"));
+            let status = send_request(server.port(), "PROPFIND", "/repo/", &headers, "").status;
+            output_text.push(format!("{name:?} {password:?}: {status}"));
         }
     }
-    said
+    output_text
 }
 
 #[test]
-fn odd_hashes_let_in_whom_apache_lets_in() {
+fn unusual_hashes_accept_the_same_passwords_as_apache() {
     let [theirs, ours] = std::thread::scope(|scope| {
-        let theirs = scope.spawn(|| let_in(Side::Theirs));
-        let ours = let_in(Side::Ours);
+        let theirs = scope.spawn(|| accepted_logins(Side::Theirs));
+        let ours = accepted_logins(Side::Ours);
         [theirs.join().expect("because Apache is there"), ours]
     });
     assert_eq!(theirs, ours);

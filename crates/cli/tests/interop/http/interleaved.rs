@@ -1,5 +1,9 @@
-//! Requests on one transaction in every order, beside Apache: complete, half-sent, aborted and interleaved ones, as the stock client
-//! and as a hostile one would send them. Statuses and trees are equal, and no request waits for the body of another one.
+//! Requests for one transaction in any order, compared with Apache: complete, partial, aborted and interleaved ones,
+//! as the stock client and as a hostile one send them. Statuses and trees are equal, and no request waits for the
+//! body of another one.
+//!
+//! The default run is a small part; `TXN_SEEDS=100..10000 cargo test -p sven --test interop
+//! transactions_in_every_order` runs more.
 //!
 //! What every run does is a small part; `TXN_SEEDS=100..10000 cargo test -p sven --test interop transactions_in_every_order` does more.
 
@@ -15,23 +19,24 @@ use testkit::history::Random;
 use testkit::probe::read_some;
 use testkit::{Tool, scratch};
 
-use super::plain::ALICE;
-use super::served::{AGENT, LONGEST, Served, code, compare_trees, told, twins, verify};
+use super::served::{AGENT, LONGEST, Served, code, compare_trees, status_and_code, twins, verify};
+use super::webdav_clients::ALICE;
 
 /// bob, pw.
 const BOB: (&str, &str) = ("Authorization", "Basic Ym9iOnB3");
 const PROPPATCH: &str = "<D:propertyupdate xmlns:D='DAV:' xmlns:C='http://subversion.tigris.org/xmlns/custom/'><D:set><D:prop>\
                          <C:color>red</C:color></D:prop></D:set></D:propertyupdate>";
 
-/// A `PUT` whose body has come in part.
-struct Half {
+/// A `PUT` of which a part of the body has been sent.
+struct PartialPut {
     stream: TcpStream,
     rest: usize,
 }
 
-impl Half {
-    /// Begins to put a text; returns when the server writes it, or the status if the server refuses it before it has read any of it.
-    fn begin(served: &Served, path: &str, text: &str, rest: usize) -> Result<Half, u16> {
+impl PartialPut {
+    /// Begins a `PUT`. Returns when the server writes the text, or with the status if the server refuses the request
+    /// before it has read any of it.
+    fn begin(served: &Served, path: &str, text: &str, rest: usize) -> Result<PartialPut, u16> {
         let mut stream = TcpStream::connect(served.server.addr()).expect("because it listens");
         stream
             .set_read_timeout(Some(LONGEST))
@@ -46,7 +51,7 @@ impl Half {
         stream
             .write_all(request.as_bytes())
             .expect("because the server reads");
-        // A server that wants the body says so when it begins to read it.
+        // `Expect: 100-continue` makes the server report that it begins to read the body.
         let mut head = Vec::new();
         let mut byte = [0];
         while !head.ends_with(b"\r\n\r\n") {
@@ -60,37 +65,37 @@ impl Half {
                 stream
                     .write_all(text.as_bytes())
                     .expect("because the server reads");
-                Ok(Half { stream, rest })
+                Ok(PartialPut { stream, rest })
             }
             refused => Err(refused),
         }
     }
 
-    /// Sends the rest; returns the status.
+    /// Sends the rest of the body; returns the status.
     fn end(mut self) -> u16 {
-        // A server that has refused it may have gone.
+        // A server that has refused the request may have closed the connection.
         _ = self.stream.write_all("z".repeat(self.rest).as_bytes());
-        let mut answer = Vec::new();
-        _ = self.stream.read_to_end(&mut answer);
-        let answer = String::from_utf8_lossy(&answer);
-        status(answer.as_bytes())
+        let mut response = Vec::new();
+        _ = self.stream.read_to_end(&mut response);
+        let response = String::from_utf8_lossy(&response);
+        status(response.as_bytes())
     }
 }
 
-/// The status of an answer.
-fn status(answer: &[u8]) -> u16 {
-    let answer = String::from_utf8_lossy(answer);
-    let word = answer.split(' ').nth(1);
+/// Returns the status of a response.
+fn status(response: &[u8]) -> u16 {
+    let response = String::from_utf8_lossy(response);
+    let word = response.split(' ').nth(1);
     word.and_then(|status| status.parse().ok()).unwrap_or(0)
 }
 
-/// Waits until the server has noticed that a text was broken off.
+/// Waits until the server has noticed that a text was aborted.
 fn wait_until_free(served: &Served, txn: &str) {
     let begun = Instant::now();
     loop {
-        let probe = served.ask("PUT", &format!("/r/!svn/txr/{txn}/probe"), &[ALICE], "probe");
+        let probe = served.send_request("PUT", &format!("/r/!svn/txr/{txn}/probe"), &[ALICE], "probe");
         if code(&probe) != "160044" {
-            // Theirs goes on to write the node when it has given the file back, and breaks what comes meanwhile (E160004).
+            // Subversion writes the node after it has released the file, which breaks concurrent requests (E160004).
             return sleep(Duration::from_millis(30));
         }
         assert!(
@@ -101,11 +106,11 @@ fn wait_until_free(served: &Served, txn: &str) {
     }
 }
 
-/// A method, a path, a body and a further header line.
-type Asked = (&'static str, String, &'static str, Option<(&'static str, String)>);
+/// A method, a path, a body and an additional header line.
+type TestRequest = (&'static str, String, &'static str, Option<(&'static str, String)>);
 
-/// The requests that come while a text is on its way into `/f`.
-fn others(txn: &str) -> Vec<Asked> {
+/// Returns the requests that are sent while a text is being sent to `/f`.
+fn others(txn: &str) -> Vec<TestRequest> {
     let to = |path: &str| Some(("Destination", format!("http://127.0.0.1/r/!svn/txr/{txn}/{path}")));
     let at = |path: &str| format!("/r/!svn/txr/{txn}/{path}");
     vec![
@@ -127,48 +132,48 @@ fn others(txn: &str) -> Vec<Asked> {
 #[test]
 fn no_request_waits_for_the_body_of_another_one() {
     let twins = twins();
-    let told = |served: &Served| {
-        let mut told = String::new();
+    let status_and_code = |served: &Served| {
+        let mut status_and_code = String::new();
         for nth in 0..others("").len() {
             let txn = served.begin();
             let (method, path, body, header) = others(&txn).swap_remove(nth);
-            let half = Half::begin(served, &format!("/r/!svn/txr/{txn}/f"), "some of it\n", 100)
+            let half = PartialPut::begin(served, &format!("/r/!svn/txr/{txn}/f"), "some of it\n", 100)
                 .expect("because nothing else is written");
             let mut headers = vec![ALICE];
             headers.extend(header.as_ref().map(|(name, value)| (*name, value.as_str())));
-            let answer = match method {
+            let response = match method {
                 "MERGE" => served.merge(&txn),
-                _ => served.ask(method, &path, &headers, body),
+                _ => served.send_request(method, &path, &headers, body),
             };
             let rest = half.end();
             let merged = served.merge(&txn).status;
             let path = path.replace(&txn, "T");
             _ = writeln!(
-                told,
+                status_and_code,
                 "{method} {path}: {} {}, then PUT {rest} MERGE {merged}",
-                answer.status,
-                code(&answer)
+                response.status,
+                code(&response)
             );
         }
-        told + &served.dump(2)
+        status_and_code + &served.dump(2)
     };
     let [theirs, ours] = thread::scope(|scope| {
-        let theirs = scope.spawn(|| told(&twins[0]));
-        let ours = told(&twins[1]);
+        let theirs = scope.spawn(|| status_and_code(&twins[0]));
+        let ours = status_and_code(&twins[1]);
         [theirs.join().expect("because Apache is there"), ours]
     });
     crate::pair::compare(&theirs, &ours);
 }
 
 #[test]
-fn what_belongs_to_another_user_is_refused_at_once() {
+fn requests_for_another_users_transaction_are_refused_at_once() {
     let twins = twins();
     let [theirs, ours] = twins.each_ref().map(|served| {
         let txn = served.begin();
-        let half = Half::begin(served, &format!("/r/!svn/txr/{txn}/f"), "some of it\n", 100)
+        let half = PartialPut::begin(served, &format!("/r/!svn/txr/{txn}/f"), "some of it\n", 100)
             .expect("because nothing else is written");
         let path = |name: &str| format!("/r/!svn/txr/{txn}/{name}");
-        let mut told = String::new();
+        let mut status_and_code = String::new();
         for (method, path, body) in [
             ("GET", path("f"), ""),
             ("PROPFIND", path("f"), ""),
@@ -177,21 +182,21 @@ fn what_belongs_to_another_user_is_refused_at_once() {
             ("PROPPATCH", path("f"), PROPPATCH),
             ("DELETE", path("f"), ""),
         ] {
-            let answer = served.ask(method, &path, &[BOB, ("Depth", "0")], body);
-            _ = writeln!(told, "{method} {}", answer.status);
+            let response = served.send_request(method, &path, &[BOB, ("Depth", "0")], body);
+            _ = writeln!(status_and_code, "{method} {}", response.status);
         }
         let rest = half.end();
-        _ = writeln!(told, "{rest} {}", served.merge(&txn).status);
-        told
+        _ = writeln!(status_and_code, "{rest} {}", served.merge(&txn).status);
+        status_and_code
     });
     assert_eq!(theirs, ours);
     assert_eq!(ours.matches("501").count(), 6, "{ours}");
 }
 
 #[test]
-fn a_client_that_cannot_read_its_own_file_gives_its_commit_up() {
+fn a_client_that_cannot_read_its_file_aborts_the_commit() {
     let twins = twins();
-    let told = |served: &Served| {
+    let status_and_code = |served: &Served| {
         let dir = scratch();
         let url = format!("http://127.0.0.1:{}/r", served.server.port());
         let svn = |args: &[&str]| {
@@ -205,7 +210,7 @@ fn a_client_that_cannot_read_its_own_file_gives_its_commit_up() {
         svn(&["commit", "-q", "-m", "native", "wc"]).expect_ok();
         let lines = "a line\n".repeat(100_000);
         fs::write(dir.path().join("wc/f"), format!("{lines}mixed\r\n{lines}")).expect("because it is ours");
-        // Both servers end the idle connection, for which the client waits, after five seconds.
+        // The client waits until the server closes the idle connection, which both do after five seconds.
         let refused = svn(&["commit", "-m", "mixed", "wc"]);
         let transactions = Tool::new("svnadmin").arg("lstxns").arg(&served.repository).ok();
         let text = refused.err().replace(&dir.path().display().to_string(), "DIR");
@@ -213,21 +218,21 @@ fn a_client_that_cannot_read_its_own_file_gives_its_commit_up() {
     };
     let begun = Instant::now();
     let [theirs, ours] = thread::scope(|scope| {
-        let theirs = scope.spawn(|| told(&twins[0]));
-        let ours = told(&twins[1]);
+        let theirs = scope.spawn(|| status_and_code(&twins[0]));
+        let ours = status_and_code(&twins[1]);
         [theirs.join().expect("because Apache is there"), ours]
     });
     assert!(begun.elapsed() < Duration::from_secs(90), "{:?}", begun.elapsed());
     crate::pair::compare(&theirs, &ours);
 }
 
-/// One sequence of requests on one transaction.
+/// Runs a random sequence of requests for one transaction.
 fn sequence(served: &Served, seed: u64) -> String {
     let mut random = Random::new(seed);
     random.next();
-    let mut said = format!("seed {seed}\n");
+    let mut output_text = format!("seed {seed}\n");
     let txn = served.begin();
-    let mut half: Option<(Half, String)> = None;
+    let mut half: Option<(PartialPut, String)> = None;
     let paths = [
         "f", "a", "a/g", "a/b", "a/b/h", "new", "a/new", "a/new/x", "none/x",
     ];
@@ -237,23 +242,23 @@ fn sequence(served: &Served, seed: u64) -> String {
         let (kind, number) = (random.below(12), random.below(4));
         let url = format!("/r/!svn/txr/{txn}/{path}");
         let is_half = half.is_some();
-        // What becomes of a file whose text is on its way is decided by the end of the text, with theirs: properties that it was given
-        // meanwhile go, and where it was deleted or replaced a part of the text may stay (docs/KNOWN-DIFFERENCES.md).
+        // In Subversion the end of a text determines the file's state: properties that were set meanwhile are lost,
+        // and if the file was deleted or replaced a part of the text may stay (docs/KNOWN-DIFFERENCES.md).
         let touched = if kind == 8 { other } else { path };
         let kind = match &half {
             Some((_, to)) if [6, 7, 8].contains(&kind) && holds(touched, to) => 10,
             _ => kind,
         };
-        let mut say = |what: &str, outcome: String| _ = writeln!(said, "  {what} {path}: {outcome}");
+        let mut send = |what: &str, outcome: String| _ = writeln!(output_text, "  {what} {path}: {outcome}");
         match kind {
             0 | 1 if !is_half => {
-                let begun = Half::begin(served, &url, "part\n", 1 + number * 500);
+                let begun = PartialPut::begin(served, &url, "part\n", 1 + number * 500);
                 match begun {
                     Ok(begun) => {
-                        say("PUT begins", String::new());
+                        send("PUT begins", String::new());
                         half = Some((begun, path.to_owned()));
                     }
-                    Err(status) => say("PUT refused", status.to_string()),
+                    Err(status) => send("PUT refused", status.to_string()),
                 }
             }
             0 | 1 => {
@@ -261,38 +266,50 @@ fn sequence(served: &Served, seed: u64) -> String {
                     match number {
                         0 => {
                             drop(begun);
-                            say("PUT breaks off", String::new());
+                            send("PUT breaks off", String::new());
                             wait_until_free(served, &txn);
-                            // Theirs has stored what came of it now and then: the client sends it again.
+                            // Subversion sometimes stores the received part, so the client sends the text again.
                             let url = format!("/r/!svn/txr/{txn}/{to}");
-                            say("PUT again", told(&served.ask("PUT", &url, &[ALICE], "again\n")));
+                            send(
+                                "PUT again",
+                                status_and_code(&served.send_request("PUT", &url, &[ALICE], "again\n")),
+                            );
                         }
                         _ => {
                             let status = begun.end();
-                            say(&format!("PUT of {to} ends"), status.to_string());
+                            send(&format!("PUT of {to} ends"), status.to_string());
                         }
                     }
                 }
             }
             2 | 3 => {
                 let text = format!("text {number}\n");
-                say("PUT", told(&served.ask("PUT", &url, &[ALICE], &text)));
+                send(
+                    "PUT",
+                    status_and_code(&served.send_request("PUT", &url, &[ALICE], &text)),
+                );
             }
             4 => {
                 let base = ["0", "1", "-1", "99"][number];
                 let headers = [ALICE, ("X-SVN-Version-Name", base)];
-                say(
+                send(
                     &format!("PUT based on {base}"),
-                    told(&served.ask("PUT", &url, &headers, "based\n")),
+                    status_and_code(&served.send_request("PUT", &url, &headers, "based\n")),
                 );
             }
-            5 => say("MKCOL", told(&served.ask("MKCOL", &url, &[ALICE], ""))),
-            6 => say(
+            5 => send(
+                "MKCOL",
+                status_and_code(&served.send_request("MKCOL", &url, &[ALICE], "")),
+            ),
+            6 => send(
                 "PROPPATCH",
-                told(&served.ask("PROPPATCH", &url, &[ALICE], PROPPATCH)),
+                status_and_code(&served.send_request("PROPPATCH", &url, &[ALICE], PROPPATCH)),
             ),
             7 => {
-                say("DELETE", told(&served.ask("DELETE", &url, &[ALICE], "")));
+                send(
+                    "DELETE",
+                    status_and_code(&served.send_request("DELETE", &url, &[ALICE], "")),
+                );
             }
             8 => {
                 let to = format!(
@@ -302,49 +319,52 @@ fn sequence(served: &Served, seed: u64) -> String {
                 let overwrite = if number == 0 { "T" } else { "F" };
                 let headers = [ALICE, ("Destination", &to), ("Overwrite", overwrite)];
                 let from = format!("/r/!svn/rvr/1/{path}");
-                say(
+                send(
                     &format!("COPY {overwrite} to {other} of"),
-                    told(&served.ask("COPY", &from, &headers, "")),
+                    status_and_code(&served.send_request("COPY", &from, &headers, "")),
                 );
             }
-            9 => say("GET", {
-                let answer = served.ask("GET", &url, &[ALICE], "");
-                let text = String::from_utf8_lossy(&answer.body).into_owned();
-                match answer.status {
+            9 => send("GET", {
+                let response = served.send_request("GET", &url, &[ALICE], "");
+                let text = String::from_utf8_lossy(&response.body).into_owned();
+                match response.status {
                     200 if !text.starts_with("<html>") => format!("200 {text:?}"),
                     status => status.to_string(),
                 }
             }),
-            10 => say("PROPFIND", {
+            10 => send("PROPFIND", {
                 let headers = [ALICE, ("Depth", "0")];
-                served.ask("PROPFIND", &url, &headers, "").status.to_string()
+                served
+                    .send_request("PROPFIND", &url, &headers, "")
+                    .status
+                    .to_string()
             }),
             _ => {
                 let txn_url = format!("/r/!svn/txn/{txn}");
-                say(
+                send(
                     "PROPPATCH of the transaction",
-                    told(&served.ask("PROPPATCH", &txn_url, &[ALICE], PROPPATCH)),
+                    status_and_code(&served.send_request("PROPPATCH", &txn_url, &[ALICE], PROPPATCH)),
                 );
             }
         }
     }
     if random.below(5) > 0 {
-        let merged = told(&served.merge(&txn));
-        _ = writeln!(said, "  MERGE: {merged}");
+        let merged = status_and_code(&served.merge(&txn));
+        _ = writeln!(output_text, "  MERGE: {merged}");
         if merged.starts_with("200") {
-            // Of a revision that both have, the next sequences begin alike.
-            return said;
+            // The commit gives the next sequences the same start in both repositories.
+            return output_text;
         }
     }
-    let removed = served.ask("DELETE", &format!("/r/!svn/txn/{txn}"), &[ALICE], "");
-    _ = writeln!(said, "  DELETE: {}", removed.status);
+    let removed = served.send_request("DELETE", &format!("/r/!svn/txn/{txn}"), &[ALICE], "");
+    _ = writeln!(output_text, "  DELETE: {}", removed.status);
     if let Some((begun, _)) = half {
-        _ = writeln!(said, "  PUT ends: {}", begun.end() >= 400);
+        _ = writeln!(output_text, "  PUT ends: {}", begun.end() >= 400);
     }
-    said
+    output_text
 }
 
-/// True if a path is at `below` or above it.
+/// True if a path equals `below` or is an ancestor of it.
 fn holds(path: &str, below: &str) -> bool {
     below
         .strip_prefix(path)
@@ -356,14 +376,14 @@ fn run(seeds: Range<u64>) {
     let mut seen = twins[0].youngest();
     for from in seeds.clone().step_by(20) {
         let part = from..(from + 20).min(seeds.end);
-        let told = |served: &Served| {
+        let status_and_code = |served: &Served| {
             part.clone()
                 .map(|seed| sequence(served, seed))
                 .collect::<String>()
         };
         let [theirs, ours] = thread::scope(|scope| {
-            let theirs = scope.spawn(|| told(&twins[0]));
-            let ours = told(&twins[1]);
+            let theirs = scope.spawn(|| status_and_code(&twins[0]));
+            let ours = status_and_code(&twins[1]);
             [theirs.join().expect("because Apache is there"), ours]
         });
         if theirs != ours {
@@ -372,8 +392,8 @@ fn run(seeds: Range<u64>) {
             panic!(
                 "{:?}\n--- theirs\n{}\n--- ours\n{}",
                 seed.map(|(line, _)| line),
-                around(&theirs, &ours),
-                around(&ours, &theirs)
+                lines_up_to_the_difference(&theirs, &ours),
+                lines_up_to_the_difference(&ours, &theirs)
             );
         }
         seen = compare_trees(&twins, seen, &format!("{part:?}:\n{ours}"));
@@ -381,8 +401,8 @@ fn run(seeds: Range<u64>) {
     verify(&twins);
 }
 
-/// The lines of `text` up to the first that `other` has not, from the beginning of the sequence on.
-fn around(text: &str, other: &str) -> String {
+/// Returns the lines of `text` from the beginning of the sequence up to the first difference from `other`.
+fn lines_up_to_the_difference(text: &str, other: &str) -> String {
     let same = text
         .lines()
         .zip(other.lines())

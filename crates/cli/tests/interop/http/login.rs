@@ -1,5 +1,5 @@
-//! What is said before and after a login, of what exists and of what does not: every method, on every shape of a URL, in every
-//! state of a login, beside Apache.
+//! Responses before and after a login, for existing and missing resources: every method, every kind of URL, every
+//! state of the login, compared with Apache.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -9,7 +9,7 @@ use testkit::server::TestServer;
 use testkit::server::http::HttpSite;
 use testkit::{Side, Tool, scratch};
 
-use super::ask::{Answer, ask};
+use super::raw_http::{HttpResponse, send_request};
 
 const METHODS: [&str; 14] = [
     "OPTIONS",
@@ -28,7 +28,7 @@ const METHODS: [&str; 14] = [
     "CHECKOUT",
 ];
 
-/// What can be asked for; `REPO` is a repository or the name of none.
+/// The paths; `REPO` is the name of an existing or a missing repository.
 const BELOW: [&str; 19] = [
     "",
     "/",
@@ -51,7 +51,7 @@ const BELOW: [&str; 19] = [
     "/./d/../f",
 ];
 
-/// Users and passwords in base64: without a password, with a wrong one, without rights, who reads, who writes.
+/// The logins in base64: without a password, with a wrong one, without rights, a reader, a writer.
 const LOGINS: [(&str, &str); 5] = [
     ("nobody", ""),
     ("wrong", "YWxpY2U6YmFk"),
@@ -65,7 +65,7 @@ const PROPPATCH: &str = "<D:propertyupdate xmlns:D='DAV:' xmlns:C='http://subver
 const REPORT: &str = "<S:dated-rev-report xmlns:S='svn:' xmlns:D='DAV:'><D:creationdate>2030-01-01T00:00:00.000000Z</D:creationdate>\
                       </S:dated-rev-report>";
 
-/// A repository `r` that alice writes, bob reads, and carol may not see, served in one of the ways.
+/// Serves a repository `r` with write access for alice, read access for bob and none for carol.
 fn serve(side: Side, parent: &Path, access: bool, anonymous: bool, list: bool) -> TestServer {
     let authz = parent.join("../authz");
     let mut apache = "AuthType Basic\nAuthName r\nAuthUserFile USERS\nRequire valid-user\n".to_owned();
@@ -104,7 +104,7 @@ fn repository(parent: &Path) {
         .ok();
 }
 
-fn request(server: &TestServer, method: &str, path: &str, login: &str) -> Answer {
+fn request(server: &TestServer, method: &str, path: &str, login: &str) -> HttpResponse {
     let port = server.port();
     let authorization = format!("Basic {login}");
     let destination = format!("http://127.0.0.1:{port}/svn/r/to");
@@ -120,29 +120,29 @@ fn request(server: &TestServer, method: &str, path: &str, login: &str) -> Answer
         "REPORT" => REPORT,
         _ => "",
     };
-    ask(port, method, path, &headers, body)
+    send_request(port, method, path, &headers, body)
 }
 
-/// What both servers answer differently, as docs/KNOWN-DIFFERENCES.md says.
+/// True for known differences (docs/KNOWN-DIFFERENCES.md).
 fn is_known(method: &str, path: &str, login: &str) -> bool {
     let is_special = |what: &[&str]| what.iter().any(|what| path.contains(&format!("!svn/{what}")));
     match method {
-        // What has no text.
+        // Resources without a text.
         "HEAD" => is_special(&["me", "rev", "vcc", "txn", "act"]),
-        // The location itself, for who has logged in: 405 where theirs breaks.
+        // The location itself, for logged-in users: 405 where Subversion fails.
         _ if path.trim_end_matches('/') == "/svn" => login != "nobody" && login != "wrong",
-        // Which of two reasons is told.
+        // Two errors apply; the servers report different ones.
         "CHECKOUT" => is_special(&["vcc"]),
         _ => false,
     }
 }
 
-/// Statuses and numbers of all questions. `writes`: every user may write.
+/// Returns statuses and error numbers of all requests. With `writes` every user may write.
 fn table(server: &TestServer, writes: bool) -> String {
-    let mut told = String::new();
+    let mut reported = String::new();
     for (name, login) in LOGINS {
         for method in METHODS {
-            // Who may write would change what the next one finds.
+            // A write would change the results of the next requests.
             let reads = matches!(method, "OPTIONS" | "GET" | "HEAD" | "PROPFIND" | "REPORT");
             let has_name = !["nobody", "wrong"].contains(&name);
             if !reads && (name == "alice" || writes && has_name) {
@@ -155,17 +155,17 @@ fn table(server: &TestServer, writes: bool) -> String {
                 if is_known(method, &path, name) {
                     continue;
                 }
-                let answer = request(server, method, &path, login);
-                let body = String::from_utf8_lossy(&answer.body);
+                let response = request(server, method, &path, login);
+                let body = String::from_utf8_lossy(&response.body);
                 let code = body
                     .split_once("errcode=\"")
                     .and_then(|(_, rest)| rest.split_once('"'));
                 let code = code.map_or("", |(code, _)| code);
-                _ = writeln!(told, "{name} {method} {path}: {} {code}", answer.status);
+                _ = writeln!(reported, "{name} {method} {path}: {} {code}", response.status);
             }
         }
     }
-    told
+    reported
 }
 
 #[test]
@@ -187,17 +187,17 @@ fn statuses_before_and_after_a_login() {
     }
 }
 
-/// What both sides say, asked at the same time.
-fn thread_each(told: impl Fn(Side) -> String + Sync) -> [String; 2] {
+/// Runs a function for both sides at the same time.
+fn thread_each(reported: impl Fn(Side) -> String + Sync) -> [String; 2] {
     std::thread::scope(|scope| {
-        let theirs = scope.spawn(|| told(Side::Theirs));
-        let ours = told(Side::Ours);
+        let theirs = scope.spawn(|| reported(Side::Theirs));
+        let ours = reported(Side::Ours);
         [theirs.join().expect("because Apache is there"), ours]
     })
 }
 
 #[test]
-fn what_may_not_be_read_does_not_differ_from_what_is_not_there() {
+fn unreadable_and_missing_paths_get_equal_responses() {
     let root = scratch();
     let parent = root.path().join("repos");
     repository(&parent);
@@ -213,21 +213,22 @@ fn what_may_not_be_read_does_not_differ_from_what_is_not_there() {
     for below in shapes {
         for method in METHODS {
             for (name, login) in &LOGINS[..3] {
-                // What has no path may be looked at by every user: as by the incumbent, such answers hold nothing that rules protect.
+                // Resources without a path are readable for every user, as with the incumbent: they contain nothing
+                // that rules protect.
                 if *name == "carol" && below.contains("!svn/") {
                     continue;
                 }
                 let shown = |repository: &str| {
-                    let answer = request(&server, method, &format!("/svn/{repository}{below}"), login);
-                    let mut headers = answer.headers;
+                    let response = request(&server, method, &format!("/svn/{repository}{below}"), login);
+                    let mut headers = response.headers;
                     headers.retain(|header, _| !["date", "x-request-id"].contains(&header.as_str()));
-                    let body = String::from_utf8_lossy(&answer.body).into_owned();
-                    // Every request has its own number.
+                    let body = String::from_utf8_lossy(&response.body).into_owned();
+                    // Each response has another request ID.
                     let body: Vec<String> = body
                         .lines()
                         .map(|line| line.split("Request ").next().unwrap_or_default().to_owned())
                         .collect();
-                    (answer.status, headers, body)
+                    (response.status, headers, body)
                 };
                 let (there, missing) = (shown("r"), shown("none"));
                 assert_eq!(there, missing, "{name} {method} {below}");

@@ -1,30 +1,31 @@
-//! The real clients over HTTP: against Apache with mod_dav_svn and against ours, on repositories that begin alike.
+//! Tests over HTTP: Subversion's clients and raw requests with Apache's mod_dav_svn and with Sven, on equal
+//! repositories.
 
-pub mod ask;
-mod believe;
+mod alternating_servers;
+mod changed_files;
 mod counts;
+mod disconnects;
 mod edits;
-mod fresh;
-mod gone;
 mod hashes;
+mod if_header;
 mod interleaved;
-mod live;
+mod live_props;
 mod login;
-mod long;
+mod long_requests;
 mod mounted;
-mod moved;
 mod odd_paths;
 mod operations;
-mod plain;
 mod proxy;
 mod random;
+pub mod raw_http;
 mod read;
+mod redirects;
 mod report;
 mod rules;
 mod sequences;
 mod served;
 mod transports;
-mod turns;
 mod web;
+mod webdav_clients;
 mod write;
 mod writers;

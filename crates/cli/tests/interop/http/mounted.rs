@@ -1,6 +1,7 @@
-//! A repository as a folder: davfs2 mounts what we serve, and programs that know nothing of servers work in it.
+//! davfs2 mounts a location, and ordinary programs work in it.
 //!
-//! Only ours: with Apache's mod_dav_svn every write with locks fails there (412), and renaming onto a file does too (409).
+//! Only Sven is tested: with Apache's mod_dav_svn every write with locks fails (412), and so does a rename onto a
+//! file (409).
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -8,9 +9,9 @@ use std::path::{Path, PathBuf};
 
 use testkit::{Side, Tool, scratch};
 
-use super::plain::Place;
+use super::webdav_clients::WebDavServer;
 
-/// Removes the mount, and waits until everything has been sent.
+/// A mounted directory. Dropping it unmounts it and waits until everything has been sent.
 struct Mount(PathBuf);
 
 impl Drop for Mount {
@@ -19,7 +20,7 @@ impl Drop for Mount {
     }
 }
 
-/// Mounts what is there; `None` where a kernel has no FUSE, nobody may mount, or there is no list of mounts.
+/// Mounts a URL; `None` if the machine does not permit it.
 fn mount(url: &str, home: &Path) -> Option<Mount> {
     if let Err(error) = fs::File::options().read(true).write(true).open("/dev/fuse") {
         eprintln!("NOT TESTED: davfs2 needs FUSE, and /dev/fuse cannot be opened here: {error}");
@@ -30,7 +31,7 @@ fn mount(url: &str, home: &Path) -> Option<Mount> {
         return None;
     }
     let (conf, secrets, at) = (home.join("conf"), home.join("secrets"), home.join("mounted"));
-    // Newer kernels refuse what it lists in its usual 16 KiB.
+    // Newer kernels do not accept its default buffer of 16 KiB.
     let text = format!(
         "ask_auth 0\nsecrets {}\ndelay_upload 0\nuse_locks 1\nbuf_size 64\n",
         secrets.display()
@@ -60,7 +61,7 @@ mkdir 'e/a b ü'; echo x > 'e/a b ü/ö#%41&'; echo y > e/empty; : > e/empty
 mkdir g; echo 1 > g/1; mv g e/g; echo 2 > e/g/2
 "#;
 
-/// What it says but for the commands themselves.
+/// The output of the script, without the commands.
 const SAID: &str = "iota\nä & b.txt\nthis is iota\nodd\nhello\nmore\nhello\nmore\n";
 
 const TREE: &str = "/\ne/\ne/a b ü/\ne/a b ü/ö#%41&\ne/big\ne/empty\ne/g/\ne/g/1\ne/g/2\ne/up.txt\n\
@@ -68,7 +69,7 @@ const TREE: &str = "/\ne/\ne/a b ü/\ne/a b ü/ö#%41&\ne/big\ne/empty\ne/g/\ne/
 
 #[test]
 fn davfs2_browses_and_writes() {
-    let (place, home) = (Place::new(Side::Ours), scratch());
+    let (place, home) = (WebDavServer::new(Side::Ours), scratch());
     let url = format!("file://{}", place.repository.display());
     fs::write(home.path().join("iota"), "this is iota\n").expect("because the folder is ours");
     fs::write(home.path().join("odd"), "odd\n").expect("because the folder is ours");
@@ -93,11 +94,11 @@ fn davfs2_browses_and_writes() {
     };
     let work = Tool::new("bash").args(["-c", WORK]).dir(&mounted.0).run();
     drop(mounted);
-    let mut said: Vec<String> = work.out().lines().map(str::to_owned).collect();
-    said[..2].sort();
+    let mut output_text: Vec<String> = work.out().lines().map(str::to_owned).collect();
+    output_text[..2].sort();
     let mut expected: Vec<String> = SAID.lines().map(str::to_owned).collect();
     expected[..2].sort();
-    assert_eq!(said, expected, "{}", work.err());
+    assert_eq!(output_text, expected, "{}", work.err());
     let look = |args: &[&str]| {
         let tool = Tool::new("svnlook").args(args).env("LC_ALL", "C.UTF-8");
         tool.arg(&place.repository).ok().out()

@@ -1,13 +1,13 @@
-//! Paths that the stock client does not send, through every method and every kind of URL, beside Apache: the same status, the same
-//! error number, and the connection stays where theirs does.
+//! Paths that the stock client does not send, with every method and every kind of URL, compared with Apache: the same
+//! status and error number, and the connection stays open in the same cases.
 
 use std::fmt::Write as _;
 
-use super::ask::{Answer, Connection};
-use super::plain::ALICE;
+use super::raw_http::{HttpConnection, HttpResponse};
 use super::served::{AGENT, SKEL, Served, code, twins, twins_with};
+use super::webdav_clients::ALICE;
 
-/// Paths as they stand in URLs.
+/// Encoded paths.
 const PATHS: &[&str] = &[
     "%ff",
     "a/%ff",
@@ -61,7 +61,7 @@ const BODY: &str = "<D:propertyupdate xmlns:D='DAV:' xmlns:C='http://subversion.
 const CHECKOUT: &str = "<D:checkout xmlns:D='DAV:'><D:activity-set><D:href>/r/!svn/act/none</D:href></D:activity-set></D:checkout>";
 const REPORT: &str = "<S:get-locks-report xmlns:S='svn:' depth='infinity'/>";
 
-/// The methods; the last two have the path in their `Destination` and in their body.
+/// The methods; the last two have the path in `Destination` and in the body.
 const METHODS: &[&str] = &[
     "GET",
     "PROPFIND",
@@ -81,20 +81,29 @@ const METHODS: &[&str] = &[
     "MERGE of",
 ];
 
-/// The nodes of an activity's transaction, or of one that is named.
+/// Begins a transaction; returns the URL of its nodes.
 fn begin(served: &Served, is_v1: bool, name: &str) -> String {
     match is_v1 {
         true => {
             let activity = format!("/r/!svn/act/{name}");
-            assert_eq!(served.ask("MKACTIVITY", &activity, &[ALICE], "").status, 201);
+            assert_eq!(
+                served.send_request("MKACTIVITY", &activity, &[ALICE], "").status,
+                201
+            );
             format!("/r/!svn/wrk/{name}")
         }
         false => format!("/r/!svn/txr/{}", served.begin()),
     }
 }
 
-/// One request with `path` behind `base`.
-fn request(connection: &mut Connection, method: &str, base: &str, path: &str, working: &str) -> Answer {
+/// Sends a request with `path` after `base`.
+fn request(
+    connection: &mut HttpConnection,
+    method: &str,
+    base: &str,
+    path: &str,
+    working: &str,
+) -> HttpResponse {
     let url = format!("{base}{path}");
     let to = format!("http://127.0.0.1{url}");
     let elsewhere = format!("http://127.0.0.1{working}/to");
@@ -129,20 +138,20 @@ fn request(connection: &mut Connection, method: &str, base: &str, path: &str, wo
         }
         _ => (method, url.as_str(), ""),
     };
-    connection.ask(method, url, &headers, body)
+    connection.send_request(method, url, &headers, body)
 }
 
-/// What theirs answers for a version that is not there, as if it were one, and does not do. Where every write is a revision, ours
-/// copies only what is public.
+/// True for known differences: Apache accepts some requests for missing versions without effect, and with
+/// autoversioning Sven copies only public URLs.
 fn is_known(base: &str, method: &str, is_autoversioned: bool) -> bool {
     base.contains("/ver/") && matches!(method, "GET" | "PROPFIND" | "REPORT")
         || is_autoversioned && method == "COPY to"
 }
 
-/// Statuses, numbers and what became of the connection, line by line.
+/// Returns status, error number and state of the connection for all requests, one a line.
 fn table(served: &Served, is_v1: bool, is_autoversioned: bool, others: &[&str]) -> String {
-    let mut connection = Connection::new(served.server.port());
-    let mut told = String::new();
+    let mut connection = HttpConnection::new(served.server.port());
+    let mut reported = String::new();
     for (nth, path) in PATHS.iter().enumerate() {
         let working = begin(served, is_v1, &format!("n{nth}"));
         let txn = format!("{working}/");
@@ -151,18 +160,22 @@ fn table(served: &Served, is_v1: bool, is_autoversioned: bool, others: &[&str]) 
                 .iter()
                 .filter(|method| !is_known(base, method, is_autoversioned))
             {
-                let answer = request(&mut connection, method, base, path, &working);
+                let response = request(&mut connection, method, base, path, &working);
                 let base = base.replace(&working, "WORKING");
-                let number = code(&answer);
+                let number = code(&response);
                 let end = match connection.is_open() {
                     true => "stays",
                     false => "ends",
                 };
-                _ = writeln!(told, "{path} {method} {base}: {} {number} {end}", answer.status);
+                _ = writeln!(
+                    reported,
+                    "{path} {method} {base}: {} {number} {end}",
+                    response.status
+                );
             }
         }
     }
-    told
+    reported
 }
 
 fn compare(twins: &[Served; 2], is_v1: bool, is_autoversioned: bool, others: &[&str]) {

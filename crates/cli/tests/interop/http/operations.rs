@@ -1,5 +1,5 @@
-//! What is done over HTTP is written down in the words in which Apache would write it: one line a request, with the user and
-//! the repository. [`Twins`] compares both logs after every scenario; this one does everything that has words of its own.
+//! The operational log over HTTP equals Apache's: one line for each request, with user and repository. [`Twins`]
+//! compares both logs after every scenario; this scenario has all operations with their own log lines.
 
 use crate::twins::Twins;
 
@@ -32,7 +32,7 @@ const WRITING: &str = r"
     svn copy -q -m 'Copy' $U/A $U/copy; svn update -q wc; echo y >> wc/A/mu; svn commit -q -m 'To merge' wc
     svn update -q wc; svn merge -q $U/A wc/copy; svn commit -q -m 'Merge' wc
     svn mkdir -q -m 'Names' $U/'sp ace' $U/'u ümlaut' $U/'a%20b#c;d,e' $U/'q?x=y&z' $U/'(par)'; svn update -q wc
-    svn delete -q -m 'Away' $U/'sp ace'; svn move -q -m 'Move' $U/'(par)' $U/moved; svn mkdir -q -m 'Refused' $U/moved
+    svn delete -q -m 'Delete' $U/'sp ace'; svn move -q -m 'Move' $U/'(par)' $U/moved; svn mkdir -q -m 'Refused' $U/moved
     svn import -q -m 'Import' wc/A/B $U/imported; svnmucc -q -m 'Both' put wc/iota iota2 rm imported -U $U -u alice -p secret --non-interactive
     svn propset -q --revprop -r 1 'odd name:x' v $U; svn propset -q --revprop -r 1 a 'b c' $U; svn propdel -q --revprop -r 1 a $U
     svn lock -q $U/iota; bob lock -q $U/iota; bob lock -q --force $U/iota; svn unlock -q $U/iota; svn unlock -q --force $U/iota
@@ -42,7 +42,7 @@ const WRITING: &str = r"
 ";
 
 #[test]
-fn what_is_done_is_written_down_as_with_apache() {
+fn the_operational_log_equals_apaches() {
     let twins = Twins::greek_over_http();
     twins.hook("pre-revprop-change", "exit 0");
     for script in [WRITING, READING] {

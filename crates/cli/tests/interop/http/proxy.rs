@@ -1,4 +1,4 @@
-//! Copies for reading whose writes go to a master: Apache and ours, in each of both roles.
+//! Write-through proxies: a mirror forwards writes to a master. Apache and Sven are tested in both roles.
 
 use std::path::{Path, PathBuf};
 
@@ -8,11 +8,11 @@ use testkit::server::http::{HttpSite, READ_FREELY};
 use testkit::server::transport::Transport;
 use testkit::{Side, Tool, scratch};
 
-use crate::pair::{Client, compare};
+use crate::pair::{ScenarioClient, compare};
 use crate::twins::{CONF, greek_repo, write_program};
 
-/// A master, its copy, and who serves them.
-struct Both {
+/// A master and its mirror, with their servers.
+struct ProxyPair {
     slave: TestServer,
     master: TestServer,
     repository: PathBuf,
@@ -20,8 +20,8 @@ struct Both {
     _root: TempDir,
 }
 
-impl Both {
-    fn new(master: Side, slave: Side) -> Both {
+impl ProxyPair {
+    fn new(master: Side, slave: Side) -> ProxyPair {
         let root = scratch();
         let at = |name: &str| root.path().join(name).join("repo");
         let (repository, copy) = (at("master"), at("slave"));
@@ -56,7 +56,7 @@ impl Both {
         let apache = format!("{READ_FREELY}SVNMasterURI {url}\n");
         let ours = format!("master-uri = '{url}'\n");
         let slave = serve(slave, transport, &folder(&copy), &apache, &ours);
-        Both {
+        ProxyPair {
             slave,
             master,
             repository,
@@ -66,10 +66,10 @@ impl Both {
     }
 
     fn play(&self) -> String {
-        let mut c = Client::over(transport(), self.slave.port(), "svn/repo");
+        let mut c = ScenarioClient::over(transport(), self.slave.port(), "svn/repo");
         c.mask(self.master.port().to_string(), "MASTER");
         c.lines(SCRIPT);
-        // What was committed through the copy is in the copy.
+        // A commit through the mirror is in the mirror.
         let dumps = [&self.repository, &self.copy].map(|of| {
             let dump = Tool::new("svnadmin")
                 .args(["dump", "-q", "-r", "2:HEAD"])
@@ -85,7 +85,8 @@ impl Both {
     }
 }
 
-/// Apache refuses copies whose `Destination` is another scheme than its own, and passes it on as it is.
+/// Returns the transport. Apache refuses copies whose `Destination` has another scheme, and forwards the header
+/// unchanged.
 fn transport() -> Transport {
     match Transport::chosen_http() {
         Transport::Https => Transport::Http,
@@ -93,7 +94,7 @@ fn transport() -> Transport {
     }
 }
 
-/// Makes every revision of `master` one of `copy` as well, before its committer hears of it.
+/// Installs a hook that copies every revision of `master` to `copy` before the committer gets the response.
 fn follow(master: &Path, copy: &Path) {
     let (from, to) = (
         format!("file://{}", master.display()),
@@ -120,7 +121,7 @@ echo x >> wc/iota; svn add -q --parents wc/iota; svn commit -m 'Through the copy
 svn update wc
 svn lock wc/iota
 echo y >> wc/iota; svn commit -m 'With a token' wc
-svn lock -q wc/A/mu; echo z >> wc/A/mu; svn commit --no-unlock -m 'Kept' wc; svn status wc
+svn lock -q wc/A/mu; echo z >> wc/A/mu; svn commit --no-unlock -m 'No unlock' wc; svn status wc
 bob mkdir -m 'Beside' $U/new
 svn unlock wc/A/mu
 svn copy -m 'Copied' $U/A $U/copy
@@ -141,13 +142,13 @@ svn ls -R $U
 
 #[test]
 fn commits_and_locks_go_through_a_copy_to_its_master() {
-    let heard = Both::new(Side::Theirs, Side::Theirs).play();
+    let received = ProxyPair::new(Side::Theirs, Side::Theirs).play();
     for (master, slave) in [
         (Side::Theirs, Side::Ours),
         (Side::Ours, Side::Theirs),
         (Side::Ours, Side::Ours),
     ] {
         eprintln!("{master:?} is the master of {slave:?}");
-        compare(&heard, &Both::new(master, slave).play());
+        compare(&received, &ProxyPair::new(master, slave).play());
     }
 }

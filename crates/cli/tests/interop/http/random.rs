@@ -1,10 +1,10 @@
-//! Random reports about random histories: what Apache answers and what we answer is the same, but for the order of what has none
-//! and for the bytes of deltas.
+//! Random reports about random histories: the responses of Apache and Sven are equal, except for undefined orders and
+//! the bytes of deltas.
 //!
-//! What every run asks is a small part; `ASK_SEEDS=100..200 cargo test -p sven --test interop random_reports_by_hand` asks more.
-//! `ASK_ONLY=update,list` chooses kinds of requests, `ASK_ROUNDS` and `ASK_REVS` their number and the length of the histories,
-//! `ASK_GO_ON` counts differences instead of stopping at the first; with `ASK_AUTHZ` random access files say what may be read, by
-//! those without a name or, every other time, by alice. `ASK_BRANCHES` asks about histories of branches.
+//! The default run is a small part; `ASK_SEEDS=100..200 cargo test -p sven --test interop random_reports_by_hand` runs
+//! more. `ASK_ONLY=update,list` selects kinds of requests, `ASK_ROUNDS` and `ASK_REVS` set their number and the
+//! length of the histories, `ASK_GO_ON` counts differences instead of stopping at the first. With `ASK_AUTHZ` random
+//! authz files restrict reading, for anonymous users and alice in turns. `ASK_BRANCHES` uses histories of branches.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -18,35 +18,35 @@ use testkit::server::http::HttpSite;
 use testkit::{Repo, Side, scratch};
 use wire::dav::xml::{Element, Limits};
 
-use super::ask::{Answer, Connection};
 use super::edits::{self, text, url};
-use super::plain::ALICE;
-use crate::random::drive::{self, Known};
+use super::raw_http::{HttpConnection, HttpResponse};
+use super::webdav_clients::ALICE;
+use crate::random::drive::{self, EditFacts};
 use crate::random::lock;
-use crate::random::report::{self, Operation};
+use crate::random::report::{self, ReportOperation};
 use crate::random::rules;
 
-/// A request, and whether the order of its answer's elements means something.
-struct Question {
+/// A request, and whether the order of the response's elements is significant.
+struct ReportRequest {
     kind: &'static str,
     method: &'static str,
     url: String,
     body: String,
     depth: &'static str,
     ordered: bool,
-    /// Of an update report: the paths whose order the answer follows.
+    /// For an update report: the paths whose order the response follows.
     reported: BTreeSet<String>,
-    /// Theirs may fail or die of it.
+    /// True if Subversion may fail or crash.
     deadly: bool,
 }
 
-struct Maker<'a> {
+struct ReportRequestGenerator<'a> {
     random: Random,
     history: &'a RandomHistory,
     locks: Vec<(String, String)>,
 }
 
-impl Maker<'_> {
+impl ReportRequestGenerator<'_> {
     fn path(&mut self) -> String {
         match self.random.below(8) {
             0 => String::new(),
@@ -66,7 +66,7 @@ impl Maker<'_> {
         words[self.random.below(words.len())]
     }
 
-    /// A path below `base`, relative to it.
+    /// Returns a path below `base`, relative to it.
     fn below(&mut self, base: &str) -> String {
         for _ in 0..10 {
             let path = self.path();
@@ -77,13 +77,13 @@ impl Maker<'_> {
         String::new()
     }
 
-    /// The URL of a path in a revision that may not have it.
+    /// Returns the URL of a path in a revision, which may not have it.
     fn at(&mut self) -> (String, String) {
         let (rev, path) = (self.rev(), self.path());
         (url(&format!("/!svn/rvr/{rev}{path}")), path)
     }
 
-    fn question(&mut self, kind: &'static str) -> Question {
+    fn question(&mut self, kind: &'static str) -> ReportRequest {
         let body;
         let mut ordered = false;
         let mut method = "REPORT";
@@ -110,7 +110,7 @@ impl Maker<'_> {
                 if self.bit() {
                     inner += &within("limit", &self.random.below(5));
                 }
-                // Without it theirs cuts values off, or sends what is no XML.
+                // Without it Subversion truncates values, or sends invalid XML.
                 inner += "<S:encode-binary-props/>";
                 for flag in ["discover-changed-paths", "strict-node-history"] {
                     if self.bit() {
@@ -251,7 +251,7 @@ impl Maker<'_> {
             }
             other => unreachable!("because {other} is none of the kinds"),
         }
-        Question {
+        ReportRequest {
             kind,
             method,
             url: url_of,
@@ -263,15 +263,15 @@ impl Maker<'_> {
         }
     }
 
-    /// What a working copy has, and what it wants to become.
-    fn update(&mut self) -> report::Report {
+    /// Returns an update report.
+    fn update(&mut self) -> report::RandomReport {
         let operation = match self.random.below(8) {
-            0..=3 => Operation::Update,
-            4..=5 => Operation::Switch,
-            6 => Operation::Status,
-            _ => Operation::Diff,
+            0..=3 => ReportOperation::Update,
+            4..=5 => ReportOperation::Switch,
+            6 => ReportOperation::Status,
+            _ => ReportOperation::Diff,
         };
-        let mut maker = report::Maker {
+        let mut maker = report::ReportGenerator {
             random: &mut self.random,
             history: self.history,
             locks: &self.locks,
@@ -298,22 +298,22 @@ const KINDS: [&str; 15] = [
     "update",
 ];
 
-/// The answer without what may differ.
-fn told(answer: &Answer, ordered: bool, edit: Option<&Known<'_>>) -> String {
-    let kind = answer
+/// Returns the response without the parts that may differ.
+fn normalized(response: &HttpResponse, ordered: bool, edit: Option<&EditFacts<'_>>) -> String {
+    let kind = response
         .headers
         .get("content-type")
         .map_or("", |kind| kind[0].as_str());
     if !kind.starts_with("text/xml") {
         return format!(
             "{}\n{}",
-            answer.status,
-            if answer.status < 300 { kind } else { "" }
+            response.status,
+            if response.status < 300 { kind } else { "" }
         );
     }
-    // What is cut off in the middle is so at another place.
+    // A truncated response ends at another position.
     match Element::parse(
-        &answer.body,
+        &response.body,
         Limits {
             depth: 200,
             memory: usize::MAX,
@@ -325,9 +325,9 @@ fn told(answer: &Answer, ordered: bool, edit: Option<&Known<'_>>) -> String {
                 Some(known) => edits::shown(&root, known),
                 None => tree(&root, ordered),
             };
-            format!("{}\n{tree}", answer.status)
+            format!("{}\n{tree}", response.status)
         }
-        Err(_) => format!("{}\ncut off", answer.status),
+        Err(_) => format!("{}\ncut off", response.status),
     }
 }
 
@@ -350,7 +350,7 @@ fn tree(element: &Element, ordered: bool) -> String {
         children.sort();
     }
     if name == "mergeinfo-report" {
-        // What is asked for twice, or below another path, theirs tells twice.
+        // For a path that is requested twice, or below another one, Subversion sends the result twice.
         children.dedup();
     }
     let mut attributes: BTreeMap<&str, &str> = BTreeMap::new();
@@ -361,7 +361,7 @@ fn tree(element: &Element, ordered: bool) -> String {
             .map(|(name, value)| (name.as_str(), value.as_str())),
     );
     let value = match (name, element.children.is_empty()) {
-        // Deltas may be made in many ways.
+        // Different deltas can make the same text.
         ("txdelta" | "apply-textdelta", _) => "…",
         (_, true) => element.text.trim(),
         (_, false) => "",
@@ -373,15 +373,15 @@ fn tree(element: &Element, ordered: bool) -> String {
     )
 }
 
-/// With a cache theirs takes mergeinfo of one kind for that of another.
+/// With a cache Subversion confuses mergeinfo of different kinds.
 const NO_CACHE: &str = "SVNInMemoryCacheSize 0";
 
-/// True if the answers differ as docs/KNOWN-DIFFERENCES.md says: ranges that end after HEAD, sources that are below a file, later
-/// ranges of several sources that end together, and what is locked now but was not there then.
+/// True for known differences (docs/KNOWN-DIFFERENCES.md): ranges that end after HEAD, sources below a file, later
+/// ranges of several sources that end together, and paths that are locked now and did not exist then.
 fn is_known(kind: &str, theirs: &str, ours: &str) -> bool {
-    let revisions = |answer: &str| -> BTreeSet<String> {
-        let lines = answer.lines();
-        // Before it may stand the end of what theirs leaves out.
+    let revisions = |response: &str| -> BTreeSet<String> {
+        let lines = response.lines();
+        // The end of the part that Subversion omits may precede it.
         let numbers = lines.filter_map(|line| Some(line.split_once(" version-name ")?.1.to_owned()));
         numbers.collect()
     };
@@ -392,9 +392,9 @@ fn is_known(kind: &str, theirs: &str, ours: &str) -> bool {
             .iter()
             .any(|what| theirs.contains(what)),
         "mergeinfo" => is_told_twice(theirs, ours),
-        // Properties of a node come in hash order.
+        // Properties of a node are in hash order.
         "replay" => with_sorted_props(theirs) == with_sorted_props(ours),
-        // Of two faults in one request theirs tells that of the target revision.
+        // With two errors in a request Subversion reports that of the target revision.
         "update" => {
             without_revisions(theirs) == without_revisions(ours)
                 || (theirs.contains("No such target revision") && ours.starts_with("500"))
@@ -404,10 +404,10 @@ fn is_known(kind: &str, theirs: &str, ours: &str) -> bool {
     }
 }
 
-/// True if ours tells nothing that theirs does not, and theirs tells more.
+/// True if Sven's response is a proper part of Subversion's.
 fn is_part(theirs: &str, ours: &str) -> bool {
-    let items = |answer: &str| -> BTreeSet<String> {
-        let items = answer.split("(svn: mergeinfo-item").skip(1);
+    let items = |response: &str| -> BTreeSet<String> {
+        let items = response.split("(svn: mergeinfo-item").skip(1);
         items
             .map(|item| item.trim_end_matches([')', '\n']).to_owned())
             .collect()
@@ -415,11 +415,11 @@ fn is_part(theirs: &str, ours: &str) -> bool {
     theirs.starts_with("200\n") && ours.starts_with("200\n") && items(ours).is_subset(&items(theirs))
 }
 
-/// True if theirs tells the mergeinfo of some paths, which were asked for and are below others, in both roles, and ours in the later
-/// one alone.
+/// True if Subversion sends the mergeinfo of requested paths below other requested paths in both roles, and Sven only
+/// in the later one.
 fn is_told_twice(theirs: &str, ours: &str) -> bool {
-    let items = |answer: &str| -> BTreeSet<String> {
-        let items = answer.split("(svn: mergeinfo-item").skip(1);
+    let items = |response: &str| -> BTreeSet<String> {
+        let items = response.split("(svn: mergeinfo-item").skip(1);
         items
             .map(|item| item.trim_end_matches([')', '\n']).to_owned())
             .collect()
@@ -432,9 +432,9 @@ fn is_told_twice(theirs: &str, ours: &str) -> bool {
     theirs.is_superset(&ours) && paths(&theirs) == paths(&ours) && ours.len() == paths(&ours).len()
 }
 
-/// An answer with runs of properties in one order.
-fn with_sorted_props(answer: &str) -> Vec<&str> {
-    let mut lines: Vec<&str> = answer.lines().collect();
+/// Returns a response with sorted properties.
+fn with_sorted_props(response: &str) -> Vec<&str> {
+    let mut lines: Vec<&str> = response.lines().collect();
     let is_prop =
         |line: &str| line.contains("(svn: change-file-prop ") || line.contains("(svn: change-dir-prop ");
     for run in lines.chunk_by_mut(|a, b| is_prop(a) && is_prop(b)) {
@@ -443,13 +443,13 @@ fn with_sorted_props(answer: &str) -> Vec<&str> {
     lines
 }
 
-/// An answer whose URLs of nodes name no revision: where a node was deleted and copied back from before, ours is the one in which
-/// it was there first.
-fn without_revisions(answer: &str) -> String {
+/// Removes the revisions in URLs of nodes: for a node that was deleted and restored by a copy, Sven has the revision
+/// in which it first existed.
+fn without_revisions(response: &str) -> String {
     ["/!svn/rvr/", "/!svn/bc/"]
         .iter()
-        .fold(answer.to_owned(), |answer, stub| {
-            let mut parts = answer.split(stub);
+        .fold(response.to_owned(), |response, stub| {
+            let mut parts = response.split(stub);
             let mut out = parts.next().unwrap_or_default().to_owned();
             for part in parts {
                 out += stub;
@@ -459,35 +459,35 @@ fn without_revisions(answer: &str) -> String {
         })
 }
 
-/// What came of it, by kind.
+/// The counts of a run, by kind.
 #[derive(Debug, Default)]
-struct Count {
-    asked: BTreeMap<&'static str, usize>,
-    /// Update reports that were answered with a whole edit.
+struct ReportCounts {
+    requested: BTreeMap<&'static str, usize>,
+    /// Update reports with a complete edit.
     edits: usize,
     differ: BTreeMap<&'static str, usize>,
 }
 
-/// How to ask.
-struct Plan {
+/// The parameters of a run.
+struct ReportPlan {
     rounds: usize,
     revisions: u64,
     only: Vec<String>,
     go_on: bool,
     authz: bool,
-    /// Histories of branches instead of those in which everything is copied anywhere.
+    /// True for histories of branches instead of random histories.
     branches: bool,
 }
 
-fn run(plan: &Plan, seeds: Range<u64>) -> Count {
-    let mut count = Count::default();
+fn run(plan: &ReportPlan, seeds: Range<u64>) -> ReportCounts {
+    let mut count = ReportCounts::default();
     for seed in seeds {
         one_history(plan, seed, &mut count);
     }
     count
 }
 
-fn one_history(plan: &Plan, seed: u64, count: &mut Count) {
+fn one_history(plan: &ReportPlan, seed: u64, count: &mut ReportCounts) {
     let history = match plan.branches {
         true => testkit::branch_history::history(seed, plan.revisions),
         false => random_history::history(seed, plan.revisions, seed % 2 == 1),
@@ -516,10 +516,10 @@ fn one_history(plan: &Plan, seed: u64, count: &mut Count) {
         ..HttpSite::plain(root.path())
     };
     let [mut theirs, mut ours] = Side::BOTH.map(|side| TestServer::http_site(side, &site));
-    let mut connections = [&theirs, &ours].map(|server| Connection::new(server.port()));
+    let mut connections = [&theirs, &ours].map(|server| HttpConnection::new(server.port()));
     let mut random = Random::new(seed ^ 0x5eed);
     random.next();
-    let mut maker = Maker {
+    let mut maker = ReportRequestGenerator {
         locks: lock(&mut random, &repo, &history),
         random,
         history: &history,
@@ -533,28 +533,28 @@ fn one_history(plan: &Plan, seed: u64, count: &mut Count) {
             if !plan.only.is_empty() && !plan.only.iter().any(|only| only == kind) {
                 continue;
             }
-            *count.asked.entry(kind).or_default() += 1;
-            let known = Known {
+            *count.requested.entry(kind).or_default() += 1;
+            let known = EditFacts {
                 reported: question.reported.clone(),
                 texts: Some(&texts),
             };
             let known = (kind == "update").then_some(&known);
-            let told_by = |server: &TestServer, connection: &mut Connection| {
+            let told_by = |server: &TestServer, connection: &mut HttpConnection| {
                 let body = question.body.replace("PORT", &server.port().to_string());
                 let mut headers = vec![("Content-Type", "text/xml"), ("Depth", question.depth)];
                 if plan.authz && is_alice {
                     headers.push(ALICE);
                 }
-                let answer = connection.ask(question.method, &question.url, &headers, &body);
-                told(&answer, question.ordered, known)
+                let response = connection.send_request(question.method, &question.url, &headers, &body);
+                normalized(&response, question.ordered, known)
             };
             let [their_connection, our_connection] = &mut connections;
-            let heard = catch_unwind(AssertUnwindSafe(|| told_by(&theirs, their_connection)));
+            let received = catch_unwind(AssertUnwindSafe(|| told_by(&theirs, their_connection)));
             let ours_told = told_by(&ours, our_connection);
             assert!(ours.is_alive(), "seed {seed}: ours died of {}", question.body);
-            let Ok(theirs_told) = heard else {
-                // It keeps using memory that it gave back, and may fall over it after the answer.
-                // Of a file that may not be read, oldest revision first, it dies at once.
+            let Ok(theirs_told) = received else {
+                // Subversion uses freed memory, and may crash after the response.
+                // For a file without read access, oldest revision first, Subversion aborts.
                 let may = question.kind.ends_with("-g")
                     || before.ends_with("-g")
                     || plan.authz && question.kind == "file-revs";
@@ -564,18 +564,18 @@ fn one_history(plan: &Plan, seed: u64, count: &mut Count) {
                     question.body
                 );
                 theirs = TestServer::http_site(Side::Theirs, &site);
-                connections[0] = Connection::new(theirs.port());
+                connections[0] = HttpConnection::new(theirs.port());
                 continue;
             };
             count.edits += usize::from(kind == "update" && ours_told.starts_with("200\n("));
-            // What fails early is told by ours with its status.
+            // Sven sends early errors with their status.
             if theirs_told == "200\ncut off" && (ours_told.starts_with('4') || question.deadly) {
                 continue;
             }
             if theirs_told == ours_told || is_known(question.kind, &theirs_told, &ours_told) {
                 continue;
             }
-            // Theirs tells the mergeinfo of descendants that may not be read.
+            // Subversion sends the mergeinfo of descendants without read access.
             if plan.authz && kind == "mergeinfo" && is_part(&theirs_told, &ours_told) {
                 continue;
             }
@@ -593,23 +593,23 @@ fn one_history(plan: &Plan, seed: u64, count: &mut Count) {
     }
 }
 
-/// The first lines in which the answers differ.
+/// Returns the first lines in which the responses differ.
 fn difference(theirs: &str, ours: &str) -> String {
     let same = theirs
         .lines()
         .zip(ours.lines())
         .take_while(|(a, b)| a == b)
         .count();
-    let show = |answer: &str| {
-        let lines = answer.lines().skip(same.saturating_sub(12)).take(18);
+    let show = |response: &str| {
+        let lines = response.lines().skip(same.saturating_sub(12)).take(18);
         lines.collect::<Vec<_>>().join("\n")
     };
     format!("theirs:\n{}\nours:\n{}", show(theirs), show(ours))
 }
 
 #[test]
-fn random_reports_are_answered_alike() {
-    let plan = Plan {
+fn random_reports_get_equal_responses() {
+    let plan = ReportPlan {
         rounds: 14,
         revisions: 25,
         only: Vec::new(),
@@ -618,7 +618,7 @@ fn random_reports_are_answered_alike() {
         branches: false,
     };
     run(&plan, 0..2);
-    let plan = Plan {
+    let plan = ReportPlan {
         rounds: 150,
         only: vec!["update".to_owned()],
         ..plan
@@ -634,7 +634,7 @@ fn random_reports_by_hand() {
     };
     let number = |text: &str| text.parse::<u64>().expect("a number");
     let (first, last) = seeds.split_once("..").expect("FIRST..LAST");
-    let plan = Plan {
+    let plan = ReportPlan {
         rounds: var("ASK_ROUNDS").map_or(60, |n| number(&n) as usize),
         revisions: var("ASK_REVS").map_or(30, |n| number(&n)),
         only: var("ASK_ONLY").map_or(Vec::new(), |kinds| kinds.split(',').map(str::to_owned).collect()),

@@ -1,4 +1,4 @@
-//! Reading over HTTP: PROPFIND, GET, and what clients make of them.
+//! Reads over HTTP: PROPFIND, GET, and clients.
 
 use std::fs;
 use std::path::Path;
@@ -9,17 +9,17 @@ use testkit::server::TestServer;
 use testkit::server::http::READ_FREELY;
 use testkit::{Repo, Side, Tool, scratch};
 
-use super::ask::{Answer, ask};
-use crate::pair::{Client, compare};
+use super::raw_http::{HttpResponse, send_request};
+use crate::pair::{ScenarioClient, compare};
 
-/// Both servers on one repository with copies, deletions, odd names, properties of all kinds and locks.
-struct Both {
+/// Both servers on one repository with copies, deletions, unusual names, properties of all kinds and locks.
+struct ReadServers {
     theirs: TestServer,
     ours: TestServer,
     _root: TempDir,
 }
 
-/// What fills the repository; `$U` is its URL.
+/// The script that fills the repository; `$U` is its URL.
 const SCRIPT: &str = r##"
 svn() { command svn --non-interactive --no-auth-cache "$@"; }
 svn mkdir -q -m start --username jrandom $U/trunk $U/branches
@@ -44,7 +44,7 @@ svn lock -q -m 'lock <c> & é' $U/trunk/a.txt --username alice; svn lock -q $U/t
 "##;
 
 /// Makes the repository and starts the servers.
-fn both() -> Both {
+fn both() -> ReadServers {
     let repo = Repo::create("1.14");
     let hook = repo.path().join("hooks/pre-revprop-change");
     fs::write(&hook, "#!/bin/sh\nexit 0\n").expect("because the repository is ours");
@@ -59,14 +59,14 @@ fn both() -> Both {
     repo.copy_to(&copy);
     let location = format!("SVNListParentPath on\n{READ_FREELY}");
     let start = |side| TestServer::http(side, root.path(), &location, &[]);
-    Both {
+    ReadServers {
         theirs: start(Side::Theirs),
         ours: start(Side::Ours),
         _root: root,
     }
 }
 
-/// Header lines that clients look at.
+/// The header lines that clients use.
 const HEADERS: &[&str] = &[
     "content-type",
     "etag",
@@ -80,16 +80,22 @@ const HEADERS: &[&str] = &[
     "x-svn-creation-date",
 ];
 
-impl Both {
-    fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> [Answer; 2] {
-        [&self.theirs, &self.ours].map(|server| ask(server.port(), method, path, headers, body))
+impl ReadServers {
+    fn send_request(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> [HttpResponse; 2] {
+        [&self.theirs, &self.ours].map(|server| send_request(server.port(), method, path, headers, body))
     }
 
     fn same(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) {
-        let [theirs, ours] = self.ask(method, path, headers, body).map(|answer| {
-            // What a page of an error is typed does not matter.
-            let page = answer.status >= 300
-                && answer
+        let [theirs, ours] = self.send_request(method, path, headers, body).map(|response| {
+            // The content type of an error page does not matter.
+            let page = response.status >= 300
+                && response
                     .headers
                     .get("content-type")
                     .is_some_and(|kind| kind[0].starts_with("text/html"));
@@ -98,15 +104,15 @@ impl Both {
                 .copied()
                 .filter(|name| !(page && *name == "content-type"))
                 .collect();
-            answer.shown(&headers)
+            response.shown(&headers)
         });
         assert_eq!(theirs, ours, "{method} {path} {headers:?} {body}");
     }
 
     /// Runs `scenario` through both servers and compares the transcripts.
-    fn same_clients(&self, scenario: impl Fn(&mut Client) + Sync) {
+    fn same_clients(&self, scenario: impl Fn(&mut ScenarioClient) + Sync) {
         let run = |server: &TestServer| {
-            let mut client = Client::new(server.port(), "repo");
+            let mut client = ScenarioClient::new(server.port(), "repo");
             client.url = format!("http://127.0.0.1:{}/repo", server.port());
             scenario(&mut client);
             client.into_transcript()
@@ -148,7 +154,7 @@ const SOME: &str = "<propfind xmlns=\"DAV:\"><prop><resourcetype/><getcontentlen
 const NAMES: &str = "<propfind xmlns=\"DAV:\"><propname/></propfind>";
 
 #[test]
-fn answers_are_apaches() {
+fn responses_equal_apaches() {
     let both = both();
     propfind_says_what_apache_says(&both);
     get_sends_what_apache_sends(&both);
@@ -157,15 +163,15 @@ fn answers_are_apaches() {
     nothing_in_a_repository_runs_in_a_browser(&both);
 }
 
-fn propfind_says_what_apache_says(both: &Both) {
+fn propfind_says_what_apache_says(both: &ReadServers) {
     for tree in ["", "/!svn/rvr/2", "/!svn/rvr/5", "/!svn/bc/7", "/!svn/rvr/99"] {
         for node in NODES {
-            // A lock on a path makes Apache see a node there in revisions that have none.
+            // For a locked path Apache reports a node in revisions that do not have it.
             let path = format!("/repo{tree}{node}");
             for body in ["", SOME, NAMES] {
                 both.same("PROPFIND", &path, &[("Depth", "0")], body);
             }
-            // Apache adds header lines about the lock of some entry, whichever comes last.
+            // Apache adds header lines about the lock of the last entry.
             if !node.starts_with("/trunk") || node.len() > 7 {
                 both.same("PROPFIND", &path, &[("Depth", "1")], SOME);
             }
@@ -205,7 +211,7 @@ fn propfind_says_what_apache_says(both: &Both) {
     }
 }
 
-fn get_sends_what_apache_sends(both: &Both) {
+fn get_sends_what_apache_sends(both: &ReadServers) {
     for tree in ["", "/!svn/rvr/2", "/!svn/bc/7", "/!svn/rvr/99"] {
         for node in NODES {
             let path = format!("/repo{tree}{node}");
@@ -255,7 +261,7 @@ fn get_sends_what_apache_sends(both: &Both) {
     }
 }
 
-fn conditions_and_deltas_are_apaches(both: &Both) {
+fn conditions_and_deltas_are_apaches(both: &ReadServers) {
     for (name, value) in [
         ("If-None-Match", "\"7//trunk/a.txt\""),
         ("If-None-Match", "W/\"7//trunk/a.txt\""),
@@ -289,7 +295,7 @@ fn conditions_and_deltas_are_apaches(both: &Both) {
         let base = format!("/repo/{base}");
         for accepted in ["svndiff", quick, far] {
             let headers = [("X-SVN-VR-Base", base.as_str()), ("Accept-Encoding", accepted)];
-            let [theirs, ours] = both.ask("GET", "/repo/!svn/rvr/7/trunk/a.txt", &headers, "");
+            let [theirs, ours] = both.send_request("GET", "/repo/!svn/rvr/7/trunk/a.txt", &headers, "");
             assert_eq!(theirs.status, ours.status, "{headers:?}");
             assert_eq!(theirs.body.get(..4), ours.body.get(..4), "{headers:?}");
             if theirs.status == 200 {
@@ -299,15 +305,18 @@ fn conditions_and_deltas_are_apaches(both: &Both) {
     }
 }
 
-fn parts_of_files_are_sent(both: &Both) {
+fn parts_of_files_are_sent(both: &ReadServers) {
     let port = both.ours.port();
     let part = |range: &str| {
-        let answer = ask(port, "GET", "/repo/trunk/a.txt", &[("Range", range)], "");
-        let shown = answer.headers.get("content-range").map(|range| range[0].clone());
+        let response = send_request(port, "GET", "/repo/trunk/a.txt", &[("Range", range)], "");
+        let shown = response
+            .headers
+            .get("content-range")
+            .map(|range| range[0].clone());
         (
-            answer.status,
+            response.status,
             shown,
-            String::from_utf8_lossy(&answer.body).into_owned(),
+            String::from_utf8_lossy(&response.body).into_owned(),
         )
     };
     assert_eq!(
@@ -322,21 +331,24 @@ fn parts_of_files_are_sent(both: &Both) {
     let (status, range, _) = part("bytes=17-");
     assert_eq!((status, range), (416, Some("bytes */17".into())));
     let other = [("Range", "bytes=0-1"), ("If-Range", "\"6//trunk/a.txt\"")];
-    assert_eq!(ask(port, "GET", "/repo/trunk/a.txt", &other, "").status, 200);
+    assert_eq!(
+        send_request(port, "GET", "/repo/trunk/a.txt", &other, "").status,
+        200
+    );
 }
 
-fn nothing_in_a_repository_runs_in_a_browser(both: &Both) {
+fn nothing_in_a_repository_runs_in_a_browser(both: &ReadServers) {
     let port = both.ours.port();
-    let answer = ask(
+    let response = send_request(
         port,
         "GET",
         "/repo/trunk/page.html",
         &[("User-Agent", "Mozilla/5.0")],
         "",
     );
-    assert_eq!(answer.headers["x-content-type-options"], ["nosniff"]);
-    assert!(answer.headers["content-security-policy"][0].starts_with("sandbox"));
-    let client = ask(
+    assert_eq!(response.headers["x-content-type-options"], ["nosniff"]);
+    assert!(response.headers["content-security-policy"][0].starts_with("sandbox"));
+    let client = send_request(
         port,
         "GET",
         "/repo/trunk/page.html",
@@ -347,11 +359,11 @@ fn nothing_in_a_repository_runs_in_a_browser(both: &Both) {
 }
 
 #[test]
-fn clients_read_the_same() {
+fn clients_read_equal_data() {
     both().same_clients(|client| {
         client.all(&[
             "ls URL",
-            // Apache escapes odd names of authors twice here.
+            // Apache escapes unusual names of authors twice here.
             "ls -v URL/branches",
             "ls -R URL",
             "ls -R -r 3 URL/branches",

@@ -1,16 +1,16 @@
-//! Reports: what the stock clients ask over HTTP about history and working copies, in each of their ways to ask it.
+//! Reports of the stock client over HTTP, about history and working copies, in each of its modes.
 
 use testkit::Spec;
 
-use crate::pair::{Client, Pair};
+use crate::pair::{ScenarioClient, ServerPair};
 use crate::{checkout, history, listing, mirror};
 
-fn pair() -> Pair {
-    Pair::over_http(&Spec::new("1.14").busy().named("f8"), "")
+fn pair() -> ServerPair {
+    ServerPair::over_http(&Spec::new("1.14").busy().named("f8"), "")
 }
 
-/// Everything in one answer, as clients get it that ask for it.
-fn in_one_answer(c: &mut Client) {
+/// Makes the client request all texts in one response.
+fn in_one_answer(c: &mut ScenarioClient) {
     c.set_options(&["--config-option", "servers:global:http-bulk-updates=yes"]);
 }
 
@@ -71,5 +71,5 @@ fn mirrors() {
     pair.same(mirror::synchronized);
     pair.same(mirror::folders);
     pair.same(mirror::dumped);
-    Pair::over_http(&Spec::small("1.14").named("small-f8"), "").same(mirror::cloned);
+    ServerPair::over_http(&Spec::small("1.14").named("small-f8"), "").same(mirror::cloned);
 }

@@ -1,8 +1,9 @@
-//! Random set-ups of Apache, imported: who may do what where is the same on both servers.
+//! Random configurations of Apache, imported: the access rights are the same on both servers.
 //!
-//! Each round makes one configuration with many locations, whose access is decided by random `Require` lines and sections, access
-//! files, `Satisfy` and `<Limit>`; Apache reads it, `sven import-config` translates it, and every user asks every path by several methods. A
-//! round in the ordinary suite is short; `RULES=100 RULES_SEED=7 cargo test -p sven --test interop random_set_ups` runs more.
+//! Each round makes a configuration with many locations, with random `Require` lines and sections, authz files,
+//! `Satisfy` and `<Limit>`. Apache reads it, `sven import-config` translates it, and every user requests every path
+//! with several methods. The default run is short; `RULES=100 RULES_SEED=7 cargo test -p sven --test interop
+//! random_configurations` runs more.
 
 use std::fmt::Write as _;
 
@@ -10,7 +11,7 @@ use testkit::history::Random;
 use testkit::server::TestServer;
 use testkit::{Tool, scratch};
 
-use super::ask::ask;
+use super::raw_http::send_request;
 
 const USERS: &[(&str, &str)] = &[
     ("", ""),
@@ -51,7 +52,7 @@ const ASKED: &[(&str, &str)] = &[
     ("PROPPATCH", "/r/carol"),
     ("MERGE", "/r"),
     ("LOCK", "/r/shut/x"),
-    // The location itself, what is no repository, and what is in none.
+    // The location itself, a path that is no repository, and a path in none.
     ("GET", ""),
     ("GET", "/"),
     ("PROPFIND", "/"),
@@ -66,17 +67,17 @@ const ASKED: &[(&str, &str)] = &[
     ("PROPFIND", "/r/!svn/vcc/default"),
 ];
 
-/// Makes locations.
-struct Maker {
+/// A generator of locations.
+struct LocationGenerator {
     random: Random,
-    /// No condition that a request fulfils without a user: with `Satisfy Any` and `AuthzSVNAnonymous Off` Apache then
-    /// does not ask the access file, which ours always does.
+    /// True for no condition that is true without a user: with `Satisfy Any` and `AuthzSVNAnonymous Off` Apache then
+    /// skips the authz file, which Sven always evaluates.
     users_only: bool,
-    /// Everything at once, whatever ours has no word for.
+    /// True for all directives, including those without a counterpart.
     is_free: bool,
 }
 
-impl Maker {
+impl LocationGenerator {
     fn one_of<'a>(&mut self, all: &[&'a str]) -> &'a str {
         all[self.random.below(all.len())]
     }
@@ -123,7 +124,7 @@ impl Maker {
         format!("Require {condition}\n")
     }
 
-    /// Something that may grant.
+    /// Returns a section that may grant access.
     fn branch(&mut self, depth: u32) -> String {
         match self.random.below(if depth == 0 { 1 } else { 4 }) {
             0 | 1 => self.positive(),
@@ -168,7 +169,7 @@ impl Maker {
         }
     }
 
-    /// Lines of mod_access_compat, some for a few methods alone.
+    /// Returns lines of mod_access_compat, some for a few methods only.
     fn addresses(&mut self) -> String {
         let mut text = String::new();
         for _ in 0..1 + self.random.below(4) {
@@ -208,7 +209,7 @@ impl Maker {
         text
     }
 
-    /// The lines of a location.
+    /// Returns the lines of a location.
     fn location(&mut self) -> String {
         let mut text = String::from(
             "DAV svn\nSVNParentPath REPOSITORIES\nAuthType Basic\nAuthName x\nAuthUserFile \"@FOLDER/users\"\n\
@@ -223,12 +224,12 @@ impl Maker {
                 self.users_only = !self.is_free;
             }
         }
-        // With both Apache lets everybody in and asks the access file nothing.
+        // With both Apache admits everyone and skips the authz file.
         if !self.users_only && self.chance(7) {
             text += "Satisfy Any\n";
             self.users_only = !self.is_free;
         }
-        // Where a login or an address is enough, ours has a login beside an access file.
+        // Where a login or an address is enough, Sven requires a login beside an authz file.
         let is_stricter = !self.is_free && text.contains("AccessFile") && text.contains("Satisfy Any");
         if self.chance(3) && !is_stricter {
             text += &self.addresses();
@@ -249,8 +250,8 @@ impl Maker {
     }
 }
 
-/// Sections that hold for a part of the location at `/lN`.
-fn parts(maker: &mut Maker, at: usize) -> String {
+/// Returns sections for a part of the location at `/lN`.
+fn parts(maker: &mut LocationGenerator, at: usize) -> String {
     let path = maker.one_of(&["/r/shut", "/r/carol", "/none", "/r", "/r/open/x", "/r/!svn", ""]);
     let (begin, end) = match maker.random.below(10) {
         0 => (format!("<LocationMatch \"^/l{at}{path}\">"), "</LocationMatch>"),
@@ -268,7 +269,7 @@ fn parts(maker: &mut Maker, at: usize) -> String {
             return format!("RewriteEngine On\nRewriteRule \"^/l{at}{path}\" - [{flags}]\n");
         }
         6 => {
-            // Within its location: elsewhere it closes all.
+            // Inside of its location, because elsewhere it closes all locations.
             let condition =
                 maker.one_of(&["%{REQUEST_URI} =~ m#/shut#", "%{REQUEST_METHOD} == 'GET'", "true"]);
             let other = maker.one_of(&["", "<Else>\nRequire all denied\n</Else>\n"]);
@@ -304,7 +305,7 @@ fn authorization(user: &str, password: &str) -> String {
     out
 }
 
-/// The differences; with `is_free` only those where ours lets somebody in whom Apache keeps out.
+/// Returns the differences; with `is_free` only requests that Sven allows and Apache refuses.
 fn round(seed: u64, count: usize, is_free: bool) -> Vec<String> {
     let folder = scratch();
     let parent = folder.path();
@@ -314,7 +315,7 @@ fn round(seed: u64, count: usize, is_free: bool) -> Vec<String> {
         .args(["mkdir", "-q", "-m", "made for a test"])
         .args(&urls)
         .ok();
-    let mut maker = Maker {
+    let mut maker = LocationGenerator {
         random: Random::new(seed),
         users_only: false,
         is_free,
@@ -344,10 +345,10 @@ fn round(seed: u64, count: usize, is_free: bool) -> Vec<String> {
                 }
                 let path = format!("/l{at}{path}");
                 let [theirs, ours] = [&theirs, &ours].map(|server| {
-                    let status = ask(server.port(), method, &path, &headers, "").status;
+                    let status = send_request(server.port(), method, &path, &headers, "").status;
                     match (*method, status) {
                         ("GET" | "PROPFIND" | "OPTIONS", _) | (_, 401 | 403 | 500) => status,
-                        // Who is let in hears what is wrong with such a request, which is not our subject.
+                        // An allowed request gets an error about its content, which is not compared.
                         _ => 0,
                     }
                 });
@@ -356,7 +357,7 @@ fn round(seed: u64, count: usize, is_free: bool) -> Vec<String> {
                     true => (is_closed(theirs) || theirs == 410) && !is_closed(ours),
                     false => theirs != ours,
                 };
-                // What they cannot make sense of themselves.
+                // Requests that Apache cannot process.
                 if differs && theirs != 500 {
                     wrong.push(format!(
                         "seed {seed}: {user}:{password} {method} {path}: theirs {theirs}, ours {ours}\n{location}{}",
@@ -375,7 +376,7 @@ fn round(seed: u64, count: usize, is_free: bool) -> Vec<String> {
     wrong
 }
 
-/// What holds for a part of the location at `/lN`.
+/// Returns a section with `lines` for a part of the location at `/lN`.
 fn section(lines: &str, at: usize) -> String {
     let end = lines
         .split_once(&format!("<Location /l{at}>\n"))
@@ -386,7 +387,7 @@ fn section(lines: &str, at: usize) -> String {
     end.unwrap_or_default().to_owned()
 }
 
-/// Compares random set-ups; with `is_loose`, only that ours lets nobody in whom Apache keeps out.
+/// Compares random configurations; with `is_loose` only that Sven refuses what Apache refuses.
 fn compare(is_loose: bool) {
     let (first, rounds) = asked_for();
     for seed in first..first + rounds {
@@ -402,16 +403,16 @@ fn compare(is_loose: bool) {
 }
 
 #[test]
-fn random_set_ups_never_open_what_was_closed() {
+fn random_configurations_never_allow_what_apache_refuses() {
     compare(true);
 }
 
 #[test]
-fn random_set_ups_let_the_same_users_in() {
+fn random_configurations_have_the_same_access_rights() {
     compare(false);
 }
 
-/// The first seed, and how many.
+/// Returns the first seed and the number of seeds.
 fn asked_for() -> (u64, u64) {
     let number = |name: &str, default: u64| {
         let given = std::env::var(name).ok().and_then(|text| text.parse().ok());

@@ -1,4 +1,4 @@
-//! Two servers of equal repositories, Apache and ours, and what tests ask of them request by request.
+//! Two servers of equal repositories, Apache and Sven, for raw requests.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,17 +10,17 @@ use testkit::server::TestServer;
 use testkit::server::http::HttpSite;
 use testkit::{Side, Tool, scratch};
 
-use super::ask::{Answer, ask};
-use super::plain::ALICE;
+use super::raw_http::{HttpResponse, send_request};
+use super::webdav_clients::ALICE;
 
 pub(super) const APACHE: &str = "AuthType Basic\nAuthName r\nAuthUserFile USERS\nRequire valid-user\n";
 pub(super) const OURS: &str = "anonymous = false\n[location.auth]\nhtpasswd-file = 'USERS'\n";
 pub(super) const AGENT: (&str, &str) = ("User-Agent", "SVN/1.14.2 (x) serf/1.3.9");
 pub(super) const SKEL: (&str, &str) = ("Content-Type", "application/vnd.svn-skel");
-/// No request may take longer, even where the machine is busy.
+/// The time limit of a request, also on a busy machine.
 pub(super) const LONGEST: Duration = Duration::from_secs(30);
 
-/// A server with a repository of its own.
+/// A server with its repository.
 pub(super) struct Served {
     pub(super) server: TestServer,
     pub(super) repository: PathBuf,
@@ -44,34 +44,40 @@ impl Served {
         }
     }
 
-    pub(super) fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+    pub(super) fn send_request(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> HttpResponse {
         let begun = Instant::now();
         let headers = [&[AGENT][..], headers].concat();
-        let answer = ask(self.server.port(), method, path, &headers, body);
+        let response = send_request(self.server.port(), method, path, &headers, body);
         assert!(
             begun.elapsed() < LONGEST,
             "{method} {path} took {:?}",
             begun.elapsed()
         );
-        answer
+        response
     }
 
     /// Begins a transaction; returns its name.
     pub(super) fn begin(&self) -> String {
-        let mut answer = self.ask("POST", "/r/!svn/me", &[SKEL, ALICE], "( create-txn )");
-        assert_eq!(answer.status, 201);
-        let name = answer.headers.remove("svn-txn-name");
+        let mut response = self.send_request("POST", "/r/!svn/me", &[SKEL, ALICE], "( create-txn )");
+        assert_eq!(response.status, 201);
+        let name = response.headers.remove("svn-txn-name");
         name.expect("because it names the transaction").remove(0)
     }
 
-    pub(super) fn merge(&self, txn: &str) -> Answer {
+    pub(super) fn merge(&self, txn: &str) -> HttpResponse {
         let body = format!(
             "<D:merge xmlns:D='DAV:'><D:source><D:href>/r/!svn/txn/{txn}</D:href></D:source></D:merge>"
         );
-        self.ask("MERGE", "/r", &[ALICE], &body)
+        self.send_request("MERGE", "/r", &[ALICE], &body)
     }
 
-    /// The revisions from `from` on, as a dump.
+    /// Returns a dump of the revisions from `from` on.
     pub(super) fn dump(&self, from: usize) -> String {
         let dump = Tool::new("svnadmin")
             .args(["dump", "-q", "--incremental", "-r"])
@@ -82,17 +88,17 @@ impl Served {
     }
 
     pub(super) fn youngest(&self) -> usize {
-        let said = Tool::new("svnlook").arg("youngest").arg(&self.repository).ok();
-        said.out().trim().parse().expect("a number")
+        let output_text = Tool::new("svnlook").arg("youngest").arg(&self.repository).ok();
+        output_text.out().trim().parse().expect("a number")
     }
 }
 
-/// Two servers of two equal repositories.
+/// Starts two servers of two equal repositories.
 pub(super) fn twins() -> [Served; 2] {
     twins_with("", "")
 }
 
-/// As [`twins`], with more lines for Apache's `Location` and for the keys of ours.
+/// As [`twins`], with more lines for Apache's `<Location>` and for Sven's configuration.
 pub(super) fn twins_with(apache: &str, ours: &str) -> [Served; 2] {
     let (apache, ours) = (format!("{APACHE}{apache}"), format!("{ours}{OURS}"));
     let root = scratch();
@@ -111,22 +117,22 @@ pub(super) fn twins_with(apache: &str, ours: &str) -> [Served; 2] {
     Side::BOTH.map(|side| Served::new(side, &template, &apache, &ours))
 }
 
-/// The number of Subversion's error in an answer.
-pub(super) fn code(answer: &Answer) -> String {
-    let body = String::from_utf8_lossy(&answer.body);
+/// Returns the Subversion error number in a response.
+pub(super) fn code(response: &HttpResponse) -> String {
+    let body = String::from_utf8_lossy(&response.body);
     let number = body
         .split_once("errcode=\"")
         .and_then(|(_, rest)| rest.split_once('"'));
     number.map_or(String::new(), |(number, _)| number.to_owned())
 }
 
-/// Status and number.
-pub(super) fn told(answer: &Answer) -> String {
-    format!("{} {}", answer.status, code(answer))
+/// Returns status and error number.
+pub(super) fn status_and_code(response: &HttpResponse) -> String {
+    format!("{} {}", response.status, code(response))
 }
 
-/// Compares what both servers have committed after revision `seen`; `seeds` are those of the sequences in between. Returns the youngest
-/// revision.
+/// Compares the revisions of both servers after `seen`; `seeds` are those of the sequences since then. Returns the
+/// youngest revision.
 pub(super) fn compare_trees(twins: &[Served; 2], seen: usize, seeds: &str) -> usize {
     let [theirs, ours] = twins.each_ref().map(|served| served.dump(seen + 1));
     if theirs != ours {
@@ -136,7 +142,7 @@ pub(super) fn compare_trees(twins: &[Served; 2], seen: usize, seeds: &str) -> us
     twins[0].youngest()
 }
 
-/// Verifies our repository with the incumbent's tool.
+/// Verifies Sven's repository with the incumbent's tool.
 pub(super) fn verify([_, ours]: &[Served; 2]) {
     let verify = Tool::new("svnadmin").args(["verify", "-q"]);
     verify.arg(&ours.repository).ok();

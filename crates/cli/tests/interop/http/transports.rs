@@ -1,17 +1,17 @@
-//! What every run tries over https and with clients that know the old protocol alone; `cargo xtask interop` runs all scenarios
+//! A short scenario over https and with the older protocol, in every run. `cargo xtask interop` runs all scenarios
 //! over each transport.
 
 use testkit::server::http::READ_FREELY;
 use testkit::server::transport::Transport;
 
-use crate::pair::Client;
+use crate::pair::ScenarioClient;
 use crate::twins::{CONF, Twins, greek_repo};
 
 fn greek_over(transport: Transport) -> Twins {
     Twins::over(transport, &greek_repo(), &[("svnserve.conf", CONF)], READ_FREELY)
 }
 
-fn a_day(c: &mut Client) {
+fn a_day(c: &mut ScenarioClient) {
     c.lines(
         r"
         echo x >> wc/iota; svn rm -q wc/A/mu; svn commit -m 'Edit' wc
@@ -21,7 +21,7 @@ fn a_day(c: &mut Client) {
         svn update -q wc; svn merge $U/A wc/copy; svn commit -m 'Merged' wc; svn mergeinfo --show-revs merged $U/A $U/copy
         svn lock -m 'Mine' wc/A/D/gamma; svn status -u wc; bob lock $U/A/D/gamma
         echo l >> wc/A/D/gamma; svn commit -m 'With its lock' wc
-        svn mv -m 'Move' $U/copy $U/moved; svn rm -m 'Away' $U/moved/B; svn mkdir -m 'Again' $U/moved
+        svn mv -m 'Move' $U/copy $U/moved; svn rm -m 'Delete' $U/moved/B; svn mkdir -m 'Again' $U/moved
         cp -r wc other; echo 1 >> wc/iota; svn commit -q -m 'First' wc; echo 2 >> other/iota; svn commit -m 'Too late' other
         svn update -q wc; svn status -v wc | sed 's/^ *//'
         svn switch -q --ignore-ancestry $U/moved wc; svn info --show-item relative-url wc
@@ -29,16 +29,16 @@ fn a_day(c: &mut Client) {
         anon mkdir -m 'Nobody' $U/nobody
         ",
     );
-    // Two that fail in the same way are no success.
+    // Both must succeed: equal failures are no success.
     assert!(c.dir().join("other/iota").exists(), "nothing was checked out");
 }
 
 #[test]
-fn a_day_over_https() {
+fn a_scenario_over_https() {
     greek_over(Transport::Https).same(a_day);
 }
 
 #[test]
-fn a_day_with_servers_that_know_the_old_protocol_alone() {
+fn a_scenario_with_the_older_protocol() {
     greek_over(Transport::HttpV1).same(a_day);
 }

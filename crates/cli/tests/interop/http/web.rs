@@ -1,4 +1,4 @@
-//! Pages for browsers: what is on them, what is not, and that nothing in a repository becomes markup.
+//! Pages for browsers: their content, access rights, and that no data of a repository becomes markup.
 
 use std::fs;
 
@@ -6,9 +6,9 @@ use tempfile::TempDir;
 use testkit::server::TestServer;
 use testkit::{Repo, Side, Tool, scratch};
 
-use super::ask::{Answer, ask};
+use super::raw_http::{HttpResponse, send_request};
 
-/// Names, texts, messages and properties that would like to be scripts.
+/// Names, texts, messages and properties with scripts.
 const SCRIPT: &str = r##"
 svn() { command svn --non-interactive --no-auth-cache "$@"; }
 svn mkdir -q -m 'Begin <script>alert(1)</script>' --username 'ev<b>il' $U/trunk $U/secret
@@ -25,13 +25,13 @@ printf 'one\n2 <script>\nthree\n' > lines.txt; svn ci -q -m 'Second <i>' --usern
 svn up -q; svn mv -q lines.txt moved.txt; printf 'one\n2 <script>\nthree\nfour\n' > moved.txt; svn ci -q -m moved --username carol
 "##;
 
-struct Site {
+struct BrowsedSite {
     server: TestServer,
     _root: TempDir,
 }
 
-impl Site {
-    fn new() -> Site {
+impl BrowsedSite {
+    fn new() -> BrowsedSite {
         let repo = Repo::create("1.14");
         let script = format!("set -e\nU={}\n{SCRIPT}", repo.url());
         let dir = scratch();
@@ -44,23 +44,23 @@ impl Site {
         let root = scratch();
         let copy = root.path().join("repo");
         repo.copy_to(&copy);
-        Site {
+        BrowsedSite {
             server: TestServer::http(Side::Ours, root.path(), "", &[]),
             _root: root,
         }
     }
-    fn browse(&self, path: &str) -> Answer {
+    fn browse(&self, path: &str) -> HttpResponse {
         let headers = [("Accept", "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8")];
-        ask(self.server.port(), "GET", &format!("/repo{path}"), &headers, "")
+        send_request(self.server.port(), "GET", &format!("/repo{path}"), &headers, "")
     }
 
     fn page(&self, path: &str) -> String {
-        let answer = self.browse(path);
-        let text = String::from_utf8(answer.body).expect("because pages are UTF-8");
-        assert_eq!(answer.status, 200, "{path}: {text}");
-        let kind = answer.headers.get("content-type").map(|all| all[0].as_str());
+        let response = self.browse(path);
+        let text = String::from_utf8(response.body).expect("because pages are UTF-8");
+        assert_eq!(response.status, 200, "{path}: {text}");
+        let kind = response.headers.get("content-type").map(|all| all[0].as_str());
         assert_eq!(kind, Some("text/html; charset=utf-8"), "{path}");
-        let policy = answer
+        let policy = response
             .headers
             .get("content-security-policy")
             .map(|all| all.join(" "));
@@ -77,8 +77,8 @@ impl Site {
 }
 
 #[test]
-fn pages_show_what_is_there_and_run_nothing() {
-    let site = Site::new();
+fn pages_show_content_and_contain_no_scripts() {
+    let site = BrowsedSite::new();
     let listing = site.page("/trunk/");
     assert!(
         listing.contains("main.rs") && listing.contains("view=file"),
@@ -115,8 +115,8 @@ fn pages_show_what_is_there_and_run_nothing() {
 }
 
 #[test]
-fn who_may_not_read_sees_nothing() {
-    let site = Site::new();
+fn pages_hide_unreadable_paths() {
+    let site = BrowsedSite::new();
     assert!(!site.page("/").contains("secret"));
     assert!(!site.page("/?view=revision&p=2").contains("hidden.txt"));
     assert!(!site.page("/?view=log").contains("secret"));
@@ -126,8 +126,8 @@ fn who_may_not_read_sees_nothing() {
 }
 
 #[test]
-fn files_stay_files_and_old_places_are_found() {
-    let site = Site::new();
+fn files_are_sent_unchanged_and_old_revisions_are_found() {
+    let site = BrowsedSite::new();
     let port = site.server.port();
     let raw = site.browse("/trunk/main.rs");
     assert_eq!(raw.body, b"fn main() {}\n// <script>alert(2)</script>\n");
@@ -146,8 +146,8 @@ fn files_stay_files_and_old_places_are_found() {
     let found = site.browse("/trunk/moved.txt?view=file&p=4&r=2");
     assert_eq!(found.status, 302);
     assert_eq!(found.headers["location"], ["/repo/trunk/lines.txt?view=file&p=2"]);
-    // Subversion's clients and scripts get what they always got.
-    let plain = ask(port, "GET", "/repo/trunk/", &[], "");
+    // Subversion's clients and scripts get the plain responses.
+    let plain = send_request(port, "GET", "/repo/trunk/", &[], "");
     assert!(String::from_utf8_lossy(&plain.body).contains("<li><a href=\"main.rs\">main.rs</a></li>"));
     for (path, status) in [("/nope/", 404), ("/?p=99", 404), ("/trunk/?view=log&p=99", 404)] {
         assert_eq!(site.browse(path).status, status, "{path}");

@@ -1,4 +1,4 @@
-//! Writing: what the stock clients say, and what becomes of the repository, is what it is with Apache.
+//! Writes: the outputs of the stock clients and the resulting repositories equal those with Apache.
 
 use testkit::Repo;
 use testkit::server::http::READ_FREELY;

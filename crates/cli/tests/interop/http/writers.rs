@@ -1,9 +1,9 @@
-//! Several writers of one transaction at the same time, each at nodes of its own, some with common parents: what is acknowledged is
-//! in the revision. Apache gets the same requests one after the other, because its own storage may refuse or lose some of those that
-//! come together; statuses and trees are equal.
+//! Several writers of one transaction at the same time, each with its own nodes, some with common parents: all
+//! acknowledged changes are in the revision. Apache gets the same requests one after the other, because its storage
+//! may refuse or lose concurrent ones. Statuses and trees are equal.
 //!
-//! `WRITERS_SEEDS=100..2000 cargo test -p sven --test interop writers_of_one_transaction` tries these seeds and prints the longest
-//! time that a request took.
+//! `WRITERS_SEEDS=100..2000 cargo test -p sven --test interop writers_of_one_transaction` runs these seeds and prints
+//! the longest time of a request.
 
 use std::sync::Barrier;
 use std::thread;
@@ -11,16 +11,16 @@ use std::time::{Duration, Instant};
 
 use testkit::history::{Random, lines};
 
-use super::ask::Connection;
-use super::plain::ALICE;
+use super::raw_http::HttpConnection;
 use super::served::{AGENT, LONGEST, Served, code, compare_trees, twins, verify};
+use super::webdav_clients::ALICE;
 
 /// A request below the transaction's tree.
 struct Write {
     method: &'static str,
     path: String,
     body: String,
-    /// What a COPY makes of `path` in revision 1.
+    /// The destination of a COPY of `path` in revision 1.
     to: Option<String>,
 }
 
@@ -33,10 +33,10 @@ fn writers_of_one_transaction_lose_nothing() {
     for seed in seeds {
         let [theirs, ours] = &twins;
         let lists = lists(seed);
-        let heard = in_turn(theirs, &lists);
-        let (said, took) = together(ours, &lists);
+        let received = in_turn(theirs, &lists);
+        let (output_text, took) = together(ours, &lists);
         slowest = slowest.max(took);
-        assert_eq!(heard, said, "WRITERS_SEEDS={seed}");
+        assert_eq!(received, output_text, "WRITERS_SEEDS={seed}");
         seen = compare_trees(&twins, seen, &format!("WRITERS_SEEDS={seed}"));
     }
     assert!(slowest < LONGEST, "{slowest:?}");
@@ -46,7 +46,7 @@ fn writers_of_one_transaction_lose_nothing() {
     verify(&twins);
 }
 
-/// What each writer sends.
+/// Returns the requests of each writer.
 fn lists(seed: u64) -> Vec<Vec<Write>> {
     let mut random = Random::new(seed);
     random.next();
@@ -91,7 +91,7 @@ fn write(
     match random.below(10) {
         0..=2 => {
             made.push(new.clone());
-            // Some are longer than what one packet or one window of a delta holds.
+            // Some texts are longer than a packet or a window of a delta.
             let long = lines(seed, [1, 3, 40, 4_000][random.below(4)]);
             write("PUT", new, long, None)
         }
@@ -129,7 +129,7 @@ fn write(
 }
 
 /// Sends a request; returns its status and error.
-fn send(served: &Served, connection: &mut Connection, txn: &str, write: &Write) -> String {
+fn send(served: &Served, connection: &mut HttpConnection, txn: &str, write: &Write) -> String {
     let port = served.server.port();
     let mut headers = vec![AGENT, ALICE];
     let to = write
@@ -143,66 +143,71 @@ fn send(served: &Served, connection: &mut Connection, txn: &str, write: &Write) 
         Some(_) => format!("/r/!svn/rvr/1/{}", write.path),
         None => format!("/r/!svn/txr/{txn}/{}", write.path),
     };
-    let answer = connection.ask(write.method, &path, &headers, &write.body);
-    // A PUT that was refused while another text was written has made its file, with both servers.
-    if write.method == "PUT" && answer.status == 204 {
+    let response = connection.send_request(write.method, &path, &headers, &write.body);
+    // With both servers a PUT that is refused while another text is written has created its file.
+    if write.method == "PUT" && response.status == 204 {
         return format!("PUT {}: 201 ", write.path);
     }
     format!(
         "{} {}: {} {}",
         write.method,
         write.path,
-        answer.status,
-        code(&answer)
+        response.status,
+        code(&response)
     )
 }
 
 /// Sends all lists over one connection.
 fn in_turn(served: &Served, lists: &[Vec<Write>]) -> Vec<Vec<String>> {
     let txn = served.begin();
-    let mut connection = Connection::new(served.server.port());
+    let mut connection = HttpConnection::new(served.server.port());
     let mut one = |list: &Vec<Write>| {
         list.iter()
             .map(|write| send(served, &mut connection, &txn, write))
             .collect()
     };
-    let said = lists.iter().map(&mut one).collect();
+    let output_text = lists.iter().map(&mut one).collect();
     assert_eq!(served.merge(&txn).status, 200);
-    said
+    output_text
 }
 
-/// Sends each list over a connection of its own, all at the same time; returns also how long the slowest request took.
+/// Sends each list over its own connection, all at the same time. Also returns the time of the slowest request.
 fn together(served: &Served, lists: &[Vec<Write>]) -> (Vec<Vec<String>>, Duration) {
     let txn = served.begin();
     let start = Barrier::new(lists.len());
     let one = |list: &Vec<Write>| {
-        let mut connection = Connection::new(served.server.port());
+        let mut connection = HttpConnection::new(served.server.port());
         start.wait();
         let mut slowest = Duration::ZERO;
-        let mut said = Vec::new();
+        let mut output_text = Vec::new();
         for write in list {
             let first = Instant::now();
             loop {
                 let begun = Instant::now();
-                let heard = send(served, &mut connection, &txn, write);
+                let received = send(served, &mut connection, &txn, write);
                 slowest = slowest.max(begun.elapsed());
-                // One text is written at a time, with Apache as with ours: the others are refused, and sent again.
-                if heard.ends_with(" 500 160044") && first.elapsed() < LONGEST {
+                // Both servers write one text at a time. The other requests are refused, and sent again.
+                if received.ends_with(" 500 160044") && first.elapsed() < LONGEST {
                     thread::sleep(Duration::from_millis(1));
                     continue;
                 }
-                said.push(heard);
+                output_text.push(received);
                 break;
             }
         }
-        (said, slowest)
+        (output_text, slowest)
     };
     let all: Vec<(Vec<String>, Duration)> = thread::scope(|scope| {
         let threads: Vec<_> = lists.iter().map(|list| scope.spawn(|| one(list))).collect();
         let ended = threads.into_iter().map(|thread| thread.join());
-        ended.map(|said| said.expect("because it only asks")).collect()
+        ended
+            .map(|output_text| output_text.expect("because it only asks"))
+            .collect()
     });
     assert_eq!(served.merge(&txn).status, 200);
     let slowest = all.iter().map(|(_, took)| *took).max().unwrap_or_default();
-    (all.into_iter().map(|(said, _)| said).collect(), slowest)
+    (
+        all.into_iter().map(|(output_text, _)| output_text).collect(),
+        slowest,
+    )
 }

@@ -1,8 +1,8 @@
-//! Programs that copy whole histories, on random histories of branches: `svnrdump` and `svnsync` in both directions, and `git svn`,
-//! with the incumbent's server and with ours, over svn:// and http://.
+//! Programs that copy whole histories, with random histories of branches: `svnrdump` and `svnsync` in both
+//! directions, and `git svn`, with the incumbent's server and with Sven, over svn:// and http://.
 //!
-//! `FOREIGN_SEEDS=100..200 cargo test -p sven --test interop copied_histories` tries these; `FOREIGN_GIT` adds `git svn`, which takes
-//! long.
+//! `FOREIGN_SEEDS=100..200 cargo test -p sven --test interop copied_histories` runs these seeds; `FOREIGN_GIT` adds
+//! `git svn`, which is slow.
 
 use std::fs;
 use std::path::Path;
@@ -11,18 +11,18 @@ use testkit::normalize::sorted_lines;
 use testkit::server::transport::Transport;
 use testkit::{Output, Repo, Side, Tool, branch_history, scratch};
 
-use super::peer::Peer;
+use super::peer::MergePeer;
 use crate::pair::compare;
 
 #[test]
-fn copied_histories_are_the_same() {
+fn copied_histories_are_equal() {
     for seed in testkit::seeds("FOREIGN_SEEDS", 0..1) {
         let history = branch_history::history(seed, 35);
         let repo = Repo::create("1.14");
         repo.load(history.stream.bytes());
         for transport in [Transport::Svn, Transport::Http] {
             let peers = Side::BOTH.map(|side| {
-                let peer = Peer::new(side, transport, &repo);
+                let peer = MergePeer::new(side, transport, &repo);
                 let empty = Repo::create("1.14");
                 empty.copy_to(&peer.repository.with_file_name("dumped"));
                 empty.copy_to(&peer.repository.with_file_name("mirror"));
@@ -35,8 +35,8 @@ fn copied_histories_are_the_same() {
                 peer
             });
             let [theirs, ours] = std::thread::scope(|scope| {
-                let ours = scope.spawn(|| told(&peers[1], &repo, seed));
-                let theirs = told(&peers[0], &repo, seed);
+                let ours = scope.spawn(|| results_of(&peers[1], &repo, seed));
+                let theirs = results_of(&peers[0], &repo, seed);
                 [theirs, ours.join().expect("because our side runs")]
             });
             if theirs != ours {
@@ -47,18 +47,18 @@ fn copied_histories_are_the_same() {
     }
 }
 
-/// Lets properties of revisions be changed.
+/// Permits changes of revision properties.
 fn permit(repository: &Path) {
     let hook = repository.join("hooks/pre-revprop-change");
     fs::write(&hook, "#!/bin/sh\n").expect("because the repository is ours");
     Tool::new("chmod").arg("+x").arg(&hook).ok();
 }
 
-/// What the programs make of a peer's repository, and of others on its server.
-fn told(peer: &Peer, repo: &Repo, seed: u64) -> String {
-    let mut told = String::new();
+/// Returns the results of the programs for a peer's repository, and for others on its server.
+fn results_of(peer: &MergePeer, repo: &Repo, seed: u64) -> String {
+    let mut results_of = String::new();
     let mut note = |what: &str, output: &Output, result: String| {
-        told += &format!(
+        results_of += &format!(
             "{what}: {} {}\n{result}\n",
             output.code,
             peer.shown(output, false)
@@ -69,7 +69,7 @@ fn told(peer: &Peer, repo: &Repo, seed: u64) -> String {
     let path = |name: &str| peer.repository.with_file_name(name);
     let quiet = |tool: Tool| {
         let output = tool.run();
-        // Deltas may be made in many ways.
+        // Different deltas can make the same text.
         Output {
             stdout: Vec::new(),
             ..output
@@ -77,7 +77,7 @@ fn told(peer: &Peer, repo: &Repo, seed: u64) -> String {
     };
     let run = |program: &str, args: &[&str]| Tool::new(program).args(args).arg("--non-interactive").run();
 
-    // From the server into files.
+    // From the server to files.
     let last = repo.youngest();
     let part = format!("-r{}:{}", 1 + seed % 9, last - seed % 7);
     for (at, args) in [
@@ -147,9 +147,9 @@ fn told(peer: &Peer, repo: &Repo, seed: u64) -> String {
         Tool::new("svnadmin").args(["verify", "-q"]).arg(path(name)).ok();
     }
     if std::env::var_os("FOREIGN_GIT").is_some() {
-        told += &with_git(peer);
+        results_of += &with_git(peer);
     }
-    told
+    results_of
 }
 
 fn quiet_of(output: Output) -> Output {
@@ -159,7 +159,7 @@ fn quiet_of(output: Output) -> Output {
     }
 }
 
-/// A dump without what a mirror adds to revision 0.
+/// Returns a dump without the properties that a mirror adds to revision 0.
 fn dump_of(repository: &Path) -> String {
     let dump = Tool::new("svnadmin").args(["dump", "-q"]).arg(repository).ok();
     let text = String::from_utf8_lossy(&dump.stdout);
@@ -167,8 +167,8 @@ fn dump_of(repository: &Path) -> String {
     text[start..].to_owned()
 }
 
-/// A clone with `git svn`, another fetch, and a commit back.
-fn with_git(peer: &Peer) -> String {
+/// Runs `git svn`: a clone, another fetch, and a commit back.
+fn with_git(peer: &MergePeer) -> String {
     let root = scratch();
     let git = |args: &[&str]| {
         Tool::new("git")
@@ -180,7 +180,7 @@ fn with_git(peer: &Peer) -> String {
             .dir(&root.path().join(if args[1] == "clone" { "." } else { "g" }))
             .run()
     };
-    let mut told = String::new();
+    let mut results_of = String::new();
     let url = peer.url();
     for args in [
         &[
@@ -205,14 +205,14 @@ fn with_git(peer: &Peer) -> String {
     ] {
         let output = git(args);
         let (out, err) = (output.out(), output.err());
-        // Branches that one revision changes come in the order of a hash.
+        // Branches that change in one revision are in hash order.
         let lines = [sorted_lines(&out), sorted_lines(&err)].concat().join("\n");
         for line in lines.lines() {
-            // One of those that are missing, in the order of a hash.
-            told += line.split(" (eg ").next().unwrap_or_default();
-            told.push('\n');
+            // The first missing one, in hash order.
+            results_of += line.split(" (eg ").next().unwrap_or_default();
+            results_of.push('\n');
         }
-        told += &format!("git {}: {}\n", args[0], output.code);
+        results_of += &format!("git {}: {}\n", args[0], output.code);
     }
     fs::write(root.path().join("g/by-git"), "of git\n").expect("because the clone is there");
     for args in [
@@ -222,12 +222,12 @@ fn with_git(peer: &Peer) -> String {
         &["svn", "log", "--oneline", "--limit=3"],
     ] {
         let output = git(args);
-        // What was committed just now has a name with its date in it.
-        told += &format!("git {}: {} {}\n", args[0], output.code, output.err());
+        // The name of a new commit contains its date.
+        results_of += &format!("git {}: {} {}\n", args[0], output.code, output.err());
     }
-    told = told
+    results_of = results_of
         .replace(&url, "URL")
         .replace(&root.path().display().to_string(), "ROOT");
-    told += &peer.dump();
-    told
+    results_of += &peer.dump();
+    results_of
 }

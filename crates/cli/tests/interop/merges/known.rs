@@ -1,46 +1,47 @@
 //! Differences that `docs/KNOWN-DIFFERENCES.md` lists.
 
-/// What follows from a difference.
+/// The effect of a known difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Known {
-    /// The answers differ, what is left behind does not.
+pub enum MergeDifference {
+    /// Only the outputs differ.
     Words,
-    /// Their server ended.
+    /// Subversion's server ended.
     Died,
 }
 
-/// The reason why the client shows one thing with theirs and another with ours.
-pub fn known(args: &[String], theirs: &str, ours: &str) -> Option<Known> {
+/// Returns the reason for different outputs of the client, if it is known.
+pub fn known(args: &[String], theirs: &str, ours: &str) -> Option<MergeDifference> {
     let verb = args.first().map_or("", String::as_str);
     if theirs.ends_with("=> 137") && !ours.ends_with("=> 137") {
-        return Some(Known::Words);
+        return Some(MergeDifference::Words);
     }
     let merged = args.iter().any(|arg| arg == "-g");
     match verb {
-        // Ranges that end after HEAD; later ranges of several sources that end together; it dies now and then.
+        // Ranges that end after HEAD; later ranges of several sources that end together; it sometimes crashes.
         "log" if merged => {
             let is_refused = theirs.contains("E160006");
-            // With memory that it gave back it reads revision properties that are none.
+            // It reads freed memory as revision properties.
             let is_cut = ["E210002", "E170013", "E120", "E130003", "E200002"]
                 .iter()
                 .any(|code| theirs.contains(code));
-            (is_refused || is_cut || is_part(&revisions(theirs), &revisions(ours))).then_some(Known::Words)
+            (is_refused || is_cut || is_part(&revisions(theirs), &revisions(ours)))
+                .then_some(MergeDifference::Words)
         }
         // A merge source beyond HEAD, and one below a file.
         "blame" if merged && ["E160006", "E160016"].iter().any(|code| theirs.contains(code)) => {
-            Some(Known::Words)
+            Some(MergeDifference::Words)
         }
         _ => ENDED
             .iter()
             .any(|code| theirs.contains(code) && !ours.contains(code))
-            .then_some(Known::Died),
+            .then_some(MergeDifference::Died),
     }
 }
 
-/// What the client says when their server ends, or has ended.
+/// The client's errors when Subversion's server ends or has ended.
 const ENDED: [&str; 3] = ["E210002", "Unable to connect", "E120"];
 
-/// The revisions that a log shows, in order.
+/// Returns the revisions in a log, in order.
 fn revisions(log: &str) -> Vec<&str> {
     let plain = |line: &str| line.starts_with('r') && line.contains(" | ");
     let lines = log.lines();
@@ -50,7 +51,7 @@ fn revisions(log: &str) -> Vec<&str> {
         .collect()
 }
 
-/// True if `part` comes of `whole` by leaving lines out.
+/// True if `part` is `whole` with some lines left out.
 fn is_part(part: &[&str], whole: &[&str]) -> bool {
     let mut rest = whole.iter();
     part.iter().all(|line| rest.any(|other| other == line))

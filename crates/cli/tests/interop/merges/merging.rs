@@ -1,19 +1,19 @@
-//! Merges in a working copy, what the client says of it afterwards, and the commits of what came of them.
+//! Merges in a working copy, the client's output about it, and commits of the results.
 
 use testkit::random_history::RandomHistory;
 use testkit::stream::RecordKind;
 
-use super::questions::Maker;
+use super::questions::MergeGenerator;
 
-/// Runs of the client that follow each other.
+/// Successive runs of the client.
 pub type Steps = Vec<Vec<String>>;
 
 fn words(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
-/// A working copy of a tree; `None` if the history has none in the end.
-pub fn checkout(maker: &mut Maker<'_>) -> Option<(String, Steps)> {
+/// Checks out a tree; `None` if the last revision has none.
+pub fn checkout(maker: &mut MergeGenerator<'_>) -> Option<(String, Steps)> {
     let last = maker.history.trees.last()?;
     let trees: Vec<&String> = last
         .iter()
@@ -27,8 +27,8 @@ pub fn checkout(maker: &mut Maker<'_>) -> Option<(String, Steps)> {
     Some((root, vec![words(&["checkout", "-q", &url, "wc"])]))
 }
 
-/// A merge into the working copy of `root`, the questions after it, and what becomes of it.
-pub fn merge(maker: &mut Maker<'_>, root: &str) -> Steps {
+/// Returns a merge into the working copy of `root`, requests about it, and its commit or revert.
+pub fn merge(maker: &mut MergeGenerator<'_>, root: &str) -> Steps {
     let target = inside(maker, root);
     let mut args = words(&["merge"]);
     let mut add = |more: &[&str]| args.extend(words(more));
@@ -42,9 +42,9 @@ pub fn merge(maker: &mut Maker<'_>, root: &str) -> Steps {
     if maker.one_in(8) {
         add(&["--depth", maker.one_of(&["empty", "files", "immediates"])]);
     }
-    // Merges of related trees: the same place below another one.
+    // Merges of related trees: the same path below another tree.
     let below = target.strip_prefix("wc").unwrap_or_default().to_owned();
-    let source = |maker: &mut Maker<'_>| {
+    let source = |maker: &mut MergeGenerator<'_>| {
         let (path, rev) = maker.node(Some(RecordKind::Dir));
         let (path, rev) = match maker.random.below(3) {
             0 => (path, rev),
@@ -59,7 +59,7 @@ pub fn merge(maker: &mut Maker<'_>, root: &str) -> Steps {
                 (format!("{from}{below}"), rev)
             }
         };
-        // Where nothing is, a merge says only that.
+        // For a missing path a merge only reports that.
         let tree = &maker.history.trees[rev.min(maker.history.trees.len() - 1)];
         match tree.contains_key(&path) {
             true => format!("URL/{path}@{rev}"),
@@ -112,8 +112,8 @@ pub fn merge(maker: &mut Maker<'_>, root: &str) -> Steps {
     steps
 }
 
-/// A directory or a file in the working copy of `root`.
-fn inside(maker: &mut Maker<'_>, root: &str) -> String {
+/// Returns a directory or a file in the working copy of `root`.
+fn inside(maker: &mut MergeGenerator<'_>, root: &str) -> String {
     if maker.one_in(2) {
         return "wc".to_owned();
     }

@@ -1,9 +1,10 @@
-//! Merges over random histories of branches: what the stock client shows of them, does in working copies and commits, with the
-//! incumbent's server and with ours, over svn:// and http://.
+//! Merges over random histories of branches: the stock client's queries, merges in working copies and commits, with
+//! the incumbent's server and with Sven, over svn:// and http://.
 //!
-//! Each history has a seed, which says everything. `MERGE_SEEDS=100..200 cargo test -p sven --test interop merges_of_branches` tries
-//! these; `MERGE_QUESTIONS` and `MERGE_MERGES` are the numbers of questions and of merges of each transport, `MERGE_REVS` the length
-//! of the histories; `MERGE_KEEP` names a folder that the repositories are copied to; `MERGE_GO_ON` reports all differences at the end instead of stopping at the first.
+//! The seed determines a history. `MERGE_SEEDS=100..200 cargo test -p sven --test interop merges_of_branches` runs
+//! these; `MERGE_QUESTIONS` and `MERGE_MERGES` are the numbers of queries and of merges for each transport,
+//! `MERGE_REVS` the length of the histories; `MERGE_KEEP` names a directory that the repositories are copied to;
+//! `MERGE_GO_ON` reports all differences at the end instead of stopping at the first.
 
 mod foreign;
 mod known;
@@ -20,21 +21,21 @@ use testkit::random_history::RandomHistory;
 use testkit::server::transport::Transport;
 use testkit::{Repo, Side};
 
-use known::{Known, known};
-use peer::Peer;
-use questions::Maker;
+use known::{MergeDifference, known};
+use peer::MergePeer;
+use questions::MergeGenerator;
 
-/// How much to ask.
-struct Plan {
+/// The parameters of a run.
+struct MergePlan {
     revisions: u64,
     questions: usize,
     merges: usize,
     go_on: bool,
 }
 
-/// What it came to.
+/// The counts of a run.
 #[derive(Debug, Default)]
-struct Count {
+struct MergeCounts {
     histories: usize,
     runs: usize,
     /// Runs that ended with exit code 0.
@@ -46,20 +47,20 @@ struct Count {
 }
 
 #[test]
-fn merges_of_branches_end_alike() {
+fn merges_of_branches_have_equal_results() {
     let number = |name: &str, usual: usize| -> usize {
         let text = std::env::var(name).ok();
         text.map_or(usual, |text| {
             text.parse().unwrap_or_else(|_| panic!("{name}: a number"))
         })
     };
-    let plan = Plan {
+    let plan = MergePlan {
         revisions: number("MERGE_REVS", 40) as u64,
         questions: number("MERGE_QUESTIONS", 20),
         merges: number("MERGE_MERGES", 4),
         go_on: std::env::var_os("MERGE_GO_ON").is_some(),
     };
-    let mut count = Count::default();
+    let mut count = MergeCounts::default();
     for seed in testkit::seeds("MERGE_SEEDS", 0..1) {
         one_history(&plan, seed, &mut count);
     }
@@ -69,7 +70,7 @@ fn merges_of_branches_end_alike() {
     assert!(count.differ.is_empty(), "{}", count.differ.join("\n"));
 }
 
-fn one_history(plan: &Plan, seed: u64, count: &mut Count) {
+fn one_history(plan: &MergePlan, seed: u64, count: &mut MergeCounts) {
     let history = branch_history::history(seed, plan.revisions);
     let repo = Repo::create("1.14");
     repo.load(history.stream.bytes());
@@ -79,14 +80,14 @@ fn one_history(plan: &Plan, seed: u64, count: &mut Count) {
         random.next();
         random
     };
-    let pair = Side::BOTH.map(|side| Peer::new(side, Transport::Svn, &repo));
+    let pair = Side::BOTH.map(|side| MergePeer::new(side, Transport::Svn, &repo));
     let youngest = raw_values(plan, seed, &pair, &history, count);
     let raw = Repo::at(&pair[0].repository);
     if let Some(folder) = std::env::var_os("MERGE_KEEP") {
         raw.copy_to(&std::path::Path::new(&folder).join(format!("s{seed}")));
     }
-    let over_http = Side::BOTH.map(|side| Peer::new(side, Transport::Http, &raw));
-    let maker = || Maker {
+    let over_http = Side::BOTH.map(|side| MergePeer::new(side, Transport::Http, &raw));
+    let maker = || MergeGenerator {
         random: random(),
         history: &history,
         youngest,
@@ -95,8 +96,14 @@ fn one_history(plan: &Plan, seed: u64, count: &mut Count) {
     play(plan, seed, over_http, &mut maker(), count);
 }
 
-/// Both servers get the same values, as clients of today do not send them. Returns the youngest revision.
-fn raw_values(plan: &Plan, seed: u64, pair: &[Peer; 2], history: &RandomHistory, count: &mut Count) -> usize {
+/// Sends both servers the same values, which current clients do not send. Returns the youngest revision.
+fn raw_values(
+    plan: &MergePlan,
+    seed: u64,
+    pair: &[MergePeer; 2],
+    history: &RandomHistory,
+    count: &mut MergeCounts,
+) -> usize {
     let mut youngest = history.youngest as usize;
     for nth in 0..4 {
         let [theirs, ours] = pair.each_ref().map(|peer| {
@@ -119,14 +126,20 @@ fn raw_values(plan: &Plan, seed: u64, pair: &[Peer; 2], history: &RandomHistory,
     youngest
 }
 
-fn differ(plan: &Plan, seed: u64, count: &mut Count, text: String) {
+fn differ(plan: &MergePlan, seed: u64, count: &mut MergeCounts, text: String) {
     let text = format!("MERGE_SEEDS={seed}: {text}");
     assert!(plan.go_on, "{text}");
     eprintln!("{text}");
     count.differ.push(text);
 }
 
-fn play(plan: &Plan, seed: u64, pair: [Peer; 2], maker: &mut Maker<'_>, count: &mut Count) {
+fn play(
+    plan: &MergePlan,
+    seed: u64,
+    pair: [MergePeer; 2],
+    maker: &mut MergeGenerator<'_>,
+    count: &mut MergeCounts,
+) {
     for _ in 0..plan.questions {
         let question = maker.question();
         if !same(plan, seed, &pair, &question.args, question.is_ordered, count) {
@@ -148,7 +161,7 @@ fn play(plan: &Plan, seed: u64, pair: [Peer; 2], maker: &mut Maker<'_>, count: &
             }
         }
     }
-    let [theirs, ours] = pair.each_ref().map(Peer::dump);
+    let [theirs, ours] = pair.each_ref().map(MergePeer::dump);
     if theirs != ours {
         differ(
             plan,
@@ -159,10 +172,17 @@ fn play(plan: &Plan, seed: u64, pair: [Peer; 2], maker: &mut Maker<'_>, count: &
     }
 }
 
-/// Runs the client on both sides; false if the working copies are not the same any more.
-fn same(plan: &Plan, seed: u64, pair: &[Peer; 2], args: &[String], ordered: bool, count: &mut Count) -> bool {
+/// Runs the client on both sides; false if the working copies differ afterwards.
+fn same(
+    plan: &MergePlan,
+    seed: u64,
+    pair: &[MergePeer; 2],
+    args: &[String],
+    ordered: bool,
+    count: &mut MergeCounts,
+) -> bool {
     let run = || {
-        let run = |peer: &Peer| {
+        let run = |peer: &MergePeer| {
             let output = peer.svn(args);
             (peer.shown(&output, ordered), output.code)
         };
@@ -179,17 +199,17 @@ fn same(plan: &Plan, seed: u64, pair: &[Peer; 2], args: &[String], ordered: bool
         return true;
     }
     match known(args, &theirs.0, &ours.0) {
-        Some(Known::Words) => {
+        Some(MergeDifference::Words) => {
             count.known += 1;
             return true;
         }
-        Some(Known::Died) => {
+        Some(MergeDifference::Died) => {
             count.died += 1;
             return false;
         }
         None => {}
     }
-    // The client finds ancestors in the order of a hash: of one server it shows now this, now that.
+    // The client finds ancestors in hash order, so its output varies with one server.
     if args[0] == "mergeinfo" {
         let (mut all_theirs, mut all_ours) = (vec![theirs.0.clone()], vec![ours.0.clone()]);
         for _ in 0..8 {
@@ -213,7 +233,7 @@ fn same(plan: &Plan, seed: u64, pair: &[Peer; 2], args: &[String], ordered: bool
     false
 }
 
-/// The first lines in which both differ.
+/// Returns the first lines in which both differ.
 fn difference(theirs: &str, ours: &str) -> String {
     let (theirs, ours): (Vec<&str>, Vec<&str>) = (theirs.lines().collect(), ours.lines().collect());
     let at = theirs.iter().zip(&ours).take_while(|(a, b)| a == b).count();

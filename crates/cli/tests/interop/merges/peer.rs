@@ -1,4 +1,4 @@
-//! One server with a repository of its own, and the stock client in front of it.
+//! A server with its repository, and the stock client.
 
 use std::path::PathBuf;
 
@@ -11,18 +11,18 @@ use testkit::{Output, Repo, Side, Tool, scratch};
 
 use crate::pair::{attributes_sorted, url};
 
-/// A server, its repository and a folder for working copies.
-pub struct Peer {
+/// A server, its repository and a directory for working copies.
+pub struct MergePeer {
     pub transport: Transport,
     pub repository: PathBuf,
     pub server: std::sync::Arc<TestServer>,
     root: TempDir,
 }
 
-impl Peer {
-    /// Serves a copy of `repo`, which anybody may change. The incumbent has no caches: it takes mergeinfo of one kind for that of
-    /// another out of them.
-    pub fn new(side: Side, transport: Transport, repo: &Repo) -> Peer {
+impl MergePeer {
+    /// Serves a copy of `repo` with write access for everyone. The incumbent runs without caches, because it confuses
+    /// mergeinfo of different kinds in them.
+    pub fn new(side: Side, transport: Transport, repo: &Repo) -> MergePeer {
         let root = scratch();
         let repositories = root.path().join("repos");
         std::fs::create_dir_all(root.path().join("config")).expect("because the folder is ours");
@@ -44,7 +44,7 @@ impl Peer {
                 },
             ),
         };
-        Peer {
+        MergePeer {
             transport,
             repository,
             server: std::sync::Arc::new(server),
@@ -56,10 +56,10 @@ impl Peer {
         url(self.transport, self.server.port(), "repo")
     }
 
-    /// Runs the client in the folder of working copies. `URL` in an argument stands for the repository's.
+    /// Runs the client in the directory of working copies. `URL` in an argument stands for the repository's.
     pub fn svn(&self, args: &[String]) -> Output {
         let url = self.url();
-        // Their server now and then neither answers `log -g` nor ends.
+        // Subversion's server sometimes neither responds to `log -g` nor ends.
         let tool = Tool::new("timeout").args(["-s", "KILL", "8", "svn"]);
         let tool = tool.args(args.iter().map(|arg| arg.replace("URL", &url)));
         let config = self.root.path().join("config");
@@ -74,7 +74,7 @@ impl Peer {
             .run()
     }
 
-    /// What the client said, without what differs rightly; its lines in order if the order means nothing.
+    /// Returns the client's output without the parts that may differ; sorted unless `is_ordered`.
     pub fn shown(&self, output: &Output, is_ordered: bool) -> String {
         let (out, err) = (self.masked(&output.out()), self.masked(&output.err()));
         let out = match is_ordered {
@@ -92,7 +92,7 @@ impl Peer {
         mask_dates(&mask_uuids(&text))
     }
 
-    /// The repository as the incumbent dumps it.
+    /// Returns the incumbent's dump of the repository.
     pub fn dump(&self) -> String {
         let dump = Tool::new("svnadmin")
             .args(["dump", "-q"])

@@ -1,4 +1,4 @@
-//! What the client asks about merges without a working copy.
+//! Queries of the client about merges, without a working copy.
 
 use testkit::history::Random;
 use testkit::random_history::RandomHistory;
@@ -6,21 +6,21 @@ use testkit::stream::RecordKind;
 
 /// A run of the client.
 #[derive(Debug)]
-pub struct Question {
+pub struct MergeQuery {
     pub args: Vec<String>,
-    /// True if the order of the lines of its output means something.
+    /// True if the order of the output lines is significant.
     pub is_ordered: bool,
 }
 
-/// Makes questions, and the parts that merges are made from.
-pub struct Maker<'a> {
+/// A generator of queries, and of the arguments of merges.
+pub struct MergeGenerator<'a> {
     pub random: Random,
     pub history: &'a RandomHistory,
-    /// The youngest revision of the repositories; later ones than the history's have its last tree.
+    /// The youngest revision of the repositories. Revisions after the generated history have its last tree.
     pub youngest: usize,
 }
 
-impl Maker<'_> {
+impl MergeGenerator<'_> {
     pub fn one_in(&mut self, n: usize) -> bool {
         self.random.below(n) == 0
     }
@@ -33,7 +33,7 @@ impl Maker<'_> {
         1 + self.random.below(self.youngest)
     }
 
-    /// A node and the revision in which it is there.
+    /// Returns a node and a revision in which it exists.
     pub fn node(&mut self, kind: Option<RecordKind>) -> (String, usize) {
         for _ in 0..50 {
             let rev = match self.random.below(2) {
@@ -41,7 +41,7 @@ impl Maker<'_> {
                 _ => self.rev(),
             };
             let tree = &self.history.trees[rev.min(self.history.trees.len() - 1)];
-            // Trees are asked about more often than what is in them.
+            // Trees are more frequent than nodes in them.
             let whole = self.random.below(3) > 0 && kind != Some(RecordKind::File);
             let fits = tree.iter().filter(|(path, found)| {
                 kind.is_none_or(|kind| kind == **found) && (!whole || path.matches('/').count() < 2)
@@ -54,10 +54,10 @@ impl Maker<'_> {
         (String::new(), self.youngest)
     }
 
-    /// The URL of a node at a peg revision.
+    /// Returns the URL of a node at a peg revision.
     pub fn target(&mut self, kind: Option<RecordKind>) -> String {
         let (path, rev) = self.node(kind);
-        // Now and then one where it may not be.
+        // Sometimes a revision in which it may not exist.
         let rev = if self.one_in(15) { self.rev() } else { rev };
         format!("URL/{path}@{rev}")
     }
@@ -72,7 +72,7 @@ impl Maker<'_> {
         }
     }
 
-    pub fn question(&mut self) -> Question {
+    pub fn question(&mut self) -> MergeQuery {
         let mut args: Vec<String> = Vec::new();
         let mut is_ordered = true;
         let mut add = |words: &[&str]| args.extend(words.iter().map(|word| (*word).to_owned()));
@@ -99,7 +99,7 @@ impl Maker<'_> {
                 &self.target(Some(RecordKind::Dir)),
             ]),
             9..=14 => {
-                // With the paths theirs now and then falls silent.
+                // With paths Subversion sometimes stops responding.
                 let style = self.one_of(&["-q", "-q", "-q", "-q", "-q", "--xml", "--xml", "-v"]);
                 add(&["log", "-g", style]);
                 if self.one_in(3) {
@@ -155,6 +155,6 @@ impl Maker<'_> {
                 add(&["proplist", "--show-inherited-props", "-v", &self.target(None)]);
             }
         }
-        Question { args, is_ordered }
+        MergeQuery { args, is_ordered }
     }
 }

@@ -1,5 +1,5 @@
-//! Values of `svn:mergeinfo` as no client of today sends them: the client brings what it sends into one form, a server takes what
-//! can be parsed as it is.
+//! Values of `svn:mergeinfo` that current clients do not send: the client normalizes values, a server stores any
+//! value that it can parse.
 
 use std::sync::Arc;
 
@@ -8,22 +8,22 @@ use testkit::probe::{Probe, ProbeItem, list, text, word};
 use testkit::random_history::RandomHistory;
 use testkit::stream::RecordKind;
 
-use super::peer::Peer;
+use super::peer::MergePeer;
 
-/// Sets a value on a random node in a revision of its own, in the words of svn://; returns the answer.
-pub fn commit(peer: &Peer, random: &mut Random, history: &RandomHistory, tree: usize) -> String {
+/// Commits a value on a random node over raw svn://; returns the response.
+pub fn commit(peer: &MergePeer, random: &mut Random, history: &RandomHistory, tree: usize) -> String {
     let nodes: Vec<(&String, &RecordKind)> = history.trees[tree].iter().collect();
     let (path, kind) = nodes[random.below(nodes.len())];
     let value = value(random, history);
     let mut probe = Probe::connect_as(Arc::clone(&peer.server), peer.server.url("repo"), None);
     let props = list([list([text("svn:log"), text("raw")])]);
-    let answer = probe.request("commit", vec![text("raw"), list([]), word("false"), props]);
-    assert_eq!(answer.items().first(), Some(&word("success")), "{answer:?}");
+    let response = probe.request("commit", vec![text("raw"), list([]), word("false"), props]);
+    assert_eq!(response.items().first(), Some(&word("success")), "{response:?}");
     let mut out = Vec::new();
-    let mut say = |command: &str, params: Vec<ProbeItem>| {
+    let mut send = |command: &str, params: Vec<ProbeItem>| {
         list([word(command), list(params)]).write(&mut out);
     };
-    say("open-root", vec![list([]), text("d0")]);
+    send("open-root", vec![list([]), text("d0")]);
     let names: Vec<&str> = path.split('/').filter(|name| !name.is_empty()).collect();
     for level in 1..=names.len() {
         let command = match (level == names.len(), kind) {
@@ -31,7 +31,7 @@ pub fn commit(peer: &Peer, random: &mut Random, history: &RandomHistory, tree: u
             _ => "open-dir",
         };
         let (parent, token) = (format!("d{}", level - 1), format!("d{level}"));
-        say(
+        send(
             command,
             vec![
                 text(names[..level].join("/")),
@@ -43,7 +43,7 @@ pub fn commit(peer: &Peer, random: &mut Random, history: &RandomHistory, tree: u
     }
     let kind = if *kind == RecordKind::File { "file" } else { "dir" };
     let token = format!("d{}", names.len());
-    say(
+    send(
         &format!("change-{kind}-prop"),
         vec![text(&token), text("svn:mergeinfo"), list([text(&value)])],
     );
@@ -51,19 +51,19 @@ pub fn commit(peer: &Peer, random: &mut Random, history: &RandomHistory, tree: u
         let is_file = level == names.len() && kind == "file";
         let token = text(format!("d{level}"));
         match is_file {
-            true => say("close-file", vec![token, list([])]),
-            false => say("close-dir", vec![token]),
+            true => send("close-file", vec![token, list([])]),
+            false => send("close-dir", vec![token]),
         }
     }
-    say("close-edit", vec![]);
+    send("close-edit", vec![]);
     probe.send(&out);
-    let answer = probe.read();
-    let said = match answer.items().get(1).and_then(|errors| errors.items().first()) {
-        // The place in the source is nobody's business.
+    let response = probe.read();
+    let output_text = match response.items().get(1).and_then(|errors| errors.items().first()) {
+        // Masks the source file and line in the error.
         Some(error) => format!("{:?}", error.items().iter().take(2).collect::<Vec<_>>()),
         None => "taken".to_owned(),
     };
-    format!("{path} {value:?}: {said}")
+    format!("{path} {value:?}: {output_text}")
 }
 
 fn value(random: &mut Random, history: &RandomHistory) -> String {

@@ -1,4 +1,4 @@
-//! Commits an edit: in the protocol's own words, or with `svnmucc`.
+//! Commits an edit: over raw svn://, or with `svnmucc`.
 
 use std::sync::Arc;
 
@@ -7,45 +7,50 @@ use testkit::probe::{Probe, ProbeItem, list, optional, text, word};
 use testkit::server::TestServer;
 use testkit::{Tool, scratch};
 
-use super::edit::{Change, Edit, Step, join};
+use super::edit::{ModelEdit, MuccStep, PathChange, join};
 
-/// How a commit ended.
+/// The result of a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// As this revision.
+pub enum CommitOutcome {
+    /// It became this revision.
     Committed(u64),
-    /// With these errors.
+    /// It failed with these errors.
     Refused(Vec<(u64, String)>),
-    /// The server went away.
+    /// The server closed the connection.
     Gone,
 }
 
-/// Choices of a client that the repository should not notice.
+/// Options of a client that do not change the resulting revision.
 #[derive(Clone, Copy)]
-pub struct Manner {
-    /// All texts after the tree, as `svn commit` does it.
+pub struct CommitStyle {
+    /// True if all texts are sent after the tree, as by `svn commit`.
     pub texts_late: bool,
-    /// Removals name the revision that they were seen in.
+    /// True if deletions have the base revision.
     pub named_revisions: bool,
 }
 
-/// A commit that is being made.
-pub struct Commit {
+/// A running commit.
+pub struct RunningCommit {
     probe: Probe,
-    refused: Option<Outcome>,
+    refused: Option<CommitOutcome>,
 }
 
-impl Commit {
-    /// Says everything but the end.
-    pub fn begin(server: &Arc<TestServer>, name: &str, edit: &Edit, manner: Manner) -> Commit {
+impl RunningCommit {
+    /// Sends everything except the end.
+    pub fn begin(
+        server: &Arc<TestServer>,
+        name: &str,
+        edit: &ModelEdit,
+        manner: CommitStyle,
+    ) -> RunningCommit {
         let url = server.url(name);
         let mut probe = Probe::connect_as(Arc::clone(server), url.clone(), None);
         let log = || text(&edit.log);
         let props = list([list([text("svn:log"), log()])]);
-        let answer = probe.request("commit", vec![log(), list([]), word("false"), props]);
-        if !is(&answer, "success") {
-            let refused = Some(refusal(&answer));
-            return Commit { probe, refused };
+        let response = probe.request("commit", vec![log(), list([]), word("false"), props]);
+        if !is(&response, "success") {
+            let refused = Some(refusal(&response));
+            return RunningCommit { probe, refused };
         }
         let mut drive = Drive {
             out: Vec::new(),
@@ -57,35 +62,35 @@ impl Commit {
         };
         drive.edit(&edit.root);
         probe.send(&drive.out);
-        Commit { probe, refused: None }
+        RunningCommit { probe, refused: None }
     }
 
-    /// Says the end and hears how it went.
-    pub fn finish(mut self) -> Outcome {
+    /// Sends the end and reads the result.
+    pub fn finish(mut self) -> CommitOutcome {
         if let Some(refused) = self.refused {
             return refused;
         }
         self.probe.send(b"( close-edit ( ) ) ");
-        let answer = self.probe.read();
-        if !is(&answer, "success") {
-            return refusal(&answer);
+        let response = self.probe.read();
+        if !is(&response, "success") {
+            return refusal(&response);
         }
-        // An empty request for authentication, then the news.
+        // An empty authentication request, then the result of the commit.
         self.probe.read();
         match self.probe.read().items().first() {
-            Some(ProbeItem::Number(rev)) => Outcome::Committed(*rev),
-            _ => Outcome::Gone,
+            Some(ProbeItem::Number(rev)) => CommitOutcome::Committed(*rev),
+            _ => CommitOutcome::Gone,
         }
     }
 }
 
-/// Commits in the protocol's own words.
-pub fn commit(server: &Arc<TestServer>, name: &str, edit: &Edit, manner: Manner) -> Outcome {
-    Commit::begin(server, name, edit, manner).finish()
+/// Commits over raw svn://.
+pub fn commit(server: &Arc<TestServer>, name: &str, edit: &ModelEdit, manner: CommitStyle) -> CommitOutcome {
+    RunningCommit::begin(server, name, edit, manner).finish()
 }
 
 /// Commits with `svnmucc`.
-pub fn svnmucc(url: &str, edit: &Edit) -> Outcome {
+pub fn svnmucc(url: &str, edit: &ModelEdit) -> CommitOutcome {
     let dir = scratch();
     let mut tool =
         Tool::new("svnmucc").args(["--non-interactive", "--no-auth-cache", "-U", url, "-m", &edit.log]);
@@ -96,18 +101,18 @@ pub fn svnmucc(url: &str, edit: &Edit) -> Outcome {
     };
     for (number, step) in edit.steps().iter().enumerate() {
         tool = match step {
-            Step::Mkdir(path) => tool.arg("mkdir").arg(escape(path)),
-            Step::Put(path, text) => tool.arg("put").arg(file(number, text)).arg(escape(path)),
-            Step::Copy(rev, from, to) => tool
+            MuccStep::Mkdir(path) => tool.arg("mkdir").arg(escape(path)),
+            MuccStep::Put(path, text) => tool.arg("put").arg(file(number, text)).arg(escape(path)),
+            MuccStep::Copy(rev, from, to) => tool
                 .arg("cp")
                 .arg(rev.to_string())
                 .args([escape(from), escape(to)]),
-            Step::Remove(path) => tool.arg("rm").arg(escape(path)),
-            Step::Prop(path, (name, Some(value))) => tool
+            MuccStep::Remove(path) => tool.arg("rm").arg(escape(path)),
+            MuccStep::Prop(path, (name, Some(value))) => tool
                 .args(["propsetf", name])
                 .arg(file(number, value))
                 .arg(escape(path)),
-            Step::Prop(path, (name, None)) => tool.args(["propdel", name]).arg(escape(path)),
+            MuccStep::Prop(path, (name, None)) => tool.args(["propdel", name]).arg(escape(path)),
         };
     }
     let output = tool.run();
@@ -115,17 +120,17 @@ pub fn svnmucc(url: &str, edit: &Edit) -> Outcome {
         let out = output.out();
         let rev = out.strip_prefix('r').and_then(|rest| rest.split(' ').next());
         return match rev.and_then(|rev| rev.parse().ok()) {
-            Some(rev) => Outcome::Committed(rev),
+            Some(rev) => CommitOutcome::Committed(rev),
             None => panic!("no revision: {output:?}"),
         };
     }
     let codes = output.error_codes();
-    Outcome::Refused(codes.into_iter().map(|c| (c as u64, String::new())).collect())
+    CommitOutcome::Refused(codes.into_iter().map(|c| (c as u64, String::new())).collect())
 }
 
-/// A path as part of a URL; the root is `.`, so that `svnmucc` gets something.
+/// Returns a path as an argument of `svnmucc`; the root is `.`.
 fn escape(path: &str) -> String {
-    // There are no peg revisions here: an @ is one of the name.
+    // There are no peg revisions here: an @ is a part of the name.
     match path {
         "" => ".".to_owned(),
         path => encoded(path),
@@ -148,10 +153,10 @@ fn is(item: &ProbeItem, name: &str) -> bool {
     item.items().first() == Some(&word(name))
 }
 
-/// Numbers and texts of a failure; file and line are left out.
-fn refusal(item: &ProbeItem) -> Outcome {
+/// Returns numbers and texts of a failure, without source file and line.
+fn refusal(item: &ProbeItem) -> CommitOutcome {
     if !is(item, "failure") {
-        return Outcome::Gone;
+        return CommitOutcome::Gone;
     }
     let errors = item.items().get(1).map(ProbeItem::items).unwrap_or_default();
     let error = |error: &ProbeItem| match error.items() {
@@ -160,30 +165,30 @@ fn refusal(item: &ProbeItem) -> Outcome {
         }
         other => panic!("no error: {other:?}"),
     };
-    Outcome::Refused(errors.iter().map(error).collect())
+    CommitOutcome::Refused(errors.iter().map(error).collect())
 }
 
-/// Turns changes into commands.
+/// The writer of the commands of an edit.
 struct Drive {
     out: Vec<u8>,
     late: Vec<u8>,
     url: String,
     base: u64,
-    manner: Manner,
+    manner: CommitStyle,
     tokens: u32,
 }
 
 impl Drive {
-    fn edit(&mut self, root: &Change) {
+    fn edit(&mut self, root: &PathChange) {
         let token = self.token("d");
         let base = ProbeItem::Number(self.base);
-        self.say("open-root", [optional(Some(base)), text(&token)]);
+        self.send("open-root", [optional(Some(base)), text(&token)]);
         self.inside(root, "", &token);
         let late = std::mem::take(&mut self.late);
         self.out.extend(late);
     }
 
-    fn say(&mut self, command: &str, params: impl IntoIterator<Item = ProbeItem>) {
+    fn send(&mut self, command: &str, params: impl IntoIterator<Item = ProbeItem>) {
         list([word(command), list(params)]).write(&mut self.out);
     }
 
@@ -192,24 +197,24 @@ impl Drive {
         format!("{kind}{}", self.tokens)
     }
 
-    fn inside(&mut self, change: &Change, path: &str, token: &str) {
+    fn inside(&mut self, change: &PathChange, path: &str, token: &str) {
         for (name, value) in &change.props {
             let value = optional(value.as_ref().map(text));
-            self.say("change-dir-prop", [text(token), text(name), value]);
+            self.send("change-dir-prop", [text(token), text(name), value]);
         }
         for (name, child) in &change.children {
             self.child(child, &join(path, name), token);
         }
-        self.say("close-dir", [text(token)]);
+        self.send("close-dir", [text(token)]);
     }
 
-    fn child(&mut self, change: &Change, path: &str, parent: &str) {
+    fn child(&mut self, change: &PathChange, path: &str, parent: &str) {
         if change.delete {
             let seen = self
                 .manner
                 .named_revisions
                 .then_some(ProbeItem::Number(self.base));
-            self.say("delete-entry", [text(path), optional(seen), text(parent)]);
+            self.send("delete-entry", [text(path), optional(seen), text(parent)]);
             if change.add.is_none() {
                 return;
             }
@@ -225,7 +230,7 @@ impl Drive {
             }
         };
         let kind = if change.is_dir { "dir" } else { "file" };
-        self.say(
+        self.send(
             &format!("{command}-{kind}"),
             [text(path), text(parent), text(&token), more],
         );
@@ -236,20 +241,20 @@ impl Drive {
         let before = self.out.len();
         for (name, value) in &change.props {
             let value = optional(value.as_ref().map(text));
-            self.say("change-file-prop", [text(&token), text(name), value]);
+            self.send("change-file-prop", [text(&token), text(name), value]);
         }
         let mut sum = None;
         if let Some((old, new)) = &change.text {
             let base =
                 (change.add.as_ref().is_none_or(Option::is_some)).then(|| text(Md5::of(old).to_string()));
-            self.say("apply-textdelta", [text(&token), optional(base)]);
+            self.send("apply-textdelta", [text(&token), optional(base)]);
             for chunk in svndiff(old, new) {
-                self.say("textdelta-chunk", [text(&token), text(chunk)]);
+                self.send("textdelta-chunk", [text(&token), text(chunk)]);
             }
-            self.say("textdelta-end", [text(&token)]);
+            self.send("textdelta-end", [text(&token)]);
             sum = Some(text(Md5::of(new).to_string()));
         }
-        self.say("close-file", [text(&token), optional(sum)]);
+        self.send("close-file", [text(&token), optional(sum)]);
         if self.manner.texts_late {
             let late = self.out.split_off(before);
             self.late.extend(late);
@@ -257,7 +262,8 @@ impl Drive {
     }
 }
 
-/// A delta of version 0, made without our own encoder: what both windows begin and end with is copied.
+/// Returns a svndiff of version 0, without the encoder of `delta`: a common beginning and end of the texts are
+/// copied.
 fn svndiff(old: &[u8], new: &[u8]) -> Vec<Vec<u8>> {
     const WINDOW: usize = 100 * 1024;
     let mut chunks = vec![b"SVN\0".to_vec()];

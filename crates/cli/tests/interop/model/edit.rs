@@ -1,6 +1,7 @@
-//! Random trees of edits: what the repository should hold, and commits that are made up from it.
+//! Random edits, and the model of the repository that they should result in.
 //!
-//! An [`Edit`] is a tree of changes, the way an editor is driven; [`Edit::steps`] makes of it what `svnmucc` takes.
+//! An [`ModelEdit`] is a tree of changes, as an editor is driven; [`ModelEdit::steps`] converts it to the arguments of
+//! `svnmucc`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,45 +10,45 @@ use base::checksum::Md5;
 use testkit::history::Random;
 
 /// A file's contents.
-pub type Text = Arc<Vec<u8>>;
+pub type FileText = Arc<Vec<u8>>;
 
-/// What a path holds.
+/// A node.
 #[derive(Clone)]
-pub struct Node {
+pub struct ModelNode {
     /// Contents; `None` for a directory.
-    pub text: Option<Text>,
-    /// Names of its properties.
+    pub text: Option<FileText>,
+    /// The names of its properties.
     props: Vec<String>,
 }
 
 /// A revision: paths without a leading slash; "" is the root.
-pub type Tree = BTreeMap<String, Node>;
+pub type ModelTree = BTreeMap<String, ModelNode>;
 
-/// A property to set, or to remove.
+/// A property to set, or with `None` to remove.
 pub type Prop = (String, Option<Vec<u8>>);
 
-/// What happens to one path and below it.
+/// The changes of a path and of the paths below it.
 #[derive(Clone, Default, Debug)]
-pub struct Change {
-    /// What was there goes (and may be replaced by `add`).
+pub struct PathChange {
+    /// True if the old node is deleted; `add` can replace it.
     pub delete: bool,
-    /// It is new, perhaps a copy of a path of a revision.
+    /// True if the node is new; it may be a copy.
     pub add: Option<Option<(String, u64)>>,
-    /// Whether it is a directory.
+    /// True for a directory.
     pub is_dir: bool,
     /// Properties.
     pub props: Vec<Prop>,
     /// Contents before and after.
-    pub text: Option<(Text, Text)>,
+    pub text: Option<(FileText, FileText)>,
     /// Changes below it.
-    pub children: BTreeMap<String, Change>,
+    pub children: BTreeMap<String, PathChange>,
 }
 
 /// One step of `svnmucc`.
 #[derive(Clone, Debug)]
-pub enum Step {
+pub enum MuccStep {
     Mkdir(String),
-    Put(String, Text),
+    Put(String, FileText),
     Copy(u64, String, String),
     Remove(String),
     Prop(String, Prop),
@@ -55,110 +56,110 @@ pub enum Step {
 
 /// A commit.
 #[derive(Clone, Debug)]
-pub struct Edit {
-    /// The revision it was made up from.
+pub struct ModelEdit {
+    /// The base revision.
     pub base: u64,
-    /// Its log message: no other commit has the same.
+    /// The log message, which is unique.
     pub log: String,
     /// The change of the root.
-    pub root: Change,
+    pub root: PathChange,
 }
 
-impl Edit {
-    /// Takes out what `svnmucc` itself refuses; false if nothing is left.
+impl ModelEdit {
+    /// Removes changes that `svnmucc` does not accept; false if none is left.
     pub fn fit_for_svnmucc(&mut self) -> bool {
         self.root.fit_for_svnmucc();
         !self.steps().is_empty()
     }
 
-    /// The edit as steps: every path is named once for each thing that happens to it.
-    pub fn steps(&self) -> Vec<Step> {
+    /// Returns the edit as steps of `svnmucc`.
+    pub fn steps(&self) -> Vec<MuccStep> {
         let mut steps = Vec::new();
         self.root.steps("", &mut steps);
         steps
     }
 }
 
-impl Change {
+impl PathChange {
     fn fit_for_svnmucc(&mut self) {
         let is_dir = self.is_dir;
         self.props.retain(|(name, _)| {
             let elsewhere = if is_dir { "svn:executable" } else { "svn:ignore" };
             name.is_ascii() && name != elsewhere
         });
-        self.children.values_mut().for_each(Change::fit_for_svnmucc);
+        self.children.values_mut().for_each(PathChange::fit_for_svnmucc);
     }
 
-    fn steps(&self, path: &str, steps: &mut Vec<Step>) {
+    fn steps(&self, path: &str, steps: &mut Vec<MuccStep>) {
         let at = || path.to_owned();
         if self.delete {
-            steps.push(Step::Remove(at()));
+            steps.push(MuccStep::Remove(at()));
         }
         match &self.add {
-            Some(Some((from, rev))) => steps.push(Step::Copy(*rev, from.clone(), at())),
-            Some(None) if self.is_dir => steps.push(Step::Mkdir(at())),
+            Some(Some((from, rev))) => steps.push(MuccStep::Copy(*rev, from.clone(), at())),
+            Some(None) if self.is_dir => steps.push(MuccStep::Mkdir(at())),
             Some(None) | None => {}
         }
         if let Some((_, text)) = &self.text {
-            steps.push(Step::Put(at(), text.clone()));
+            steps.push(MuccStep::Put(at(), text.clone()));
         }
         let props = self.props.iter().cloned();
-        steps.extend(props.map(|prop| Step::Prop(at(), prop)));
+        steps.extend(props.map(|prop| MuccStep::Prop(at(), prop)));
         for (name, child) in &self.children {
             child.steps(&join(path, name), steps);
         }
     }
 }
 
-/// Makes edits.
-pub struct Maker {
+/// A generator of edits.
+pub struct EditGenerator {
     pub random: Random,
-    /// All revisions.
-    trees: Vec<Tree>,
+    /// The trees of all revisions.
+    trees: Vec<ModelTree>,
     serial: u32,
     prefix: String,
 }
 
 const NAMES: [&str; 7] = ["a", "b", "c", "d \u{e9}", "e%20+", "f.txt", "@g"];
-/// Larger trees only cost time.
+/// The largest number of nodes; larger trees only cost time.
 const LARGEST_TREE: usize = 150;
 
-impl Maker {
-    /// Starts with an empty repository.
-    pub fn new(seed: u64, prefix: &str) -> Maker {
+impl EditGenerator {
+    /// Returns a generator for an empty repository.
+    pub fn new(seed: u64, prefix: &str) -> EditGenerator {
         let mut random = Random::new(seed);
         random.next();
-        let root = Node {
+        let root = ModelNode {
             text: None,
             props: Vec::new(),
         };
-        Maker {
+        EditGenerator {
             random,
-            trees: vec![Tree::from([(String::new(), root)])],
+            trees: vec![ModelTree::from([(String::new(), root)])],
             serial: 0,
             prefix: prefix.to_owned(),
         }
     }
 
-    /// The youngest revision.
+    /// Returns the youngest revision.
     pub fn youngest(&self) -> u64 {
         self.trees.len() as u64 - 1
     }
 
-    /// One time in `n`.
+    /// Returns true once in `n` times.
     pub fn one_in(&mut self, n: usize) -> bool {
         self.random.below(n) == 0
     }
 
-    /// Makes up an edit of the tree of revision `base`.
-    pub fn edit(&mut self, base: u64) -> Edit {
+    /// Generates an edit of the tree of revision `base`.
+    pub fn edit(&mut self, base: u64) -> ModelEdit {
         self.serial += 1;
-        let mut work = Work {
+        let mut work = EditDraft {
             base,
             tree: self.trees[base as usize].clone(),
-            root: Change {
+            root: PathChange {
                 is_dir: true,
-                ..Change::default()
+                ..PathChange::default()
             },
         };
         let many = if self.one_in(6) { 12 } else { 4 };
@@ -166,24 +167,24 @@ impl Maker {
         for _ in 0..wanted {
             self.step(&mut work);
         }
-        Edit {
+        ModelEdit {
             base,
             log: format!("{} {} of {base}", self.prefix, self.serial),
             root: work.root,
         }
     }
 
-    /// Takes note that an edit became the next revision, merged with what had come before it.
-    pub fn committed(&mut self, edit: &Edit) {
+    /// Applies an edit that became the next revision to the youngest tree.
+    pub fn committed(&mut self, edit: &ModelEdit) {
         let mut tree = self.trees.last().expect("because there is revision 0").clone();
         self.apply(&edit.root, "", &mut tree);
         self.trees.push(tree);
     }
 
-    /// Panics unless these are just the paths of the youngest tree (`None` for a directory, the MD5 of a file).
+    /// Panics unless these are exactly the paths of the youngest tree (`None` for a directory, the MD5 of a file).
     pub fn check(&self, found: &BTreeMap<String, Option<String>>, what: &str) {
         let tree = self.trees.last().expect("because there is revision 0");
-        let md5 = |node: &Node| node.text.as_ref().map(|text| Md5::of(text).to_string());
+        let md5 = |node: &ModelNode| node.text.as_ref().map(|text| Md5::of(text).to_string());
         let expected: BTreeMap<String, Option<String>> = tree
             .iter()
             .map(|(path, node)| (path.clone(), md5(node)))
@@ -194,22 +195,22 @@ impl Maker {
         }
     }
 
-    fn apply(&self, change: &Change, path: &str, tree: &mut Tree) {
+    fn apply(&self, change: &PathChange, path: &str, tree: &mut ModelTree) {
         if change.delete {
             remove(tree, path);
         }
         match &change.add {
             Some(Some((from, rev))) => copy(&self.trees[*rev as usize], from, tree, path),
             Some(None) => {
-                let text = (!change.is_dir).then(Text::default);
+                let text = (!change.is_dir).then(FileText::default);
                 let props = Vec::new();
-                tree.insert(path.to_owned(), Node { text, props });
+                tree.insert(path.to_owned(), ModelNode { text, props });
             }
             None => {}
         }
         if let Some(node) = tree.get_mut(path) {
             for prop in &change.props {
-                note(node, prop);
+                apply_prop(node, prop);
             }
             if let Some((_, text)) = &change.text {
                 node.text = Some(text.clone());
@@ -220,14 +221,14 @@ impl Maker {
         }
     }
 
-    fn step(&mut self, work: &mut Work) {
+    fn step(&mut self, work: &mut EditDraft) {
         match self.random.below(20) {
             0..=2 => {
                 if let Some(path) = self.free(work) {
                     work.add(&path, None, true);
                     work.tree.insert(
                         path,
-                        Node {
+                        ModelNode {
                             text: None,
                             props: Vec::new(),
                         },
@@ -236,9 +237,9 @@ impl Maker {
             }
             3..=5 => {
                 if let Some(path) = self.free(work) {
-                    let text = self.text(&Text::default());
+                    let text = self.text(&FileText::default());
                     work.add(&path, None, false);
-                    work.put(&path, Text::default(), text);
+                    work.put(&path, FileText::default(), text);
                 }
             }
             6..=9 => {
@@ -264,7 +265,7 @@ impl Maker {
                 }
             }
             15 | 16 => {
-                // A move: the copy is of the base, the removal of what is there now.
+                // A move: a copy from the base revision, and a deletion.
                 let base = self.trees[work.base as usize].clone();
                 let Some(source) = self.pick(&base, None).filter(|s| !s.is_empty()) else {
                     return;
@@ -284,7 +285,7 @@ impl Maker {
                 }
             }
             _ => {
-                // Replaced by something of either kind, or by a copy.
+                // A replacement by a file or directory, or by a copy.
                 let Some(path) = self.pick(&work.tree, None).filter(|p| !p.is_empty()) else {
                     return;
                 };
@@ -294,15 +295,15 @@ impl Maker {
                 if self.one_in(2) {
                     self.copy(work, work.base, &source, path);
                 } else {
-                    let text = self.text(&Text::default());
+                    let text = self.text(&FileText::default());
                     work.add(&path, None, false);
-                    work.put(&path, Text::default(), text);
+                    work.put(&path, FileText::default(), text);
                 }
             }
         }
     }
 
-    fn copy(&mut self, work: &mut Work, rev: u64, source: &str, path: String) -> bool {
+    fn copy(&mut self, work: &mut EditDraft, rev: u64, source: &str, path: String) -> bool {
         let old = &self.trees[rev as usize];
         let size = old.keys().filter(|p| is_at_or_below(p, source)).count();
         if size + work.tree.len() > LARGEST_TREE {
@@ -311,7 +312,7 @@ impl Maker {
         let is_dir = old[source].text.is_none();
         work.add(&path, Some((source.to_owned(), rev)), is_dir);
         copy(old, source, &mut work.tree, &path);
-        // Often the copy is changed at once, at itself or below.
+        // Often the copy is changed in the same edit, at its root or below.
         if self.one_in(2) {
             let inside: Vec<String> = work
                 .tree
@@ -332,7 +333,7 @@ impl Maker {
         true
     }
 
-    fn prop(&mut self, work: &mut Work, path: String) {
+    fn prop(&mut self, work: &mut EditDraft, path: String) {
         let names = [
             "color",
             "svn:ignore",
@@ -362,15 +363,15 @@ impl Maker {
         };
         let prop = (name, value);
         if let Some(node) = work.tree.get_mut(&path) {
-            note(node, &prop);
+            apply_prop(node, &prop);
         }
         let change = work.slot(&path);
         change.props.retain(|(name, _)| *name != prop.0);
         change.props.push(prop);
     }
 
-    /// A text for a file: lines, noise, much of both, nothing; or a change of what was there.
-    fn text(&mut self, before: &Text) -> Text {
+    /// Returns a text for a file: lines, random bytes, both, an empty one, or a changed old text.
+    fn text(&mut self, before: &FileText) -> FileText {
         let fresh = before.is_empty() || self.one_in(4);
         let mut text = match (fresh, self.random.below(24)) {
             (true, 0..=2) => Vec::new(),
@@ -387,7 +388,7 @@ impl Maker {
                 let size = self.random.below(5000);
                 self.bytes(size)
             }
-            // The same in many places: representations are shared.
+            // Equal texts at many paths, for rep sharing.
             (true, 8..=11) => format!("common {}\n", self.random.below(4)).into_bytes(),
             (true, _) => {
                 let count = 1 + self.random.below(60);
@@ -412,8 +413,8 @@ impl Maker {
         (0..size).map(|_| self.random.next() as u8).collect()
     }
 
-    /// A path in an existing directory that is not taken.
-    fn free(&mut self, work: &Work) -> Option<String> {
+    /// Returns an unused path in an existing directory.
+    fn free(&mut self, work: &EditDraft) -> Option<String> {
         for _ in 0..10 {
             let parent = self.pick(&work.tree, Some(true)).unwrap_or_default();
             let path = join(&parent, NAMES[self.random.below(NAMES.len())]);
@@ -424,8 +425,8 @@ impl Maker {
         None
     }
 
-    /// Any path of a tree: of directories, of files, of all.
-    fn pick(&mut self, tree: &Tree, dirs: Option<bool>) -> Option<String> {
+    /// Returns a random path of a tree: a directory, a file, or any.
+    fn pick(&mut self, tree: &ModelTree, dirs: Option<bool>) -> Option<String> {
         let found: Vec<&String> = tree
             .iter()
             .filter(|(_, node)| dirs.is_none_or(|dirs| node.text.is_none() == dirs))
@@ -435,25 +436,28 @@ impl Maker {
     }
 }
 
-/// An edit in the making.
-struct Work {
+/// An edit under construction.
+struct EditDraft {
     base: u64,
-    tree: Tree,
-    root: Change,
+    tree: ModelTree,
+    root: PathChange,
 }
 
-impl Work {
-    /// The change of a path that is there.
-    fn slot(&mut self, path: &str) -> &mut Change {
+impl EditDraft {
+    /// Returns the change of an existing path.
+    fn slot(&mut self, path: &str) -> &mut PathChange {
         let mut change = &mut self.root;
         let mut walked = String::new();
         for name in path.split('/').filter(|name| !name.is_empty()) {
             walked = join(&walked, name);
             let is_dir = self.tree.get(&walked).is_none_or(|node| node.text.is_none());
-            change = change.children.entry(name.to_owned()).or_insert_with(|| Change {
-                is_dir,
-                ..Change::default()
-            });
+            change = change
+                .children
+                .entry(name.to_owned())
+                .or_insert_with(|| PathChange {
+                    is_dir,
+                    ..PathChange::default()
+                });
         }
         change
     }
@@ -464,14 +468,14 @@ impl Work {
         change.is_dir = is_dir;
     }
 
-    fn put(&mut self, path: &str, before: Text, after: Text) {
+    fn put(&mut self, path: &str, before: FileText, after: FileText) {
         let change = self.slot(path);
-        // Put twice: the delta is still against what was there first.
+        // For a second text of a file the delta base stays the original text.
         let before = change.text.take().map_or(before, |(first, _)| first);
         change.text = Some((before, after.clone()));
         let props = self.tree.get(path).map(|n| n.props.clone()).unwrap_or_default();
         let text = Some(after);
-        self.tree.insert(path.to_owned(), Node { text, props });
+        self.tree.insert(path.to_owned(), ModelNode { text, props });
     }
 
     fn remove(&mut self, path: &str) {
@@ -484,9 +488,9 @@ impl Work {
         if was_new {
             parent.children.remove(name);
         } else {
-            let delete = Change {
+            let delete = PathChange {
                 delete: true,
-                ..Change::default()
+                ..PathChange::default()
             };
             parent.children.insert(name.to_owned(), delete);
         }
@@ -507,11 +511,11 @@ fn is_at_or_below(path: &str, top: &str) -> bool {
     path == top || top.is_empty() || path.strip_prefix(top).is_some_and(|rest| rest.starts_with('/'))
 }
 
-fn remove(tree: &mut Tree, path: &str) {
+fn remove(tree: &mut ModelTree, path: &str) {
     tree.retain(|p, _| !is_at_or_below(p, path));
 }
 
-fn copy(old: &Tree, from: &str, tree: &mut Tree, to: &str) {
+fn copy(old: &ModelTree, from: &str, tree: &mut ModelTree, to: &str) {
     for (path, node) in old.iter().filter(|(path, _)| is_at_or_below(path, from)) {
         let rest = path[from.len()..].trim_start_matches('/');
         let target = if rest.is_empty() {
@@ -523,7 +527,7 @@ fn copy(old: &Tree, from: &str, tree: &mut Tree, to: &str) {
     }
 }
 
-fn note(node: &mut Node, (name, value): &Prop) {
+fn apply_prop(node: &mut ModelNode, (name, value): &Prop) {
     node.props.retain(|known| known != name);
     if value.is_some() {
         node.props.push(name.clone());

@@ -1,7 +1,7 @@
-//! The randomised model: random trees of edits through Subversion's programs and through ours, in every format.
+//! The randomized model: random edits through Subversion's programs and through Sven's, in every format.
 //!
-//! Each run has a seed, which says everything: format, shard size, edits, who does what. A run that fails prints it.
-//! `MODEL_SEEDS=17,18` runs these instead of the usual ones; `MODEL_SECONDS=3600` takes new seeds until the time is over.
+//! The seed determines a run: format, shard size, edits, and the programs. A failing run prints it.
+//! `MODEL_SEEDS=17,18` runs these; `MODEL_SECONDS=3600` runs new seeds until the time is over.
 
 mod drive;
 mod edit;
@@ -17,10 +17,10 @@ use testkit::history::Random;
 use testkit::server::TestServer;
 use testkit::{Output, Side, Tool};
 
-/// `--compatible-version` for formats 8, 7, 6, 4, 3, 2, 1.
+/// The values of `--compatible-version` for formats 8, 7, 6, 4, 3, 2, 1.
 const VERSIONS: [&str; 7] = ["1.14", "1.9", "1.8", "1.7", "1.5", "1.4", "1.3"];
 
-/// Runs `model` for each seed that was asked for: `usual` of them, unless the environment says otherwise.
+/// Runs `model` for the seeds of the environment, or for `default` seeds.
 fn seeds(what: &str, usual: u64, model: impl Fn(u64)) {
     let named = |name| std::env::var(name).ok();
     if let Some(list) = named("MODEL_SEEDS") {
@@ -45,10 +45,10 @@ fn seeds(what: &str, usual: u64, model: impl Fn(u64)) {
     }
 }
 
-/// How many steps a run has: some, or more where there is time. The longer run begins like the shorter one.
+/// Returns the number of steps of a run; more with `MODEL_SECONDS`. A longer run begins like the shorter one.
 fn steps(usual: usize) -> usize {
-    let asked = ["MODEL_SECONDS", "MODEL_SEEDS"].map(std::env::var_os);
-    if asked.iter().any(Option::is_some) {
+    let requested = ["MODEL_SECONDS", "MODEL_SEEDS"].map(std::env::var_os);
+    if requested.iter().any(Option::is_some) {
         usual * 3
     } else {
         usual
@@ -56,7 +56,7 @@ fn steps(usual: usize) -> usize {
 }
 
 fn run(what: &str, seed: u64, model: &impl Fn(u64)) {
-    /// Says what failed.
+    /// Prints the seed if the run panics.
     struct Notice<'a>(&'a str, u64);
     impl Drop for Notice<'_> {
         fn drop(&mut self) {
@@ -69,7 +69,8 @@ fn run(what: &str, seed: u64, model: &impl Fn(u64)) {
     model(seed);
 }
 
-/// Makes an empty repository in `root` that anybody may change, with small shards where there are any.
+/// Makes an empty repository in `root` with write access for everyone, and with small shards if the format has
+/// shards.
 fn create(side: Side, root: &Path, seed: u64) -> PathBuf {
     let mut random = Random::new(seed);
     let version = VERSIONS[seed as usize % VERSIONS.len()];
@@ -100,7 +101,7 @@ fn create(side: Side, root: &Path, seed: u64) -> PathBuf {
     path
 }
 
-/// A server for the repositories in `root`.
+/// Starts a server for the repositories in `root`.
 fn serve(side: Side, root: &Path) -> Arc<TestServer> {
     let args: &[&str] = if side == Side::Theirs { &["-T"] } else { &[] };
     Arc::new(TestServer::svnserve(side, root, args))
@@ -110,13 +111,13 @@ fn admin(side: Side, args: &[&str], repository: &Path) -> Output {
     side.tool("svnadmin").args(args).arg(repository).run()
 }
 
-/// Copies a repository that may be at work.
+/// Copies a repository that may be in use.
 fn hotcopy(side: Side, args: &[&str], from: &Path, to: &Path) -> Output {
     let tool = side.tool("svnadmin").args(["hotcopy", "-q"]);
     tool.args(args).arg(from).arg(to).run()
 }
 
-/// Both verify the repository; their dumps of it are the same, and are the answer.
+/// Verifies the repository with both programs, checks that their dumps are equal, and returns the dump.
 fn examine(repository: &Path) -> Vec<u8> {
     for side in Side::BOTH {
         admin(side, &["verify", "-q"], repository).expect_ok();
@@ -126,7 +127,7 @@ fn examine(repository: &Path) -> Vec<u8> {
     theirs
 }
 
-/// The paths of a revision: `None` for a directory, the MD5 of a file.
+/// Returns the paths of a revision: `None` for a directory, the MD5 of a file.
 fn paths(repository: &Path, rev: u64) -> BTreeMap<String, Option<String>> {
     let rev = rev.to_string();
     let dump = admin(Side::Theirs, &["dump", "-q", "-r", &rev], repository)
@@ -147,7 +148,7 @@ fn paths(repository: &Path, rev: u64) -> BTreeMap<String, Option<String>> {
     found
 }
 
-/// Panics with the neighbourhood of the first difference.
+/// Panics with the text around the first difference.
 fn same(theirs: &[u8], ours: &[u8], what: &str) {
     if theirs == ours {
         return;
@@ -166,7 +167,7 @@ fn same(theirs: &[u8], ours: &[u8], what: &str) {
     );
 }
 
-/// Puts the same date wherever a revision has one.
+/// Replaces all revision dates by the same one.
 fn without_dates(mut dump: Vec<u8>) -> Vec<u8> {
     const MARK: &[u8] = b"K 8\nsvn:date\nV 27\n";
     let mut at = 0;

@@ -1,4 +1,4 @@
-//! One repository that theirs and ours change in turns, and at the same time.
+//! One repository that Subversion and Sven change in turns, and at the same time.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,17 +10,17 @@ use testkit::history::Random;
 use testkit::server::TestServer;
 use testkit::{Side, Tool, scratch};
 
-use super::drive::{Manner, Outcome, commit, svnmucc};
-use super::edit::Maker;
+use super::drive::{CommitOutcome, CommitStyle, commit, svnmucc};
+use super::edit::EditGenerator;
 use super::{admin, create, examine, hotcopy, paths, seeds, serve, steps};
 
-const MANNER: Manner = Manner {
+const MANNER: CommitStyle = CommitStyle {
     texts_late: true,
     named_revisions: true,
 };
 
-/// Theirs or ours, by chance.
-fn anyone(random: &mut Random) -> Side {
+/// Returns a random side.
+fn random_side(random: &mut Random) -> Side {
     Side::BOTH[random.below(2)]
 }
 
@@ -31,8 +31,8 @@ fn one_repository_is_changed_in_turns() {
 
 fn in_turns(seed: u64) {
     let root = scratch();
-    let mut maker = Maker::new(seed, "turn");
-    let creator = anyone(&mut maker.random);
+    let mut maker = EditGenerator::new(seed, "turn");
+    let creator = random_side(&mut maker.random);
     let repository = create(creator, root.path(), seed);
     let servers = Side::BOTH.map(|side| serve(side, root.path()));
     let mut acknowledged = BTreeMap::new();
@@ -52,7 +52,7 @@ fn in_turns(seed: u64) {
         } else {
             commit(server, "repo", &edit, MANNER)
         };
-        let Outcome::Committed(rev) = outcome else {
+        let CommitOutcome::Committed(rev) = outcome else {
             panic!("{}: {outcome:?}\n{edit:?}", edit.log);
         };
         maker.committed(&edit);
@@ -65,7 +65,7 @@ fn in_turns(seed: u64) {
 }
 
 #[test]
-fn one_repository_is_changed_by_many_at_once() {
+fn one_repository_is_changed_by_many_clients_at_once() {
     seeds("at once", 2, at_once);
 }
 
@@ -73,7 +73,7 @@ fn at_once(seed: u64) {
     let root = scratch();
     let mut random = Random::new(seed);
     random.next();
-    let repository = create(anyone(&mut random), root.path(), seed);
+    let repository = create(random_side(&mut random), root.path(), seed);
     let servers = Side::BOTH.map(|side| serve(side, root.path()));
     let acknowledged = Mutex::new(BTreeMap::new());
     let over = AtomicBool::new(false);
@@ -111,7 +111,8 @@ fn at_once(seed: u64) {
     nothing_lost(&repository, &acknowledged);
 }
 
-/// Commits with `svnmucc` below a folder of its own, and to one file that all change: who comes too late tries again.
+/// Commits with `svnmucc` below a separate directory, and to one file that all clients change. A commit that is out
+/// of date is repeated.
 fn commits(
     seed: u64,
     top: &str,
@@ -159,7 +160,7 @@ fn commits(
             done += 1;
             continue;
         }
-        // Conflicts, out of date, there already: those are rightly refused.
+        // These are correct refusals: conflict, out of date, exists already.
         let codes = output.error_codes();
         let known = [160_020, 160_024, 160_028, 170_004, 160_013, 155_011];
         assert!(codes.iter().any(|code| known.contains(code)), "{output:?}");
@@ -171,12 +172,12 @@ fn svnlook_youngest(repository: &Path) -> u64 {
     out.trim().parse().expect("because svnlook prints a number")
 }
 
-/// Packs, changes a revision property, or copies, by either.
+/// Packs, changes a revision property, or copies, with a random program.
 fn administer(random: &mut Random, root: &Path, repository: &Path, server: &Arc<TestServer>, youngest: u64) {
-    let side = anyone(random);
+    let side = random_side(random);
     let rev = random.below(youngest as usize + 1).to_string();
     match random.below(4) {
-        // Old formats refuse.
+        // Old formats do not support packing.
         0 => _ = admin(side, &["pack", "-q"], repository),
         1 => {
             let svn = Tool::new("svn").args(["propset", "--revprop", "--non-interactive", "-r", &rev]);
@@ -193,7 +194,7 @@ fn administer(random: &mut Random, root: &Path, repository: &Path, server: &Arc<
             if hotcopy(side, &["--incremental"], repository, &copy).code == 0 {
                 examine(&copy);
             } else {
-                // Below format 4 a copy is made anew; what there is of it is not complete.
+                // Before format 4 there is no incremental copy; an incomplete one is removed.
                 _ = std::fs::remove_dir_all(&copy);
                 hotcopy(side, &[], repository, &copy).expect_ok();
                 examine(&copy);
@@ -203,7 +204,7 @@ fn administer(random: &mut Random, root: &Path, repository: &Path, server: &Arc<
     }
 }
 
-/// Verifies, and finds every acknowledged revision under its number.
+/// Verifies the repository, and checks that every acknowledged revision exists under its number.
 fn nothing_lost(repository: &Path, acknowledged: &BTreeMap<u64, String>) {
     examine(repository);
     for side in Side::BOTH {

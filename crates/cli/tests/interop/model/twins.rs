@@ -1,4 +1,4 @@
-//! The same edits to a repository of theirs behind their server and to one of ours behind ours.
+//! The same edits to a repository of Subversion with its server, and to one of Sven with its server.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,25 +8,25 @@ use tempfile::TempDir;
 use testkit::server::TestServer;
 use testkit::{Side, Tool, scratch};
 
-use super::drive::{Commit, Manner, Outcome, commit, svnmucc};
-use super::edit::{Edit, Maker};
+use super::drive::{CommitOutcome, CommitStyle, RunningCommit, commit, svnmucc};
+use super::edit::{EditGenerator, ModelEdit};
 use super::{admin, create, examine, hotcopy, paths, same, seeds, serve, steps, without_dates};
 
-/// One of the two.
-struct Twin {
+/// One of the two repositories, with its server.
+struct ModelTwin {
     side: Side,
     root: TempDir,
     repository: PathBuf,
     server: Arc<TestServer>,
 }
 
-impl Twin {
-    fn new(side: Side, seed: u64) -> Twin {
+impl ModelTwin {
+    fn new(side: Side, seed: u64) -> ModelTwin {
         let root = scratch();
         let repository = create(side, root.path(), seed);
         let server = serve(side, root.path());
         admin_uuid(side, &repository);
-        Twin {
+        ModelTwin {
             side,
             root,
             repository,
@@ -39,11 +39,11 @@ impl Twin {
     }
 
     /// Begins a commit and waits until the server has its transaction.
-    fn begin(&self, edit: &Edit, manner: Manner) -> Commit {
+    fn begin(&self, edit: &ModelEdit, manner: CommitStyle) -> RunningCommit {
         let folder = self.repository.join("db/transactions");
         let count = || std::fs::read_dir(&folder).map_or(0, Iterator::count);
         let before = count();
-        let commit = Commit::begin(&self.server, "repo", edit, manner);
+        let commit = RunningCommit::begin(&self.server, "repo", edit, manner);
         let begun = Instant::now();
         while count() == before && begun.elapsed() < Duration::from_secs(5) {
             std::thread::sleep(Duration::from_millis(2));
@@ -61,8 +61,11 @@ fn admin_uuid(side: Side, repository: &std::path::Path) {
         .ok();
 }
 
-/// Does the same on both and insists on the same result.
-fn both<T: PartialEq + std::fmt::Debug + Send>(twins: &[Twin; 2], act: impl Fn(&Twin) -> T + Sync) -> T {
+/// Runs a function for both; the results must be equal.
+fn both<T: PartialEq + std::fmt::Debug + Send>(
+    twins: &[ModelTwin; 2],
+    act: impl Fn(&ModelTwin) -> T + Sync,
+) -> T {
     let [theirs, ours] = std::thread::scope(|scope| {
         let ours = scope.spawn(|| act(&twins[1]));
         let theirs = act(&twins[0]);
@@ -84,10 +87,10 @@ fn two_repositories_get_the_same_edits() {
 }
 
 fn run(seed: u64, rounds: usize) {
-    let twins = Side::BOTH.map(|side| Twin::new(side, seed));
-    let mut maker = Maker::new(seed, "edit");
+    let twins = Side::BOTH.map(|side| ModelTwin::new(side, seed));
+    let mut maker = EditGenerator::new(seed, "edit");
     for _ in 0..rounds {
-        let manner = Manner {
+        let manner = CommitStyle {
             texts_late: maker.one_in(2),
             named_revisions: maker.one_in(2),
         };
@@ -96,7 +99,7 @@ fn run(seed: u64, rounds: usize) {
             0..=9 => {
                 let edit = maker.edit(youngest);
                 let outcome = both(&twins, |twin| commit(&twin.server, "repo", &edit, manner));
-                note_at_head(&mut maker, &edit, &outcome);
+                apply_outcome_at_head(&mut maker, &edit, &outcome);
             }
             10 | 11 => {
                 let mut edit = maker.edit(youngest);
@@ -104,14 +107,14 @@ fn run(seed: u64, rounds: usize) {
                     continue;
                 }
                 let outcome = both(&twins, |twin| svnmucc(&twin.url(), &edit));
-                note_at_head(&mut maker, &edit, &outcome);
+                apply_outcome_at_head(&mut maker, &edit, &outcome);
             }
             12 | 13 => {
-                // Made up from an older revision: out of date, or merged while it is driven.
+                // Based on an older revision: out of date, or merged.
                 let back = maker.random.below(4) as u64;
                 let edit = maker.edit(youngest.saturating_sub(back));
                 let outcome = both(&twins, |twin| commit(&twin.server, "repo", &edit, manner));
-                note(&mut maker, &edit, &outcome);
+                apply_outcome(&mut maker, &edit, &outcome);
             }
             14..=17 => race(&twins, &mut maker, manner),
             _ => administer(&twins, &mut maker),
@@ -128,43 +131,43 @@ fn run(seed: u64, rounds: usize) {
     load(&twins);
 }
 
-/// A commit of what was made up from the youngest revision cannot be refused.
-fn note_at_head(maker: &mut Maker, edit: &Edit, outcome: &Outcome) {
+/// Records a commit based on the youngest revision, which cannot be refused.
+fn apply_outcome_at_head(maker: &mut EditGenerator, edit: &ModelEdit, outcome: &CommitOutcome) {
     assert!(
-        matches!(outcome, Outcome::Committed(_)),
+        matches!(outcome, CommitOutcome::Committed(_)),
         "{}: {outcome:?}\n{edit:?}",
         edit.log
     );
-    note(maker, edit, outcome);
+    apply_outcome(maker, edit, outcome);
 }
 
-fn note(maker: &mut Maker, edit: &Edit, outcome: &Outcome) {
+fn apply_outcome(maker: &mut EditGenerator, edit: &ModelEdit, outcome: &CommitOutcome) {
     match outcome {
-        Outcome::Committed(rev) => {
+        CommitOutcome::Committed(rev) => {
             maker.committed(edit);
             assert_eq!(*rev, maker.youngest());
         }
-        Outcome::Refused(_) => {}
-        Outcome::Gone => panic!("the servers went away"),
+        CommitOutcome::Refused(_) => {}
+        CommitOutcome::Gone => panic!("the servers went away"),
     }
 }
 
-/// Two or three commits begun on the same revision end one after the other.
-fn race(twins: &[Twin; 2], maker: &mut Maker, manner: Manner) {
+/// Begins two or three commits on the same revision and ends them one after the other.
+fn race(twins: &[ModelTwin; 2], maker: &mut EditGenerator, manner: CommitStyle) {
     let count = 2 + maker.random.below(2);
     let base = maker.youngest();
-    let edits: Vec<Edit> = (0..count).map(|_| maker.edit(base)).collect();
+    let edits: Vec<ModelEdit> = (0..count).map(|_| maker.edit(base)).collect();
     let outcomes = both(twins, |twin| {
-        let begun: Vec<Commit> = edits.iter().map(|edit| twin.begin(edit, manner)).collect();
-        begun.into_iter().map(Commit::finish).collect::<Vec<_>>()
+        let begun: Vec<RunningCommit> = edits.iter().map(|edit| twin.begin(edit, manner)).collect();
+        begun.into_iter().map(RunningCommit::finish).collect::<Vec<_>>()
     });
     for (edit, outcome) in edits.iter().zip(&outcomes) {
-        note(maker, edit, outcome);
+        apply_outcome(maker, edit, outcome);
     }
 }
 
-/// What administrators do meanwhile, each with their own tools.
-fn administer(twins: &[Twin; 2], maker: &mut Maker) {
+/// Runs administration commands, on each side with its own tools.
+fn administer(twins: &[ModelTwin; 2], maker: &mut EditGenerator) {
     let rev = maker.random.below(maker.youngest() as usize + 1).to_string();
     match maker.random.below(4) {
         0 => {
@@ -192,7 +195,7 @@ fn administer(twins: &[Twin; 2], maker: &mut Maker) {
             let dumps = twins.each_ref().map(|twin| {
                 let copy = twin.root.path().join("copy");
                 let code = hotcopy(twin.side, &["--incremental"], &twin.repository, &copy).error_codes();
-                // Below format 4 there is no incremental way.
+                // Before format 4 there is no incremental copy.
                 code.is_empty().then(|| without_dates(examine(&copy)))
             });
             assert_eq!(dumps[0].is_some(), dumps[1].is_some(), "incremental hotcopy");
@@ -202,8 +205,8 @@ fn administer(twins: &[Twin; 2], maker: &mut Maker) {
     }
 }
 
-/// What they dump, with and without deltas, we load.
-fn load(twins: &[Twin; 2]) {
+/// Loads Subversion's dumps, with and without deltas, with Sven.
+fn load(twins: &[ModelTwin; 2]) {
     for args in [&["dump", "-q"][..], &["dump", "-q", "--deltas"]] {
         let dump = admin(Side::Theirs, args, &twins[0].repository).expect_ok().stdout;
         let loaded = twins.each_ref().map(|twin| {

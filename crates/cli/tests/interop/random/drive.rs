@@ -1,7 +1,7 @@
-//! Edits in one order: what follows a report, where the order of siblings is free in part.
+//! Brings the edit after a report into a canonical order, because the order of siblings is partly undefined.
 //!
-//! Within a directory the incumbent follows the report's order for what the report mentions; then come deletions and then the
-//! rest, each in the order of a hash table. So runs of the same kind are sorted, and nothing else.
+//! Within a directory the incumbent follows the report's order for the paths in the report. Deletions follow, then
+//! all other entries, both in hash order. Therefore runs of the same kind are sorted.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
@@ -10,22 +10,22 @@ use base::checksum::Md5;
 use delta::svndiff::{Codec, Decoder};
 use testkit::probe::{ProbeItem, list, word};
 
-/// What a comparison of edits must know.
+/// The data for a comparison of edits.
 #[derive(Debug, Default)]
-pub struct Known<'a> {
-    /// Paths, relative to the edit's root, that the report mentions, and those above.
+pub struct EditFacts<'a> {
+    /// The paths in the report, relative to the edit's root, and their parents.
     pub reported: BTreeSet<String>,
-    /// All texts of the history by their digests.
+    /// All texts of the history, by digest.
     pub texts: Option<&'a HashMap<String, String>>,
 }
 
-/// One entry of a directory.
+/// An entry of a directory.
 #[derive(Debug)]
 pub struct Child<T> {
     pub name: String,
     /// True for a deletion.
     pub gone: bool,
-    pub told: T,
+    pub reported: T,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -35,7 +35,7 @@ enum Turn {
     Other,
 }
 
-/// Brings the entries of `dir` in one order.
+/// Brings the entries of `dir` into canonical order.
 pub fn in_order<T: Ord>(dir: &str, children: Vec<Child<T>>, reported: &BTreeSet<String>) -> Vec<T> {
     let mut groups: Vec<(Turn, String, Vec<T>)> = Vec::new();
     for child in children {
@@ -47,11 +47,11 @@ pub fn in_order<T: Ord>(dir: &str, children: Vec<Child<T>>, reported: &BTreeSet<
         };
         match groups.last_mut() {
             // A replacement.
-            Some((last, name, told)) if *name == child.name => {
+            Some((last, name, reported)) if *name == child.name => {
                 *last = turn;
-                told.push(child.told);
+                reported.push(child.reported);
             }
-            _ => groups.push((turn, child.name, vec![child.told])),
+            _ => groups.push((turn, child.name, vec![child.reported])),
         }
     }
     for run in groups.chunk_by_mut(|a, b| a.0 == b.0) {
@@ -59,11 +59,11 @@ pub fn in_order<T: Ord>(dir: &str, children: Vec<Child<T>>, reported: &BTreeSet<
             run.sort_by(|a, b| (&a.1, &a.2).cmp(&(&b.1, &b.2)));
         }
     }
-    groups.into_iter().flat_map(|(_, _, told)| told).collect()
+    groups.into_iter().flat_map(|(_, _, reported)| reported).collect()
 }
 
 /// An open node.
-struct Open {
+struct OpenNode {
     path: String,
     begin: ProbeItem,
     props: Vec<ProbeItem>,
@@ -71,8 +71,8 @@ struct Open {
     children: Vec<Child<Vec<ProbeItem>>>,
 }
 
-impl Open {
-    fn end(mut self, known: &Known<'_>) -> Vec<ProbeItem> {
+impl OpenNode {
+    fn end(mut self, known: &EditFacts<'_>) -> Vec<ProbeItem> {
         let mut all = vec![self.begin];
         self.props.sort();
         all.append(&mut self.props);
@@ -83,9 +83,9 @@ impl Open {
     }
 }
 
-/// Brings an edit, whose nodes are named by their paths, in one order.
-pub fn canonical(edit: Vec<ProbeItem>, known: &Known<'_>) -> Vec<ProbeItem> {
-    let mut open: Vec<Open> = Vec::new();
+/// Brings an edit, in which paths replace tokens, into canonical order.
+pub fn canonical(edit: Vec<ProbeItem>, known: &EditFacts<'_>) -> Vec<ProbeItem> {
+    let mut open: Vec<OpenNode> = Vec::new();
     let mut all = Vec::new();
     for item in edit {
         let name = match item.items().first() {
@@ -97,7 +97,7 @@ pub fn canonical(edit: Vec<ProbeItem>, known: &Known<'_>) -> Vec<ProbeItem> {
             _ => String::new(),
         };
         match name.as_str() {
-            "open-root" | "add-dir" | "open-dir" | "add-file" | "open-file" => open.push(Open {
+            "open-root" | "add-dir" | "open-dir" | "add-file" | "open-file" => open.push(OpenNode {
                 path,
                 begin: item,
                 props: Vec::new(),
@@ -116,7 +116,7 @@ pub fn canonical(edit: Vec<ProbeItem>, known: &Known<'_>) -> Vec<ProbeItem> {
                 Some(dir) => dir.children.push(Child {
                     name: basename(&path),
                     gone: name == "delete-entry",
-                    told: vec![item],
+                    reported: vec![item],
                 }),
                 None => all.push(item),
             },
@@ -129,7 +129,7 @@ pub fn canonical(edit: Vec<ProbeItem>, known: &Known<'_>) -> Vec<ProbeItem> {
                 None => all.push(item),
             },
             _ => {
-                // The end, perhaps too early.
+                // The end, or an early end.
                 while let Some(node) = open.pop() {
                     end(node, &mut open, &mut all, known);
                 }
@@ -143,16 +143,16 @@ pub fn canonical(edit: Vec<ProbeItem>, known: &Known<'_>) -> Vec<ProbeItem> {
     all
 }
 
-fn end(node: Open, open: &mut [Open], all: &mut Vec<ProbeItem>, known: &Known<'_>) {
+fn end(node: OpenNode, open: &mut [OpenNode], all: &mut Vec<ProbeItem>, known: &EditFacts<'_>) {
     let name = basename(&node.path);
-    let told = node.end(known);
+    let reported = node.end(known);
     match open.last_mut() {
         Some(parent) => parent.children.push(Child {
             name,
             gone: false,
-            told,
+            reported,
         }),
-        None => all.extend(told),
+        None => all.extend(reported),
     }
 }
 
@@ -160,12 +160,12 @@ fn basename(path: &str) -> String {
     path.rsplit('/').next().unwrap_or_default().to_owned()
 }
 
-/// The deltas that are being received, by file.
+/// The partially received deltas, by file.
 #[derive(Debug, Default)]
-pub struct Texts(HashMap<ProbeItem, (Option<String>, Vec<u8>)>);
+pub struct DeltaReceiver(HashMap<ProbeItem, (Option<String>, Vec<u8>)>);
 
-impl Texts {
-    /// A delta begins.
+impl DeltaReceiver {
+    /// Begins a delta.
     pub fn begin(&mut self, file: &ProbeItem, base: &ProbeItem) {
         let base = match base.items().first() {
             Some(ProbeItem::Text(digest)) => Some(String::from_utf8_lossy(digest).into_owned()),
@@ -174,22 +174,23 @@ impl Texts {
         self.0.insert(file.clone(), (base, Vec::new()));
     }
 
-    /// A piece of it.
+    /// Adds a part of a delta.
     pub fn push(&mut self, file: &ProbeItem, piece: &ProbeItem) {
         if let (Some((_, delta)), ProbeItem::Text(bytes)) = (self.0.get_mut(file), piece) {
             delta.extend(bytes);
         }
     }
 
-    /// What the whole makes, if it is more than a mark.
-    pub fn end(&mut self, file: &ProbeItem, known: &Known<'_>) -> Option<ProbeItem> {
+    /// Ends a delta. Returns its result, or `None` for an empty delta.
+    pub fn end(&mut self, file: &ProbeItem, known: &EditFacts<'_>) -> Option<ProbeItem> {
         let (base, delta) = self.0.remove(file)?;
         let made = made(base.as_deref(), &delta, known.texts?)?;
         Some(list([word("text"), list([word(&made)])]))
     }
 }
 
-/// What a delta makes of the text with this digest: a digest, or what is wrong. `None` if there is no delta.
+/// Applies a delta to the text with this digest. Returns the digest of the result or an error; `None` without a
+/// delta.
 pub fn made(base: Option<&str>, delta: &[u8], texts: &HashMap<String, String>) -> Option<String> {
     if delta.is_empty() {
         return None;
@@ -215,7 +216,7 @@ pub fn made(base: Option<&str>, delta: &[u8], texts: &HashMap<String, String>) -
     Some(out)
 }
 
-/// The texts of a history by their digests.
+/// Returns the texts of a history by digest.
 pub fn by_digest(texts: &BTreeSet<String>) -> HashMap<String, String> {
     let digest = |text: &String| (Md5::of(text.as_bytes()).to_string(), text.clone());
     texts.iter().map(digest).collect()

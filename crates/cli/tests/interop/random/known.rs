@@ -1,26 +1,31 @@
-//! Which differences are known: those that docs/KNOWN-DIFFERENCES.md lists, and no others.
+//! The known differences, which docs/KNOWN-DIFFERENCES.md lists.
 
 use std::collections::BTreeSet;
 
 use testkit::probe::{Probe, ProbeItem, list, word};
 
-use super::answer::{self, Answer, Shape};
-use super::drive::Known;
-use super::questions::Question;
+use super::drive::EditFacts;
+use super::questions::ReadRequest;
+use super::response::{self, ResponseItems, ResponseShape};
 
-/// True if theirs dies of this question now and then.
-pub fn may_die(question: &Question, ours: &Answer) -> bool {
+/// True if Subversion sometimes crashes on this request.
+pub fn may_die(question: &ReadRequest, ours: &ResponseItems) -> bool {
     match question.kind {
-        // Of a file that may not be read, oldest revision first.
+        // For a file without read access, oldest revision first.
         "file-revs" | "file-revs-g" => is_failure(ours, 220_001),
-        // Oldest first it keeps using memory that it gave back.
+        // Oldest first, it uses freed memory.
         "log-g" => true,
         _ => question.deadly,
     }
 }
 
-/// True if the answers differ as they are known to differ.
-pub fn is_known(theirs_again: &mut Probe, question: &Question, theirs: &Answer, ours: &Answer) -> bool {
+/// True for a known difference of the responses.
+pub fn is_known(
+    theirs_again: &mut Probe,
+    question: &ReadRequest,
+    theirs: &ResponseItems,
+    ours: &ResponseItems,
+) -> bool {
     match question.kind {
         "mergeinfo" => is_told_twice(theirs, ours) || is_leak(theirs_again, theirs, ours),
         // Ranges that end after HEAD; later ranges of several sources that end together.
@@ -30,33 +35,33 @@ pub fn is_known(theirs_again: &mut Probe, question: &Question, theirs: &Answer, 
         }
         // Ranges that end after HEAD; sources that are below a file.
         "file-revs-g" => is_failure(theirs, 160_006) || is_failure(theirs, 160_016),
-        // What is said below a switched operand.
+        // Report entries below a switched operand.
         _ => question.deadly && (is_failure(theirs, 160_013) || is_failure(theirs, 160_016)),
     }
 }
 
-fn is_failure(answer: &Answer, code: u64) -> bool {
-    let Some([name, ProbeItem::List(links)]) = answer.last().map(ProbeItem::items) else {
+fn is_failure(response: &ResponseItems, code: u64) -> bool {
+    let Some([name, ProbeItem::List(links)]) = response.last().map(ProbeItem::items) else {
         return false;
     };
     let first = links.first().and_then(|link| link.items().first());
     *name == word("failure") && first == Some(&ProbeItem::Number(code))
 }
 
-fn revisions(log: &Answer) -> BTreeSet<ProbeItem> {
+fn revisions(log: &ResponseItems) -> BTreeSet<ProbeItem> {
     let entries = log.iter().filter(|item| item.items().len() > 2);
     entries.map(|entry| entry.items()[1].clone()).collect()
 }
 
-/// The mergeinfo in an answer.
-fn catalog(answer: &Answer) -> Option<Vec<ProbeItem>> {
-    let params = answer.get(1)?.items().get(1)?;
+/// Returns the mergeinfo in a response.
+fn catalog(response: &ResponseItems) -> Option<Vec<ProbeItem>> {
+    let params = response.get(1)?.items().get(1)?;
     Some(params.items().first()?.items().to_vec())
 }
 
-/// Theirs tells the mergeinfo of some paths, which were asked for twice or are below others that were asked for, in each role, and
-/// ours in the later one alone.
-fn is_told_twice(theirs: &Answer, ours: &Answer) -> bool {
+/// True if Subversion sends the mergeinfo of paths that are requested twice, or below other requested paths, in each
+/// role, and Sven only in the later one.
+fn is_told_twice(theirs: &ResponseItems, ours: &ResponseItems) -> bool {
     let (Some(theirs), Some(ours)) = (catalog(theirs), catalog(ours)) else {
         return false;
     };
@@ -68,8 +73,8 @@ fn is_told_twice(theirs: &Answer, ours: &Answer) -> bool {
         && paths(&ours).len() == ours.len()
 }
 
-/// Theirs tells the mergeinfo of descendants that may not be read.
-fn is_leak(theirs_again: &mut Probe, theirs: &Answer, ours: &Answer) -> bool {
+/// True if Subversion sends the mergeinfo of descendants without read access.
+fn is_leak(theirs_again: &mut Probe, theirs: &ResponseItems, ours: &ResponseItems) -> bool {
     let (Some(theirs), Some(mut ours)) = (catalog(theirs), catalog(ours)) else {
         return false;
     };
@@ -84,8 +89,9 @@ fn is_leak(theirs_again: &mut Probe, theirs: &Answer, ours: &Answer) -> bool {
         ])
         .write(&mut words);
         let words = String::from_utf8_lossy(&words).into_owned();
-        let answer = answer::hear(theirs_again, &words, Shape::Single, &Known::default());
-        answer
+        let response =
+            response::read_response(theirs_again, &words, ResponseShape::Single, &EditFacts::default());
+        response
             .iter()
             .any(|item| item.items().first() == Some(&word("failure")))
     };

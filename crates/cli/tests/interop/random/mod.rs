@@ -1,16 +1,17 @@
-//! Random questions about random histories under random authz files, put to both servers in the protocol's own words: the
-//! raw answers must be equal, error codes and messages included.
+//! Random raw svn:// requests about random histories with random authz files: the responses of both servers must be
+//! equal, including error numbers and messages.
 //!
-//! What every run asks is a small part; `ASK_SEEDS=100..200 cargo test -p sven --test interop by_hand` asks more.
-//! `ASK_ONLY=log,list` chooses kinds of questions, `ASK_ROUNDS`, `ASK_REVS` their number and the length of the histories,
-//! `ASK_BRANCHES` asks about histories of branches alone, `ASK_COMPATIBLE=1.5` the format, `ASK_FREE` takes the authz files away, `ASK_GO_ON` counts differences instead of stopping at
-//! the first, `ASK_EXACT` takes known differences for differences.
+//! The default run is a small part; `ASK_SEEDS=100..200 cargo test -p sven --test interop by_hand` runs more.
+//! `ASK_ONLY=log,list` selects kinds of requests, `ASK_ROUNDS` and `ASK_REVS` set their number and the length of the
+//! histories, `ASK_BRANCHES` uses histories of branches only, `ASK_COMPATIBLE=1.5` sets the format, `ASK_FREE`
+//! removes the authz files, `ASK_GO_ON` counts differences instead of stopping at the first, `ASK_EXACT` reports
+//! known differences too.
 
-mod answer;
 pub mod drive;
 mod known;
 mod questions;
 pub mod report;
+mod response;
 pub mod rules;
 
 use std::collections::BTreeMap;
@@ -24,12 +25,12 @@ use testkit::random_history;
 use testkit::server::TestServer;
 use testkit::{Repo, Side, Tool, scratch};
 
-use answer::Answer;
-use drive::Known;
-use questions::{Ask, Question};
+use drive::EditFacts;
+use questions::{ReadRequest, ReadRequestGenerator};
+use response::ResponseItems;
 
-/// How to ask.
-struct Plan {
+/// The parameters of a run.
+struct RequestPlan {
     compatible: String,
     revisions: u64,
     rounds: usize,
@@ -37,13 +38,13 @@ struct Plan {
     only: Vec<String>,
     go_on: bool,
     exact: bool,
-    /// Histories of branches instead of those in which everything is copied anywhere.
+    /// True for histories of branches instead of random histories.
     branches: bool,
 }
 
-impl Plan {
-    fn quick(authz: bool) -> Plan {
-        Plan {
+impl RequestPlan {
+    fn quick(authz: bool) -> RequestPlan {
+        RequestPlan {
             compatible: "1.14".into(),
             revisions: 25,
             rounds: 20,
@@ -56,37 +57,37 @@ impl Plan {
     }
 }
 
-/// What came of it.
+/// The counts of a run.
 #[derive(Debug, Default)]
-struct Count {
-    asked: BTreeMap<&'static str, usize>,
-    /// Reports that were answered with a whole edit.
+struct RequestCounts {
+    requested: BTreeMap<&'static str, usize>,
+    /// Reports with a complete edit as response.
     edits: BTreeMap<&'static str, usize>,
     differ: BTreeMap<&'static str, usize>,
-    /// Questions at which theirs died.
+    /// Requests on which Subversion crashed.
     died: BTreeMap<&'static str, usize>,
 }
 
 /// One side of the comparison.
-struct Asked {
+struct SideSession {
     server: Arc<TestServer>,
     user: Option<(&'static str, &'static str)>,
     probe: Probe,
-    /// Where the session is; `None` if it can no longer be used.
+    /// The path of the session; `None` if it is unusable.
     parent: Option<String>,
 }
 
-impl Asked {
+impl SideSession {
     fn open(
         side: Side,
         root: &std::path::Path,
         args: &[&str],
         user: Option<(&'static str, &'static str)>,
-    ) -> Asked {
+    ) -> SideSession {
         let server = Arc::new(TestServer::svnserve(side, root, args));
         let probe = Probe::connect_as(Arc::clone(&server), "svn://localhost/repo".into(), user);
         let parent = Some(String::new());
-        Asked {
+        SideSession {
             server,
             user,
             probe,
@@ -94,17 +95,17 @@ impl Asked {
         }
     }
 
-    /// Another session: theirs is another process then, with empty caches.
-    fn anew(&mut self, parent: &str) {
+    /// Opens another session; Subversion's is another process with empty caches.
+    fn reopen(&mut self, parent: &str) {
         self.probe = Probe::connect_as(Arc::clone(&self.server), url(parent), self.user);
         self.parent = Some(parent.to_owned());
     }
 
-    /// Brings the session to the question's place.
-    fn go(&mut self, question: &Question) {
-        // Most sessions go on, as a client's would.
+    /// Reparents the session for a request.
+    fn move_session(&mut self, question: &ReadRequest) {
+        // Most sessions are kept, as by a client.
         if question.fresh || self.parent.is_none() {
-            self.anew(&question.parent);
+            self.reopen(&question.parent);
         } else if self.parent.as_ref() != Some(&question.parent) {
             let there = self
                 .probe
@@ -114,14 +115,14 @@ impl Asked {
         }
     }
 
-    fn ask(&mut self, question: &Question, known: &Known<'_>) -> Answer {
-        let answer = answer::hear(&mut self.probe, &question.words, question.shape, known);
-        // Of a refused request the report was read as commands.
-        let is_refused = question.shape == answer::Shape::Edit && answer.len() < 2;
-        if answer::is_closed(&answer) || is_refused {
+    fn send_request(&mut self, question: &ReadRequest, known: &EditFacts<'_>) -> ResponseItems {
+        let response = response::read_response(&mut self.probe, &question.words, question.shape, known);
+        // If a request was refused, the server reads its report as commands.
+        let is_refused = question.shape == response::ResponseShape::Edit && response.len() < 2;
+        if response::is_closed(&response) || is_refused {
             self.parent = None;
         }
-        answer
+        response
     }
 }
 
@@ -129,7 +130,7 @@ fn url(parent: &str) -> String {
     format!("svn://localhost/repo{}", parent.replace(' ', "%20"))
 }
 
-/// Locks some paths. Returns those that are locked now and their tokens.
+/// Locks some paths. Returns the locked ones and their tokens.
 pub fn lock(
     random: &mut Random,
     repo: &Repo,
@@ -137,7 +138,7 @@ pub fn lock(
 ) -> Vec<(String, String)> {
     let mut locks: Vec<(String, String)> = Vec::new();
     for at in 0..8 {
-        // Some are folders, or not there any more.
+        // Some are directories, or no longer exist.
         let path = history.paths[random.below(history.paths.len())].clone();
         let token = format!("opaquelocktoken:{at}");
         let locked = Tool::new("svnadmin")
@@ -152,15 +153,15 @@ pub fn lock(
     locks
 }
 
-fn run(plan: &Plan, seeds: Range<u64>) -> Count {
-    let mut count = Count::default();
+fn run(plan: &RequestPlan, seeds: Range<u64>) -> RequestCounts {
+    let mut count = RequestCounts::default();
     for seed in seeds {
         one_history(plan, seed, &mut count);
     }
     count
 }
 
-fn one_history(plan: &Plan, seed: u64, count: &mut Count) {
+fn one_history(plan: &RequestPlan, seed: u64, count: &mut RequestCounts) {
     let history = match plan.branches {
         true => testkit::branch_history::history(seed, plan.revisions),
         false => random_history::history(seed, plan.revisions, seed % 2 == 1),
@@ -189,99 +190,103 @@ fn one_history(plan: &Plan, seed: u64, count: &mut Count) {
     );
     let root = scratch();
     std::os::unix::fs::symlink(repo.path(), root.path().join("repo")).expect("because the folder is empty");
-    // Theirs mixes up mergeinfo of different kinds in its caches, and dies often: each session has a process of its own.
-    let mut theirs = Asked::open(Side::Theirs, root.path(), &[], user);
-    let mut uncached = Asked::open(Side::Theirs, root.path(), &["-M", "0"], user);
-    let mut ours = Asked::open(Side::Ours, root.path(), &[], user);
+    // Subversion confuses mergeinfo of different kinds in its caches, and crashes often: each session has its own
+    // process.
+    let mut theirs = SideSession::open(Side::Theirs, root.path(), &[], user);
+    let mut uncached = SideSession::open(Side::Theirs, root.path(), &["-M", "0"], user);
+    let mut ours = SideSession::open(Side::Ours, root.path(), &[], user);
     let locks = lock(&mut random, &repo, &history);
     let texts = drive::by_digest(&history.texts);
-    let mut ask = Ask::new(&mut random, &history, &locks, &plan.compatible);
+    let mut send_request = ReadRequestGenerator::new(&mut random, &history, &locks, &plan.compatible);
     for _ in 0..plan.rounds {
-        for question in ask.round(&plan.only) {
+        for question in send_request.round(&plan.only) {
             let their_side = if question.kind == "mergeinfo" {
                 &mut uncached
             } else {
                 &mut theirs
             };
-            let known = Known {
+            let known = EditFacts {
                 reported: question.reported.clone(),
                 texts: Some(&texts),
             };
-            their_side.go(&question);
-            ours.go(&question);
-            let (their, our) = (their_side.ask(&question, &known), ours.ask(&question, &known));
-            *count.asked.entry(question.kind).or_default() += 1;
-            if question.shape == answer::Shape::Edit && answer::is_complete(&our) {
+            their_side.move_session(&question);
+            ours.move_session(&question);
+            let (their, our) = (
+                their_side.send_request(&question, &known),
+                ours.send_request(&question, &known),
+            );
+            *count.requested.entry(question.kind).or_default() += 1;
+            if question.shape == response::ResponseShape::Edit && response::is_complete(&our) {
                 *count.edits.entry(question.kind).or_default() += 1;
             }
-            if answer::is_closed(&their) {
+            if response::is_closed(&their) {
                 *count.died.entry(question.kind).or_default() += 1;
                 if !known::may_die(&question, &our) {
-                    let told = format!(
+                    let reported = format!(
                         "seed {seed}, user {user:?}, below '{}': {}\n{rules}\ntheirs died; ours: {:?}",
                         question.parent,
                         question.words,
                         our.last()
                     );
-                    assert!(plan.go_on, "{told}");
+                    assert!(plan.go_on, "{reported}");
                     *count.differ.entry(question.kind).or_default() += 1;
-                    eprintln!("{told}");
+                    eprintln!("{reported}");
                 }
             } else if their != our
                 && (plan.exact || !known::is_known(&mut their_side.probe, &question, &their, &our))
             {
                 *count.differ.entry(question.kind).or_default() += 1;
-                let told = format!(
+                let reported = format!(
                     "seed {seed}, user {user:?}, below '{}': {}\n{rules}\n{}",
                     question.parent,
                     question.words,
-                    answer::difference(&their, &our)
+                    response::difference(&their, &our)
                 );
                 if !plan.go_on {
-                    panic!("{told}");
+                    panic!("{reported}");
                 }
-                eprintln!("{told}");
+                eprintln!("{reported}");
             }
         }
     }
 }
 
 #[test]
-fn questions_under_authz_are_answered_alike() {
-    run(&Plan::quick(true), 0..3);
+fn random_requests_with_authz_get_equal_responses() {
+    run(&RequestPlan::quick(true), 0..3);
 }
 
 #[test]
-fn questions_without_authz_are_answered_alike() {
-    run(&Plan::quick(false), 4..5);
+fn random_requests_without_authz_get_equal_responses() {
+    run(&RequestPlan::quick(false), 4..5);
 }
 
 #[test]
-fn questions_about_branches_are_answered_alike() {
+fn random_requests_about_branches_get_equal_responses() {
     let merges = [
         "mergeinfo",
         "file-revs-g",
         "get-locations",
         "get-location-segments",
     ];
-    let plan = Plan {
+    let plan = RequestPlan {
         branches: true,
         only: merges.map(str::to_owned).to_vec(),
-        ..Plan::quick(false)
+        ..RequestPlan::quick(false)
     };
-    // At `log-g` theirs falls silent for long now and then: `merges` asks that.
+    // `log -g` is left to `merges`, because Subversion sometimes does not respond for a long time.
     run(&plan, 1..3);
 }
 
 #[test]
-fn random_questions_by_hand() {
+fn random_requests_by_hand() {
     let var = |name: &str| std::env::var(name).ok();
     let Some(seeds) = var("ASK_SEEDS") else {
         return;
     };
     let (first, last) = seeds.split_once("..").expect("FIRST..LAST");
     let number = |text: &str| text.parse::<u64>().expect("a number");
-    let plan = Plan {
+    let plan = RequestPlan {
         compatible: var("ASK_COMPATIBLE").unwrap_or("1.14".into()),
         revisions: var("ASK_REVS").map_or(30, |n| number(&n)),
         rounds: var("ASK_ROUNDS").map_or(60, |n| number(&n) as usize),

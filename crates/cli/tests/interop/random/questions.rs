@@ -1,31 +1,31 @@
-//! Random questions of every kind that reads.
+//! Random requests of every reading kind.
 
 use std::collections::BTreeSet;
 
 use testkit::history::Random;
 use testkit::random_history::RandomHistory;
 
-use super::answer::Shape;
-use super::report::{self, Operation};
+use super::report::{self, ReportOperation};
+use super::response::ResponseShape;
 
-/// A question, ready to be sent.
+/// An encoded request.
 #[derive(Debug)]
-pub struct Question {
+pub struct ReadRequest {
     pub kind: &'static str,
     pub words: String,
-    pub shape: Shape,
-    /// Where the session is.
+    pub shape: ResponseShape,
+    /// The path of the session.
     pub parent: String,
-    /// In a session of its own.
+    /// True for a new session.
     pub fresh: bool,
-    /// Of a report: the paths whose order the answer follows.
+    /// For a report: the paths whose order the response follows.
     pub reported: BTreeSet<String>,
-    /// Theirs may fail or die of it.
+    /// True if Subversion may fail or crash.
     pub deadly: bool,
 }
 
-/// Makes questions.
-pub struct Ask<'a> {
+/// A generator of requests.
+pub struct ReadRequestGenerator<'a> {
     random: &'a mut Random,
     history: &'a RandomHistory,
     locks: &'a [(String, String)],
@@ -34,15 +34,15 @@ pub struct Ask<'a> {
     sessions: usize,
 }
 
-impl<'a> Ask<'a> {
-    /// Asks about a history, in whose last revision the paths in `locks` have locks with these tokens.
+impl<'a> ReadRequestGenerator<'a> {
+    /// Returns a generator for a history; in its last revision the paths in `locks` have locks with these tokens.
     pub fn new(
         random: &'a mut Random,
         history: &'a RandomHistory,
         locks: &'a [(String, String)],
         compatible: &str,
     ) -> Self {
-        Ask {
+        ReadRequestGenerator {
             random,
             history,
             locks,
@@ -52,9 +52,9 @@ impl<'a> Ask<'a> {
         }
     }
 
-    /// One question of each kind.
-    pub fn round(&mut self, only: &[String]) -> Vec<Question> {
-        // Every now and then another session, a fourth of them below the root.
+    /// Returns one request of each kind.
+    pub fn round(&mut self, only: &[String]) -> Vec<ReadRequest> {
+        // Sometimes another session, a fourth of them below the root.
         let fresh = self.sessions.is_multiple_of(4);
         self.sessions += 1;
         if fresh {
@@ -65,7 +65,7 @@ impl<'a> Ask<'a> {
         }
         let mut questions = Vec::new();
         for kind in KINDS {
-            // All are made, so that a choice of kinds does not change the others.
+            // All are generated, so that a selection of kinds does not change the others.
             let mut reported = BTreeSet::new();
             let mut deadly = false;
             let mut parent = self.parent.clone();
@@ -75,19 +75,22 @@ impl<'a> Ask<'a> {
                     reported = report.reported();
                     deadly = report.is_deadly();
                     parent.clone_from(&report.anchor);
-                    (report::words(&report, "svn://localhost/repo"), Shape::Edit)
+                    (
+                        report::words(&report, "svn://localhost/repo"),
+                        ResponseShape::Edit,
+                    )
                 }
                 _ => self.question(kind),
             };
             let chosen = only.is_empty() || only.iter().any(|o| o == kind);
             let merged = ["mergeinfo", "log-g", "file-revs-g"].contains(&kind);
             if chosen && (self.knows_mergeinfo || !merged) {
-                questions.push(Question {
+                questions.push(ReadRequest {
                     kind,
                     words,
                     shape,
                     parent,
-                    fresh: (fresh && shape != Shape::Edit) || merged || kind == "log",
+                    fresh: (fresh && shape != ResponseShape::Edit) || merged || kind == "log",
                     reported,
                     deadly,
                 });
@@ -100,7 +103,7 @@ impl<'a> Ask<'a> {
         self.history.paths[self.random.below(self.history.paths.len())].clone()
     }
 
-    /// A path below the session's.
+    /// Returns a path below the session's.
     fn path(&mut self) -> String {
         for _ in 0..20 {
             let path = self.absolute();
@@ -150,14 +153,17 @@ impl<'a> Ask<'a> {
         words
     }
 
-    fn question(&mut self, kind: &str) -> (String, Shape) {
+    fn question(&mut self, kind: &str) -> (String, ResponseShape) {
         let (params, shape) = match kind {
-            "check-path" | "stat" => (format!("{} {}", self.text_path(), self.at()), Shape::Single),
+            "check-path" | "stat" => (
+                format!("{} {}", self.text_path(), self.at()),
+                ResponseShape::Single,
+            ),
             "get-file" => {
                 let (path, at) = (self.text_path(), self.at());
                 (
                     format!("{path} {at} {} true {}", self.bit(), self.bit()),
-                    Shape::File,
+                    ResponseShape::File,
                 )
             }
             "get-dir" => {
@@ -165,10 +171,13 @@ impl<'a> Ask<'a> {
                 let (props, contents, iprops) = (self.bit(), self.random.below(4) > 0, self.bit());
                 (
                     format!("{path} {at} {props} {contents} {fields} {iprops}"),
-                    Shape::Single,
+                    ResponseShape::Single,
                 )
             }
-            "get-iprops" => (format!("{} {}", self.text_path(), self.at()), Shape::Single),
+            "get-iprops" => (
+                format!("{} {}", self.text_path(), self.at()),
+                ResponseShape::Single,
+            ),
             "list" => {
                 let (path, at, fields) = (self.text_path(), self.at(), self.fields());
                 let depth = self.one_of(&["empty", "files", "immediates", "infinity", "infinity"]);
@@ -177,13 +186,16 @@ impl<'a> Ask<'a> {
                     1 => format!("( {} 1:c 1:b )", text(self.one_of(&["A", "f", "B b"]))),
                     _ => String::new(),
                 };
-                (format!("{path} {at} {depth} {fields} {patterns}"), Shape::Stream)
+                (
+                    format!("{path} {at} {depth} {fields} {patterns}"),
+                    ResponseShape::Stream,
+                )
             }
             "mergeinfo" => {
                 let (mut paths, rev) = (self.text_path(), self.rev());
                 let descendants = self.bit();
                 for _ in 0..[0, 0, 1, 2, 3][self.random.below(5)] {
-                    // Theirs breaks off its answer at a later path that is not there.
+                    // Subversion truncates its response at a later path that does not exist.
                     let path = self.path();
                     let whole = format!("{}/{path}", self.parent);
                     if self.history.trees[rev as usize].contains_key(whole.trim_matches('/')) {
@@ -195,14 +207,20 @@ impl<'a> Ask<'a> {
                     _ => format!("( {rev} )"),
                 };
                 let inherit = self.one_of(&["explicit", "inherited", "nearest-ancestor"]);
-                (format!("( {paths} ) {at} {inherit} {descendants}"), Shape::Single)
+                (
+                    format!("( {paths} ) {at} {inherit} {descendants}"),
+                    ResponseShape::Single,
+                )
             }
-            "log" | "log-g" => (self.log(kind == "log-g"), Shape::Stream),
+            "log" | "log-g" => (self.log(kind == "log-g"), ResponseShape::Stream),
             "get-locations" => {
                 let (path, peg) = (self.text_path(), self.rev());
                 let count = self.random.below(7);
                 let revs: Vec<String> = (0..count).map(|_| self.rev().to_string()).collect();
-                (format!("{path} {peg} ( {} )", revs.join(" ")), Shape::Unordered)
+                (
+                    format!("{path} {peg} ( {} )", revs.join(" ")),
+                    ResponseShape::Unordered,
+                )
             }
             "get-location-segments" => {
                 let mut revs = [self.rev(), self.rev(), self.rev()];
@@ -214,21 +232,21 @@ impl<'a> Ask<'a> {
                     0 => "( )".to_owned(),
                     _ => format!("( {rev} )"),
                 });
-                (format!("{path} {peg} {start} {end}"), Shape::Stream)
+                (format!("{path} {peg} {start} {end}"), ResponseShape::Stream)
             }
             "get-deleted-rev" => (
                 format!("{} {} {}", self.text_path(), self.rev(), self.rev()),
-                Shape::Single,
+                ResponseShape::Single,
             ),
             "file-revs" => (
                 format!("{} {} {} false", self.text_path(), self.at(), self.at()),
-                Shape::FileRevs,
+                ResponseShape::FileRevs,
             ),
             "file-revs-g" => {
                 let (a, b) = (self.rev(), self.rev());
                 (
                     format!("{} ( {} ) ( {} ) true", self.text_path(), a.min(b), a.max(b)),
-                    Shape::FileRevs,
+                    ResponseShape::FileRevs,
                 )
             }
             "get-dated-rev" => {
@@ -237,29 +255,35 @@ impl<'a> Ask<'a> {
                 if self.bit() {
                     date.replace_range(20..26, "999999");
                 }
-                (text(&date), Shape::Single)
+                (text(&date), ResponseShape::Single)
             }
-            "rev-proplist" => (self.rev().to_string(), Shape::Single),
+            "rev-proplist" => (self.rev().to_string(), ResponseShape::Single),
             "rev-prop" => {
                 let name = self.one_of(&["svn:author", "svn:log", "custom:one", "svn:date"]);
-                (format!("{} {}", self.rev(), text(name)), Shape::Single)
+                (format!("{} {}", self.rev(), text(name)), ResponseShape::Single)
             }
             "replay" => {
                 let low = if self.bit() { 0 } else { self.rev() };
-                (format!("{} {low} {}", self.rev(), self.bit()), Shape::Replay)
+                (
+                    format!("{} {low} {}", self.rev(), self.bit()),
+                    ResponseShape::Replay,
+                )
             }
             "replay-range" => {
                 let (a, b) = (self.rev(), self.rev());
-                // Now and then backwards, which is nothing.
+                // Sometimes reversed, which gives an empty result.
                 let (first, last) = if self.random.below(8) == 0 {
                     (a, b)
                 } else {
                     (a.min(b), a.max(b))
                 };
                 let low = if self.bit() { 0 } else { self.rev() };
-                (format!("{first} {last} {low} {}", self.bit()), Shape::Replay)
+                (
+                    format!("{first} {last} {low} {}", self.bit()),
+                    ResponseShape::Replay,
+                )
             }
-            "get-lock" => (self.text_path(), Shape::Single),
+            "get-lock" => (self.text_path(), ResponseShape::Single),
             "get-locks" => {
                 let path = self.text_path();
                 let depth = self.one_of(&["empty", "files", "immediates", "infinity"]);
@@ -268,7 +292,7 @@ impl<'a> Ask<'a> {
                 } else {
                     String::new()
                 };
-                (format!("{path} {depth}"), Shape::Single)
+                (format!("{path} {depth}"), ResponseShape::Single)
             }
             other => unreachable!("because {other} is none of the kinds"),
         };
@@ -289,7 +313,7 @@ impl<'a> Ask<'a> {
             _ => {}
         }
         let (a, b) = (self.at(), self.at());
-        // Theirs sends the paths of entries that it suppresses with the next entry, or dies of it.
+        // Subversion sends the paths of suppressed entries with the next entry, or crashes.
         let (changed, strict) = (self.bit() && !merged, self.random.below(3) == 0);
         let limit = [0, 0, 1, 2, 3, 7][self.random.below(6)];
         let revprops = match self.random.below(4) {
@@ -300,18 +324,18 @@ impl<'a> Ask<'a> {
         format!("( {paths} ) {a} {b} {changed} {strict} {limit} {merged} {revprops}")
     }
 
-    /// A working copy's report and what is to be done with it.
-    fn report(&mut self, kind: &str) -> report::Report {
-        let mut maker = report::Maker {
+    /// Returns a request with a report.
+    fn report(&mut self, kind: &str) -> report::RandomReport {
+        let mut maker = report::ReportGenerator {
             random: self.random,
             history: self.history,
             locks: self.locks,
         };
         maker.report(match kind {
-            "update" => Operation::Update,
-            "switch" => Operation::Switch,
-            "status" => Operation::Status,
-            _ => Operation::Diff,
+            "update" => ReportOperation::Update,
+            "switch" => ReportOperation::Switch,
+            "status" => ReportOperation::Status,
+            _ => ReportOperation::Diff,
         })
     }
 }

@@ -1,8 +1,8 @@
-//! Random reports: what a client says that it has, and what it asks for, as either protocol can say it.
+//! Random reports of working copies, for both protocols.
 //!
-//! Two kinds of working copies are made. Those of [`Maker::copy`] have the shapes that the stock client's working copies have:
-//! every part is there, at another revision, deeper or shallower than its parent, excluded, missing, switched, incomplete or
-//! locked. Those of [`Maker::arbitrary`] are legal and little else.
+//! There are two kinds. [`ReportGenerator::copy`] makes reports as the stock client does: every part exists, at
+//! another revision, with a greater or smaller depth than its parent, excluded, missing, switched, incomplete or
+//! locked. [`ReportGenerator::arbitrary`] makes valid reports that no client sends.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -11,9 +11,9 @@ use testkit::history::Random;
 use testkit::random_history::RandomHistory;
 use testkit::stream::RecordKind;
 
-/// What is asked for.
+/// The operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operation {
+pub enum ReportOperation {
     Update,
     Switch,
     Status,
@@ -22,48 +22,48 @@ pub enum Operation {
 
 /// A request with its report.
 #[derive(Clone, Debug)]
-pub struct Report {
-    pub operation: Operation,
-    /// Path with a leading slash, or "".
+pub struct RandomReport {
+    pub operation: ReportOperation,
+    /// The path with a leading slash, or "".
     pub anchor: String,
-    /// Entry of the anchor, or "".
+    /// An entry of the anchor, or "".
     pub operand: String,
-    /// `None` is the youngest.
+    /// The target revision; `None` for the youngest.
     pub target: Option<u64>,
-    /// `None`: the request has the older form, which knows [`Report::recurse`] alone.
+    /// The depth; `None` for the older form of the request, which has [`RandomReport::recurse`] only.
     pub depth: Option<&'static str>,
     pub recurse: bool,
-    /// Where a switch or diff leads to; a path with a leading slash, or "".
+    /// The target of a switch or diff: a path with a leading slash, or "".
     pub other: String,
     pub text_deltas: bool,
     pub send_copyfrom: bool,
     pub ignore_ancestry: bool,
-    pub entries: Vec<Entry>,
+    pub entries: Vec<ReportEntry>,
 }
 
-/// One path of a report, relative to the operand.
+/// A path of a report, relative to the operand.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct ReportEntry {
     pub path: String,
-    /// `None`: the client does not have it.
-    pub held: Option<Held>,
+    /// The client's state; `None` if it does not have the path.
+    pub held: Option<ReportedState>,
 }
 
-/// What the client has at a path.
+/// The client's state of a path.
 #[derive(Clone, Debug)]
-pub struct Held {
+pub struct ReportedState {
     pub rev: u64,
-    /// `None` is not said, which means infinity.
+    /// The depth; `None` is not sent and means infinity.
     pub depth: Option<&'static str>,
     pub start_empty: bool,
     pub token: Option<String>,
-    /// Where the path is switched to, with a leading slash, or "".
+    /// The path that it is switched to, with a leading slash, or "".
     pub link: Option<String>,
 }
 
-impl Held {
-    fn at(rev: u64, depth: &'static str) -> Held {
-        Held {
+impl ReportedState {
+    fn at(rev: u64, depth: &'static str) -> ReportedState {
+        ReportedState {
             rev,
             depth: Some(depth),
             start_empty: false,
@@ -73,9 +73,8 @@ impl Held {
     }
 }
 
-impl Report {
-    /// The paths, relative to the anchor, of which the report says something that the answer follows in its order, and all above
-    /// them.
+impl RandomReport {
+    /// Returns the paths, relative to the anchor, whose order in the report the response follows, and their parents.
     pub fn reported(&self) -> BTreeSet<String> {
         let mut all = BTreeSet::new();
         for entry in &self.entries {
@@ -96,9 +95,9 @@ impl Report {
     }
 }
 
-impl Report {
-    /// True if theirs may fail or die of it (docs/KNOWN-DIFFERENCES.md): the operand is switched, and something is said of what
-    /// lies below.
+impl RandomReport {
+    /// True if Subversion may fail or crash (docs/KNOWN-DIFFERENCES.md): the operand is switched, and the report has
+    /// paths below it.
     pub fn is_deadly(&self) -> bool {
         let [_, second, _, ..] = &self.entries[..] else {
             return false;
@@ -108,16 +107,16 @@ impl Report {
     }
 }
 
-/// Makes reports.
-pub struct Maker<'a> {
+/// A generator of reports.
+pub struct ReportGenerator<'a> {
     pub random: &'a mut Random,
     pub history: &'a RandomHistory,
-    /// Locked paths with a leading slash, and their tokens.
+    /// The locked paths with a leading slash, and their tokens.
     pub locks: &'a [(String, String)],
 }
 
-impl Maker<'_> {
-    pub fn report(&mut self, operation: Operation) -> Report {
+impl ReportGenerator<'_> {
+    pub fn report(&mut self, operation: ReportOperation) -> RandomReport {
         let top = self.rev();
         let target = self.some_rev();
         let anchor = self.anchor(top);
@@ -126,7 +125,7 @@ impl Maker<'_> {
             _ => String::new(),
         };
         let depth = ["unknown", "unknown", "empty", "files", "immediates", "infinity"][self.random.below(6)];
-        let mut report = Report {
+        let mut report = RandomReport {
             operation,
             operand,
             target,
@@ -147,27 +146,27 @@ impl Maker<'_> {
         report
     }
 
-    /// The report of a working copy as the stock client makes it.
-    fn copy(&mut self, report: &mut Report, rev: u64) {
+    /// Makes the report of a working copy as the stock client does.
+    fn copy(&mut self, report: &mut RandomReport, rev: u64) {
         let depth = self.depth();
-        let mut first = Held::at(rev, depth);
-        // A checkout, or an update that was interrupted.
+        let mut first = ReportedState::at(rev, depth);
+        // A checkout, or an interrupted update.
         first.start_empty = self.random.below(5) == 0;
         let mut path = join(&report.anchor, &report.operand);
         let (mut rev, mut start_empty) = (rev, first.start_empty);
-        report.entries.push(said("", Some(first)));
+        report.entries.push(report_entry("", Some(first)));
         if !report.operand.is_empty() {
             match self.random.below(8) {
                 0..=2 => {
-                    // Not there, or excluded.
-                    report.entries.push(said("", None));
+                    // Missing or excluded.
+                    report.entries.push(report_entry("", None));
                     return;
                 }
                 3 => {
                     let (held, to) = self.switched();
                     path = to;
                     (rev, start_empty) = (held.rev, held.start_empty);
-                    report.entries.push(said("", Some(held)));
+                    report.entries.push(report_entry("", Some(held)));
                 }
                 _ => {}
             }
@@ -184,14 +183,15 @@ impl Maker<'_> {
         );
     }
 
-    /// What is said of the entries of a directory. Of `calm` entries about one is not as its parent implies.
+    /// Reports the entries of a directory. About one in `calm` entries differs from the state that its parent
+    /// implies.
     #[expect(
         clippy::too_many_arguments,
         reason = "they are what a directory of a working copy is"
     )]
     fn children(
         &mut self,
-        out: &mut Vec<Entry>,
+        out: &mut Vec<ReportEntry>,
         dir: &str,
         path: &str,
         rev: u64,
@@ -213,7 +213,7 @@ impl Maker<'_> {
             } && !start_empty;
             let below = if depth == 2 { 0 } else { depth };
             if !implied {
-                // Most of what the parent does not imply is not there.
+                // Most entries that the parent does not imply are missing.
                 if self.random.below(3) > 0 {
                     continue;
                 }
@@ -228,12 +228,12 @@ impl Maker<'_> {
                 continue;
             }
             match self.random.below(8) {
-                0 => out.push(said(&child, Some(Held::at(rev, "exclude")))),
-                1 => out.push(said(&child, None)),
+                0 => out.push(report_entry(&child, Some(ReportedState::at(rev, "exclude")))),
+                1 => out.push(report_entry(&child, None)),
                 2 | 3 => {
                     let (held, to) = self.switched();
                     let (rev, depth, empty) = (held.rev, rank_of(&held), held.start_empty);
-                    out.push(said(&child, Some(held)));
+                    out.push(report_entry(&child, Some(held)));
                     self.children(out, &child, &to, rev, depth, empty, calm);
                 }
                 4 | 5 => self.explicit(out, &child, &at, other, calm),
@@ -242,50 +242,50 @@ impl Maker<'_> {
         }
     }
 
-    /// A node that is there in its own way, if that revision has it.
-    fn explicit(&mut self, out: &mut Vec<Entry>, child: &str, at: &str, rev: u64, calm: usize) {
+    /// Reports a node in a state of its own, if that revision has it.
+    fn explicit(&mut self, out: &mut Vec<ReportEntry>, child: &str, at: &str, rev: u64, calm: usize) {
         let Some(kind) = self.kind(at, rev) else {
             return;
         };
-        let mut held = Held::at(rev, "infinity");
+        let mut held = ReportedState::at(rev, "infinity");
         if kind == RecordKind::File {
             held.token = self.token(at);
-            out.push(said(child, Some(held)));
+            out.push(report_entry(child, Some(held)));
             return;
         }
         held.depth = Some(self.depth());
         held.start_empty = self.random.below(6) == 0;
         let (depth, empty) = (rank_of(&held), held.start_empty);
-        out.push(said(child, Some(held)));
+        out.push(report_entry(child, Some(held)));
         self.children(out, child, at, rev, depth, empty, calm);
     }
 
-    /// A part that is switched to something that is there.
-    fn switched(&mut self) -> (Held, String) {
+    /// Returns an existing path to switch to.
+    fn switched(&mut self) -> (ReportedState, String) {
         let rev = self.rev();
         let paths: Vec<&String> = self.history.trees[rev as usize].keys().collect();
         let to = join("", paths[self.random.below(paths.len())]);
-        let mut held = Held::at(rev, self.depth());
+        let mut held = ReportedState::at(rev, self.depth());
         held.start_empty = self.random.below(8) == 0;
         held.link = Some(to.clone());
         held.token = self.token(&to);
         (held, to)
     }
 
-    /// Paths, revisions and depths without regard to what is there.
-    fn arbitrary(&mut self, report: &mut Report, rev: u64) {
+    /// Makes a report with arbitrary paths, revisions and depths.
+    fn arbitrary(&mut self, report: &mut RandomReport, rev: u64) {
         let depth = self.any_depth();
-        let mut first = Held::at(rev, depth.unwrap_or("infinity"));
+        let mut first = ReportedState::at(rev, depth.unwrap_or("infinity"));
         first.depth = depth;
         first.start_empty = self.random.below(4) == 0;
         match self.random.below(100) {
-            // Refused.
+            // The server refuses this.
             0 => first.link = Some(self.path()),
-            1 => report.entries.push(said("", None)),
+            1 => report.entries.push(report_entry("", None)),
             _ => {}
         }
         if self.random.below(100) > 0 {
-            report.entries.push(said("", Some(first)));
+            report.entries.push(report_entry("", Some(first)));
         }
         let top = join(&report.anchor, &report.operand);
         let mut paths: Vec<String> = (0..self.random.below(6)).map(|_| self.below(&top)).collect();
@@ -296,14 +296,14 @@ impl Maker<'_> {
             let at = self.random.below(paths.len() - 1);
             paths.swap(at, at + 1);
         }
-        // A second entry for the operand; without one it is refused.
+        // A second entry for the operand; the server refuses a report without one.
         if self.random.below(if report.operand.is_empty() { 40 } else { 2 }) == 0 {
             paths.insert(0, String::new());
         }
         for path in paths {
             let held = (self.random.below(5) > 0).then(|| {
                 let beyond = u64::from(self.random.below(100) == 0);
-                let mut held = Held::at(self.rev() + beyond * self.history.youngest, "infinity");
+                let mut held = ReportedState::at(self.rev() + beyond * self.history.youngest, "infinity");
                 held.depth = self.any_depth();
                 held.start_empty = self.random.below(3) == 0;
                 if self.random.below(3) == 0 {
@@ -314,7 +314,7 @@ impl Maker<'_> {
                 }
                 held
             });
-            report.entries.push(Entry { path, held });
+            report.entries.push(ReportEntry { path, held });
         }
     }
 
@@ -327,7 +327,7 @@ impl Maker<'_> {
         }
     }
 
-    /// Mostly a directory that is there.
+    /// Returns an anchor, mostly an existing directory.
     fn anchor(&mut self, rev: u64) -> String {
         if self.random.below(20) == 0 {
             return self.path();
@@ -341,7 +341,7 @@ impl Maker<'_> {
         }
     }
 
-    /// An entry of the anchor, in the report's revision or in the target; now and then in neither.
+    /// Returns an entry of the anchor, in the report's revision or in the target, sometimes in neither.
     fn operand(&mut self, anchor: &str, rev: u64, target: u64) -> String {
         let mut names = self.names(anchor, rev);
         let target = target.min(self.history.youngest);
@@ -354,7 +354,7 @@ impl Maker<'_> {
         }
     }
 
-    /// Where a switch leads to: a directory for the most part, a part of the anchor or one around it now and then.
+    /// Returns the target of a switch: mostly a directory, sometimes a part or a parent of the anchor.
     fn other(&mut self, anchor: &str) -> String {
         match self.random.below(6) {
             0 => anchor.to_owned(),
@@ -391,7 +391,7 @@ impl Maker<'_> {
         }
     }
 
-    /// A path below `base`, relative to it; "" if none was found.
+    /// Returns a path below `base`, relative to it; "" if there is none.
     fn below(&mut self, base: &str) -> String {
         for _ in 0..20 {
             let path = self.path();
@@ -406,7 +406,7 @@ impl Maker<'_> {
         self.random.below(self.history.youngest as usize + 1) as u64
     }
 
-    /// A revision to ask for; now and then the youngest, rarely one that is not there.
+    /// Returns a revision; sometimes the youngest, rarely a missing one.
     fn some_rev(&mut self) -> Option<u64> {
         match self.random.below(60) {
             0 => Some(self.history.youngest + 1),
@@ -433,8 +433,8 @@ impl Maker<'_> {
     }
 }
 
-/// The report in the words of svn://, for a session at the anchor of a repository with this URL.
-pub fn words(report: &Report, root: &str) -> String {
+/// Encodes the report for svn://, for a session at the anchor of a repository with this URL.
+pub fn words(report: &RandomReport, root: &str) -> String {
     let url = |path: &str| text(&format!("{root}{}", path.replace(' ', "%20")));
     let target = report.target.map_or("( )".into(), |rev| format!("( {rev} )"));
     let (operand, recurse) = (text(&report.operand), report.recurse);
@@ -445,21 +445,21 @@ pub fn words(report: &Report, root: &str) -> String {
         None => recurse,
     };
     let mut out = match (report.operation, report.depth) {
-        (Operation::Update, None) => format!("( update ( {target} {operand} {recurse} ) ) "),
-        (Operation::Update, _) => {
+        (ReportOperation::Update, None) => format!("( update ( {target} {operand} {recurse} ) ) "),
+        (ReportOperation::Update, _) => {
             format!("( update ( {target} {operand} {recurse} {depth} {copyfrom} {ancestry} ) ) ")
         }
-        (Operation::Switch, None) => {
+        (ReportOperation::Switch, None) => {
             let other = url(&report.other);
             format!("( switch ( {target} {operand} {recurse} {other} ) ) ")
         }
-        (Operation::Switch, _) => {
+        (ReportOperation::Switch, _) => {
             let other = url(&report.other);
             format!("( switch ( {target} {operand} {recurse} {other} {depth} {copyfrom} {ancestry} ) ) ")
         }
-        (Operation::Status, None) => format!("( status ( {operand} {recurse} {target} ) ) "),
-        (Operation::Status, _) => format!("( status ( {operand} {recurse} {target} {depth} ) ) "),
-        (Operation::Diff, _) => {
+        (ReportOperation::Status, None) => format!("( status ( {operand} {recurse} {target} ) ) "),
+        (ReportOperation::Status, _) => format!("( status ( {operand} {recurse} {target} {depth} ) ) "),
+        (ReportOperation::Diff, _) => {
             let (other, texts) = (url(&report.other), report.text_deltas);
             format!("( diff ( {target} {operand} {recurse} {ancestry} {other} {texts} {depth} ) ) ")
         }
@@ -485,9 +485,9 @@ pub fn words(report: &Report, root: &str) -> String {
     out + "( finish-report ( ) ) "
 }
 
-fn said(path: &str, held: Option<Held>) -> Entry {
+fn report_entry(path: &str, held: Option<ReportedState>) -> ReportEntry {
     let path = path.to_owned();
-    Entry { path, held }
+    ReportEntry { path, held }
 }
 
 fn rank(depth: &str) -> usize {
@@ -495,7 +495,7 @@ fn rank(depth: &str) -> usize {
     depths.iter().position(|known| *known == depth).unwrap_or(0)
 }
 
-fn rank_of(held: &Held) -> usize {
+fn rank_of(held: &ReportedState) -> usize {
     rank(held.depth.unwrap_or("infinity"))
 }
 

@@ -3,7 +3,7 @@
 use testkit::history::Random;
 use testkit::random_history::RandomHistory;
 
-/// Makes a file that grants something to everybody, but not everything.
+/// Generates a file that grants access to a part of the paths to everyone.
 pub fn random(random: &mut Random, history: &RandomHistory) -> String {
     let mut used = Vec::new();
     let mut text = String::from("[groups]\nstaff = alice, bob\n");
@@ -11,7 +11,7 @@ pub fn random(random: &mut Random, history: &RandomHistory) -> String {
     text.push_str(if open { "[/]\n* = r\n" } else { "[/]\n* =\n" });
     for nth in 0..1 + random.below(5) {
         let path = &history.paths[random.below(history.paths.len())];
-        // Without anything to read nobody gets in.
+        // Without any readable path all requests are refused.
         let grants = if !open && nth == 0 {
             true
         } else {

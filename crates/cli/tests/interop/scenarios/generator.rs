@@ -1,5 +1,5 @@
-//! Makes up steps from a seed and from what the disk of one sandbox holds. What the client does to a working copy without a server is in
-//! `local`, what it asks a server in `remote`.
+//! Generates steps from a seed and from the files of one sandbox. Steps without a server are in `local`, steps with a
+//! server in `remote`.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -7,12 +7,12 @@ use std::path::PathBuf;
 use testkit::history::Random;
 use testkit::server::transport::Transport;
 
-use super::sandbox::{Entry, Sandbox};
-use super::step::{Run, Step, Text};
+use super::sandbox::{DiskEntry, Sandbox};
+use super::step::{Run, ScenarioStep, StepText};
 
 /// The two working copies and their users.
 pub const COPIES: [(&str, &str); 2] = [("a", "alice"), ("b", "bob")];
-/// Names of new entries: few, so that they meet.
+/// The names of new entries: few, so that they collide.
 pub const NAMES: [&str; 9] = [
     "A",
     "B",
@@ -24,31 +24,31 @@ pub const NAMES: [&str; 9] = [
     "e%20\u{e9}",
     "x.tmp",
 ];
-/// Directories of the repository that hold trees like the trunk, or may come to.
+/// The directories of the repository for trees like the trunk.
 pub const TREES: [&str; 5] = ["trunk", "branches/b1", "branches/b2", "tags/t1", "branches/b3"];
 
-/// Makes up one scenario.
-pub struct Generator {
+/// A generator of a scenario.
+pub struct StepGenerator {
     pub random: Random,
     pub transport: Transport,
-    pending: VecDeque<Step>,
+    pending: VecDeque<ScenarioStep>,
     serial: u32,
-    /// Paths of files that may be locked, below a tree.
+    /// The paths of files that may be locked, below a tree.
     pub locked: Vec<(&'static str, String)>,
-    /// True if the second working copy is one of the whole repository.
+    /// True if the second working copy is of the whole repository.
     whole: bool,
 }
 
-/// What a step is made up from.
+/// The state that a step is generated from.
 pub struct View {
     dir: PathBuf,
-    entries: Vec<(String, Entry)>,
+    entries: Vec<(String, DiskEntry)>,
     pub youngest: u64,
 }
 
-/// The working copy that a step is about.
+/// The working copy of a step.
 #[derive(Clone, Copy)]
-pub struct Copy {
+pub struct WorkingCopy {
     pub dir: &'static str,
     pub user: &'static str,
 }
@@ -62,8 +62,8 @@ impl View {
         }
     }
 
-    /// Paths in a working copy.
-    pub fn paths(&self, copy: Copy, fits: impl Fn(Entry) -> bool) -> Vec<&str> {
+    /// Returns paths in a working copy.
+    pub fn paths(&self, copy: WorkingCopy, fits: impl Fn(DiskEntry) -> bool) -> Vec<&str> {
         let all = self.entries.iter().filter(|(_, entry)| fits(*entry));
         all.filter_map(|(path, _)| path.strip_prefix(copy.dir)?.strip_prefix('/'))
             .collect()
@@ -76,20 +76,20 @@ impl View {
     pub fn is_file(&self, path: &str) -> bool {
         self.entries
             .iter()
-            .any(|(known, entry)| known == path && *entry == Entry::File)
+            .any(|(known, entry)| known == path && *entry == DiskEntry::File)
     }
 
-    /// The contents of a file; nothing if there is none.
+    /// Returns the contents of a file; empty if it does not exist.
     pub fn text(&self, path: &str) -> Vec<u8> {
         std::fs::read(self.dir.join(path)).unwrap_or_default()
     }
 }
 
-impl Generator {
-    pub fn new(seed: u64, transport: Transport) -> Generator {
+impl StepGenerator {
+    pub fn new(seed: u64, transport: Transport) -> StepGenerator {
         let mut random = Random::new(seed);
         random.next();
-        let mut generator = Generator {
+        let mut generator = StepGenerator {
             whole: random.below(3) == 0,
             random,
             transport,
@@ -118,20 +118,20 @@ impl Generator {
             .enumerate()
         {
             let (dir, user) = COPIES[at];
-            let copy = Copy { dir: ".", user };
+            let copy = WorkingCopy { dir: ".", user };
             self.svn(copy, &["checkout", "--depth", depth, url, dir]);
         }
     }
 
-    /// The next step.
-    pub fn next(&mut self, view: &View) -> Step {
+    /// Returns the next step.
+    pub fn next(&mut self, view: &View) -> ScenarioStep {
         loop {
             if let Some(step) = self.pending.pop_front() {
                 return step;
             }
             let (dir, user) = COPIES[self.random.below(2)];
             let user = if self.one_in(10) { "bob" } else { user };
-            let copy = Copy { dir, user };
+            let copy = WorkingCopy { dir, user };
             match self.random.below(100) {
                 0..40 => self.change(view, copy),
                 40..54 => self.commit(view, copy),
@@ -144,13 +144,13 @@ impl Generator {
         }
     }
 
-    pub fn push(&mut self, step: Step) {
+    pub fn push(&mut self, step: ScenarioStep) {
         self.pending.push_back(step);
     }
 
-    /// A run of the client.
-    pub fn svn<T: AsRef<str>>(&mut self, copy: Copy, args: &[T]) {
-        self.push(Step::Svn(Run {
+    /// Adds a run of the client.
+    pub fn svn<T: AsRef<str>>(&mut self, copy: WorkingCopy, args: &[T]) {
+        self.push(ScenarioStep::Svn(Run {
             dir: copy.dir,
             user: copy.user,
             args: args.iter().map(|arg| arg.as_ref().to_owned()).collect(),
@@ -158,15 +158,15 @@ impl Generator {
         }));
     }
 
-    /// A run of the client whose output goes into a file of the sandbox.
-    pub fn svn_into(&mut self, copy: Copy, args: &[&str], file: &str) {
+    /// Adds a run of the client with its output in a file of the sandbox.
+    pub fn svn_into(&mut self, copy: WorkingCopy, args: &[&str], file: &str) {
         self.svn(copy, args);
-        if let Some(Step::Svn(run)) = self.pending.back_mut() {
+        if let Some(ScenarioStep::Svn(run)) = self.pending.back_mut() {
             run.save = Some(file.to_owned());
         }
     }
 
-    /// True one time in `n`.
+    /// Returns true once in `n` times.
     pub fn one_in(&mut self, n: usize) -> bool {
         self.random.below(n) == 0
     }
@@ -175,23 +175,23 @@ impl Generator {
         all[self.random.below(all.len())]
     }
 
-    /// A different number each time.
+    /// Returns a new number each time.
     pub fn serial(&mut self) -> u32 {
         self.serial += 1;
         self.serial
     }
 
-    pub fn file(&mut self, view: &View, copy: Copy) -> Option<String> {
-        self.any(&view.paths(copy, |entry| entry == Entry::File))
+    pub fn file(&mut self, view: &View, copy: WorkingCopy) -> Option<String> {
+        self.any(&view.paths(copy, |entry| entry == DiskEntry::File))
     }
 
-    pub fn path(&mut self, view: &View, copy: Copy) -> Option<String> {
+    pub fn path(&mut self, view: &View, copy: WorkingCopy) -> Option<String> {
         self.any(&view.paths(copy, |_| true))
     }
 
-    /// A directory of the working copy; the root is "".
-    pub fn directory(&mut self, view: &View, copy: Copy) -> String {
-        let mut all = view.paths(copy, |entry| entry == Entry::Dir);
+    /// Returns a directory of the working copy; the root is "".
+    pub fn directory(&mut self, view: &View, copy: WorkingCopy) -> String {
+        let mut all = view.paths(copy, |entry| entry == DiskEntry::Dir);
         all.push("");
         self.any(&all).expect("because there is the root")
     }
@@ -200,8 +200,8 @@ impl Generator {
         (!all.is_empty()).then(|| all[self.random.below(all.len())].to_owned())
     }
 
-    /// A path of the working copy that nothing is at.
-    pub fn fresh(&mut self, view: &View, copy: Copy) -> Option<String> {
+    /// Returns an unused path of the working copy.
+    pub fn fresh(&mut self, view: &View, copy: WorkingCopy) -> Option<String> {
         for _ in 0..8 {
             let parent = self.directory(view, copy);
             let path = join(&parent, self.one_of(&NAMES));
@@ -212,8 +212,8 @@ impl Generator {
         None
     }
 
-    /// A path like that of the working copy, below one of the trees of the repository.
-    pub fn in_repository(&mut self, view: &View, copy: Copy) -> String {
+    /// Returns a path of the working copy, below one of the trees of the repository.
+    pub fn in_repository(&mut self, view: &View, copy: WorkingCopy) -> String {
         let mut path = match self.one_in(6) {
             true => String::new(),
             false => self.path(view, copy).unwrap_or_default(),
@@ -232,8 +232,8 @@ impl Generator {
         join(tree, &path)
     }
 
-    /// Where in the working copy a tree like the trunk is.
-    pub fn tree(&mut self, view: &View, copy: Copy) -> String {
+    /// Returns the path in the working copy of a tree like the trunk.
+    pub fn tree(&mut self, view: &View, copy: WorkingCopy) -> String {
         if copy.dir == "a" || !self.whole {
             return ".".to_owned();
         }
@@ -244,7 +244,7 @@ impl Generator {
         self.any(&there).unwrap_or_else(|| ".".to_owned())
     }
 
-    /// A revision that there is, mostly a late one.
+    /// Returns an existing revision, mostly a late one.
     pub fn revision(&mut self, view: &View) -> u64 {
         let youngest = view.youngest as usize;
         match self.random.below(4) {
@@ -254,23 +254,24 @@ impl Generator {
         }
     }
 
-    /// A text for a file that holds `before`.
-    pub fn text(&mut self, before: &[u8]) -> Text {
+    /// Returns a new text for a file with the text `before`.
+    pub fn text(&mut self, before: &[u8]) -> StepText {
         let serial = self.serial();
         let end: &[u8] = match before.windows(2).any(|pair| pair == b"\r\n") {
             true => b"\r\n",
             false => b"\n",
         };
-        // Mixed line ends fail in the client, while it commits. Over HTTP it then waits until the server ends the connection.
+        // Mixed line ends are an error in the client during a commit. Over HTTP it then waits until the server closes
+        // the connection.
         let end = match self.transport == Transport::Svn && self.one_in(12) {
             true => b"\r\n",
             false => end,
         };
         let line = [format!("line {serial} $Rev$").as_bytes(), end].concat();
         match self.random.below(20) {
-            0..9 => Text::Bytes([before, &line].concat()),
+            0..9 => StepText::Bytes([before, &line].concat()),
             9..14 if !before.is_empty() => {
-                // In the middle, at the beginning of a line.
+                // Within the text, at the beginning of a line.
                 let mut at = self.random.below(before.len());
                 while at > 0 && before[at - 1] != b'\n' {
                     at -= 1;
@@ -283,16 +284,16 @@ impl Generator {
                         .map_or(0, |end| end + 1),
                     false => 0,
                 };
-                Text::Bytes([&before[..at], &line, &rest[gone..]].concat())
+                StepText::Bytes([&before[..at], &line, &rest[gone..]].concat())
             }
-            14 => Text::Bytes(Vec::new()),
-            15 => Text::Bytes((0..300).map(|_| self.random.next() as u8).collect()),
+            14 => StepText::Bytes(Vec::new()),
+            15 => StepText::Bytes((0..300).map(|_| self.random.next() as u8).collect()),
             16 => {
                 let count = 1000 + self.random.below(6000);
-                Text::Lines(format!("a line of a long text, {serial}\n"), count)
+                StepText::Lines(format!("a line of a long text, {serial}\n"), count)
             }
-            17 => Text::Bytes(b"the same everywhere\n".to_vec()),
-            _ => Text::Bytes((0..1 + self.random.below(8)).flat_map(|_| line.clone()).collect()),
+            17 => StepText::Bytes(b"the same everywhere\n".to_vec()),
+            _ => StepText::Bytes((0..1 + self.random.below(8)).flat_map(|_| line.clone()).collect()),
         }
     }
 }
@@ -306,7 +307,8 @@ pub fn join(path: &str, name: &str) -> String {
     }
 }
 
-/// A path of a working copy as the client takes it: what follows the last @ is a revision to it.
+/// Returns a path of a working copy as an argument: an `@` is added, because the client takes text after the last one
+/// for a revision.
 pub fn target(path: &str) -> String {
     match path {
         "" => ".".to_owned(),
@@ -315,7 +317,7 @@ pub fn target(path: &str) -> String {
     }
 }
 
-/// A path of the repository as the client takes it.
+/// Returns the URL of a path of the repository as an argument.
 pub fn url(path: &str) -> String {
     let encoded = path.replace('%', "%25");
     target(&format!("URL/{encoded}"))

@@ -1,13 +1,13 @@
-//! Changes of a working copy.
+//! Steps that change a working copy.
 
 use testkit::server::transport::Transport;
 
-use super::generator::{Copy, Generator, View, join, target, url};
-use super::step::{Step, Text};
+use super::generator::{StepGenerator, View, WorkingCopy, join, target, url};
+use super::step::{ScenarioStep, StepText};
 
-impl Generator {
-    /// Changes something in a working copy, mostly without asking the server.
-    pub fn change(&mut self, view: &View, copy: Copy) {
+impl StepGenerator {
+    /// Adds a change of a working copy, mostly without the server.
+    pub fn change(&mut self, view: &View, copy: WorkingCopy) {
         let choice = self.random.below(48);
         self.change_by(choice, view, copy);
         if (12..40).contains(&choice) && self.one_in(3) {
@@ -16,7 +16,7 @@ impl Generator {
         }
     }
 
-    fn change_by(&mut self, choice: usize, view: &View, copy: Copy) {
+    fn change_by(&mut self, choice: usize, view: &View, copy: WorkingCopy) {
         match choice {
             0..12 => {
                 for _ in 0..1 + self.random.below(3) {
@@ -50,41 +50,41 @@ impl Generator {
         }
     }
 
-    fn commit_soon(&mut self, copy: Copy) {
+    fn commit_soon(&mut self, copy: WorkingCopy) {
         if self.one_in(2) {
             let log = format!("edit {}", self.serial());
             self.svn(copy, &["commit", "-m", &log]);
         }
     }
 
-    fn edit(&mut self, view: &View, copy: Copy) {
+    fn edit(&mut self, view: &View, copy: WorkingCopy) {
         if let Some(path) = self.file(view, copy) {
             let path = join(copy.dir, &path);
             let before = view.text(&path);
             let text = self.text(&before);
-            self.push(Step::Write(path, text));
+            self.push(ScenarioStep::Write(path, text));
         }
     }
 
-    fn add_file(&mut self, view: &View, copy: Copy) {
+    fn add_file(&mut self, view: &View, copy: WorkingCopy) {
         let Some(path) = self.fresh(view, copy) else {
             return;
         };
         let text = self.text(b"");
-        self.push(Step::Write(join(copy.dir, &path), text));
+        self.push(ScenarioStep::Write(join(copy.dir, &path), text));
         let more = self.one_of(&["-q", "--auto-props", "--no-auto-props", "--force"]);
         self.svn(copy, &["add", more, &target(&path)]);
     }
 
-    fn add_tree(&mut self, view: &View, copy: Copy) {
+    fn add_tree(&mut self, view: &View, copy: WorkingCopy) {
         let Some(path) = self.fresh(view, copy) else {
             return;
         };
         let top = join(copy.dir, &path);
-        self.push(Step::Mkdir(join(&top, "sub")));
+        self.push(ScenarioStep::Mkdir(join(&top, "sub")));
         for name in ["one", "sub/two", "sub/three.o", "x.tmp"] {
             let text = self.text(b"");
-            self.push(Step::Write(join(&top, name), text));
+            self.push(ScenarioStep::Write(join(&top, name), text));
         }
         let depth = self.one_of(&["infinity", "infinity", "immediates", "empty"]);
         self.svn(copy, &["add", "--depth", depth, &target(&path)]);
@@ -94,29 +94,29 @@ impl Generator {
         }
     }
 
-    fn remove(&mut self, view: &View, copy: Copy) {
+    fn remove(&mut self, view: &View, copy: WorkingCopy) {
         let Some(path) = self.path(view, copy) else { return };
         if self.one_in(6) {
-            // Missing is what the client did not remove.
-            self.push(Step::Remove(join(copy.dir, &path)));
+            // Removed without the client, so that it is missing.
+            self.push(ScenarioStep::Remove(join(copy.dir, &path)));
             return;
         }
         let more = self.one_of(&["-q", "--force", "--force", "--keep-local"]);
         self.svn(copy, &["rm", more, &target(&path)]);
     }
 
-    fn move_or_copy(&mut self, view: &View, copy: Copy, verb: &str) {
+    fn move_or_copy(&mut self, view: &View, copy: WorkingCopy, verb: &str) {
         if let (Some(from), Some(to)) = (self.path(view, copy), self.fresh(view, copy)) {
             self.svn(copy, &[verb, &target(&from), &target(&to)]);
             if self.one_in(2) && view.is_file(&join(copy.dir, &from)) {
                 let before = view.text(&join(copy.dir, &from));
                 let text = self.text(&before);
-                self.push(Step::Write(join(copy.dir, &to), text));
+                self.push(ScenarioStep::Write(join(copy.dir, &to), text));
             }
         }
     }
 
-    fn copy_from_history(&mut self, view: &View, copy: Copy) {
+    fn copy_from_history(&mut self, view: &View, copy: WorkingCopy) {
         let Some(to) = self.fresh(view, copy) else { return };
         let from = self.in_repository(view, copy);
         let rev = self.revision(view);
@@ -125,7 +125,7 @@ impl Generator {
         self.svn(copy, &["copy", &from, &target(&to)]);
     }
 
-    fn replace(&mut self, view: &View, copy: Copy) {
+    fn replace(&mut self, view: &View, copy: WorkingCopy) {
         let Some(path) = self.path(view, copy) else { return };
         self.svn(copy, &["rm", "--force", &target(&path)]);
         if self.one_in(3) {
@@ -135,12 +135,12 @@ impl Generator {
             self.svn(copy, &["mkdir", &target(&path)]);
         } else {
             let text = self.text(b"");
-            self.push(Step::Write(join(copy.dir, &path), text));
+            self.push(ScenarioStep::Write(join(copy.dir, &path), text));
             self.svn(copy, &["add", &target(&path)]);
         }
     }
 
-    fn property(&mut self, view: &View, copy: Copy) {
+    fn property(&mut self, view: &View, copy: WorkingCopy) {
         let Some(path) = self.path(view, copy) else { return };
         let is_file = view.is_file(&join(copy.dir, &path));
         let name = match is_file {
@@ -171,12 +171,12 @@ impl Generator {
         let serial = self.serial();
         let value = match name {
             "svn:executable" | "svn:needs-lock" => "*".to_owned(),
-            // A line that is added to a text with CR makes its line ends mixed, as `text` says only over svn://.
+            // Adding a line to a text with CR makes mixed line ends, which `text` does only over svn://.
             "svn:eol-style" if self.transport != Transport::Svn => {
                 self.one_of(&["native", "LF", "CRLF"]).to_owned()
             }
             "svn:eol-style" => self.one_of(&["native", "LF", "CRLF", "CR"]).to_owned(),
-            // Neither dates nor URLs: they would come into the repository with a removed property.
+            // No keywords with dates or URLs: they would be committed when the property is removed.
             "svn:keywords" => self
                 .one_of(&["Rev Author", "Rev", "Author Mine=%r-%a-%b-%P"])
                 .to_owned(),
@@ -202,9 +202,9 @@ impl Generator {
         self.svn(copy, &args);
     }
 
-    fn externals(&mut self, view: &View, copy: Copy) {
+    fn externals(&mut self, view: &View, copy: WorkingCopy) {
         let path = self.directory(view, copy);
-        // What they name has no externals: no circle.
+        // Their targets have no externals, so there is no cycle.
         let value = match self.random.below(6) {
             0 => "^/vendor/lib ext",
             1 => "-r5 ^/vendor/lib ext",
@@ -223,16 +223,16 @@ impl Generator {
         }
     }
 
-    fn link(&mut self, view: &View, copy: Copy) {
+    fn link(&mut self, view: &View, copy: WorkingCopy) {
         let Some(path) = self.fresh(view, copy) else {
             return;
         };
         let goal = self.one_of(&["iota", "../nowhere", "f.txt"]);
-        self.push(Step::Link(join(copy.dir, &path), goal.to_owned()));
+        self.push(ScenarioStep::Link(join(copy.dir, &path), goal.to_owned()));
         self.svn(copy, &["add", &target(&path)]);
     }
 
-    fn change_list(&mut self, view: &View, copy: Copy) {
+    fn change_list(&mut self, view: &View, copy: WorkingCopy) {
         let Some(path) = self.file(view, copy) else { return };
         let at = target(&path);
         match self.random.below(4) {
@@ -247,7 +247,7 @@ impl Generator {
         }
     }
 
-    fn revert(&mut self, view: &View, copy: Copy) {
+    fn revert(&mut self, view: &View, copy: WorkingCopy) {
         let path = match self.one_in(3) {
             true => String::new(),
             false => self.path(view, copy).unwrap_or_default(),
@@ -256,8 +256,8 @@ impl Generator {
         self.svn(copy, &["revert", more, &target(&path)]);
     }
 
-    /// Ends all conflicts, one way or another.
-    pub fn resolve(&mut self, copy: Copy) {
+    /// Resolves all conflicts with a random choice.
+    pub fn resolve(&mut self, copy: WorkingCopy) {
         let how = self.one_of(&[
             "working",
             "working",
@@ -269,7 +269,7 @@ impl Generator {
         self.svn(copy, &["resolve", "-R", "--accept", how, "."]);
     }
 
-    fn patch(&mut self, view: &View, copy: Copy) {
+    fn patch(&mut self, view: &View, copy: WorkingCopy) {
         let serial = self.serial();
         let file = format!("{serial}.patch");
         if self.one_in(2) {
@@ -285,7 +285,7 @@ impl Generator {
             self.svn_into(copy, &["diff", &range, &url(&tree)], &file);
         }
         let (dir, user) = super::generator::COPIES[self.random.below(2)];
-        let other = Copy { dir, user };
+        let other = WorkingCopy { dir, user };
         let from = format!("../{file}");
         let mut args = vec!["patch", &from];
         if self.one_in(2) {
@@ -295,15 +295,15 @@ impl Generator {
             args.push("--dry-run");
         }
         self.svn(other, &args);
-        self.push(Step::Remove(file.clone()));
+        self.push(ScenarioStep::Remove(file.clone()));
     }
 
-    /// Puts a text where the client does not expect one.
-    pub fn obstruct(&mut self, view: &View, copy: Copy) {
+    /// Creates a file at a path where the client does not expect one.
+    pub fn obstruct(&mut self, view: &View, copy: WorkingCopy) {
         if let Some(path) = self.fresh(view, copy) {
-            self.push(Step::Write(
+            self.push(ScenarioStep::Write(
                 join(copy.dir, &path),
-                Text::Bytes(b"in the way\n".to_vec()),
+                StepText::Bytes(b"in the way\n".to_vec()),
             ));
         }
     }

@@ -1,11 +1,13 @@
-//! Random scenarios with working copies: the stock client, two users with a working copy each, against their server and against
-//! ours, each with a repository of its own that begins alike. After each step the client has said the same on both sides and the
-//! disks hold the same; in the end so do the repositories, and Subversion's `svnadmin verify` accepts ours.
+//! Random scenarios with working copies: the stock client, two users with a working copy each, with Subversion's
+//! server and with Sven, with equal repositories at the start. After each step the output of the client and the files
+//! on disk are equal on both sides. At the end the repositories are equal, and Subversion's `svnadmin verify` accepts
+//! Sven's.
 //!
-//! Each scenario has a seed, which says everything. A difference is cut down to the steps that it takes, which are printed as a script.
-//! `SCENARIO_SEEDS=17,18` runs these; `SCENARIO_SECONDS=3600` takes new seeds, from `SCENARIO_FIRST` on, until the time is over or
-//! `SCENARIO_COUNT` have run, and reports all differences at the end; `SCENARIO_STEPS` is the number of client runs in each (50);
-//! `$SVEN_INTEROP_OVER` chooses the transport. `TMPDIR` on a file system in memory makes it quicker.
+//! The seed determines a scenario. A failing scenario is reduced to the necessary steps, which are printed as a
+//! script. `SCENARIO_SEEDS=17,18` runs these; `SCENARIO_SECONDS=3600` runs new seeds, from `SCENARIO_FIRST` on, until
+//! the time is over or `SCENARIO_COUNT` have run, and reports all differences at the end; `SCENARIO_STEPS` is the
+//! number of client runs in each (50); `$SVEN_INTEROP_OVER` selects the transport. A `TMPDIR` on a file system in
+//! memory makes it faster.
 
 mod generator;
 mod known;
@@ -20,52 +22,52 @@ use std::time::{Duration, Instant};
 
 use testkit::server::transport::Transport;
 
-use generator::{COPIES, Generator, View};
-use known::{Known, known};
+use generator::{COPIES, StepGenerator, View};
+use known::{ScenarioDifference, known};
 use sandbox::{Arena, Sandbox};
-use step::{Run, Step};
+use step::{Run, ScenarioStep};
 
-/// What runs of scenarios came to.
+/// The counts of a run.
 #[derive(Debug, Default)]
-struct Count {
+struct ScenarioCounts {
     scenarios: usize,
-    /// Runs of the client, on each side.
+    /// The number of runs of the client, on each side.
     runs: usize,
-    /// Those that ended with exit code 0, by subcommand, and all.
+    /// The numbers of runs with exit code 0 and of all runs, by subcommand.
     verbs: BTreeMap<String, [usize; 2]>,
-    /// Scenarios that ended early because theirs died.
+    /// The number of scenarios that ended because Subversion's server crashed.
     died: usize,
     /// Known differences.
     known: usize,
     differ: Vec<u64>,
 }
 
-/// A scenario that ran.
+/// The result of a scenario.
 struct Played {
-    steps: Vec<Step>,
+    steps: Vec<ScenarioStep>,
     difference: Option<String>,
 }
 
-/// Runs the steps that `next` says, until it says none or there is a difference.
+/// Runs the steps that `next` returns, until it returns none or there is a difference.
 fn play(
     arena: &mut Arena,
     name: &str,
-    count: &mut Count,
-    mut next: impl FnMut(&View) -> Option<Step>,
+    count: &mut ScenarioCounts,
+    mut next: impl FnMut(&View) -> Option<ScenarioStep>,
 ) -> Played {
     let mut sandboxes = arena.sandboxes(name);
     let mut steps = Vec::new();
     let mut difference = None;
     while let Some(step) = next(&View::of(&sandboxes[0])) {
-        let said = both(&mut sandboxes, |sandbox| sandbox.run(&step));
-        if let Step::Svn(run) = &step {
+        let output_text = both(&mut sandboxes, |sandbox| sandbox.run(&step));
+        if let ScenarioStep::Svn(run) = &step {
             let verb = count.verbs.entry(run.verb().to_owned()).or_default();
-            verb[0] += usize::from(said[0].ends_with("=> Some(0)\n"));
+            verb[0] += usize::from(output_text[0].ends_with("=> Some(0)\n"));
             verb[1] += 1;
             count.runs += 1;
         }
         steps.push(step);
-        let is_run = matches!(steps.last(), Some(Step::Svn(_)));
+        let is_run = matches!(steps.last(), Some(ScenarioStep::Svn(_)));
         let [theirs, ours] = arena.alive();
         if !theirs {
             count.died += 1;
@@ -76,19 +78,19 @@ fn play(
             difference = Some("ours died".to_owned());
             break;
         }
-        let mut said = said;
-        if let Some(Step::Svn(run)) = steps.last()
-            && said[0] != said[1]
-            && let Some(known) = known(run, arena.transport, &said)
+        let mut output_text = output_text;
+        if let Some(ScenarioStep::Svn(run)) = steps.last()
+            && output_text[0] != output_text[1]
+            && let Some(known) = known(run, arena.transport, &output_text)
         {
             count.known += 1;
-            if known == Known::End {
+            if known == ScenarioDifference::End {
                 sandboxes.into_iter().for_each(Sandbox::remove);
                 return Played { steps, difference };
             }
-            said = Default::default();
+            output_text = Default::default();
         }
-        difference = unlike(&said).or_else(|| is_run.then(|| unlike_disks(&sandboxes)).flatten());
+        difference = unlike(&output_text).or_else(|| is_run.then(|| unlike_disks(&sandboxes)).flatten());
         if difference.is_some() {
             break;
         }
@@ -100,7 +102,7 @@ fn play(
     Played { steps, difference }
 }
 
-/// What is left behind by a scenario.
+/// Returns the state after a scenario.
 fn finish(sandbox: &mut Sandbox) -> String {
     let mut out = String::new();
     for (dir, user) in COPIES {
@@ -116,7 +118,7 @@ fn finish(sandbox: &mut Sandbox) -> String {
                 args,
                 save: None,
             };
-            out += &sandbox.run(&Step::Svn(run));
+            out += &sandbox.run(&ScenarioStep::Svn(run));
         }
     }
     out + &sandbox.left()
@@ -135,7 +137,7 @@ fn unlike_disks(sandboxes: &[Sandbox; 2]) -> Option<String> {
     unlike(&sandboxes.each_ref().map(Sandbox::disk))
 }
 
-/// The lines in which both differ.
+/// Returns the lines in which both differ.
 fn unlike([theirs, ours]: &[String; 2]) -> Option<String> {
     if theirs == ours {
         return None;
@@ -153,16 +155,16 @@ fn unlike([theirs, ours]: &[String; 2]) -> Option<String> {
     ))
 }
 
-/// Runs the scenario of a seed; says what differs and prints the shortest script for it.
-fn run(arena: &mut Arena, seed: u64, runs: usize, count: &mut Count) -> Option<String> {
-    let mut generator = Generator::new(seed, arena.transport);
+/// Runs the scenario of a seed. Returns the difference and prints the shortest script for it.
+fn run(arena: &mut Arena, seed: u64, runs: usize, count: &mut ScenarioCounts) -> Option<String> {
+    let mut generator = StepGenerator::new(seed, arena.transport);
     let mut left = runs;
     let played = play(arena, &format!("s{seed}"), count, |view| {
         if left == 0 {
             return None;
         }
         let step = generator.next(view);
-        left -= usize::from(matches!(step, Step::Svn(_)));
+        left -= usize::from(matches!(step, ScenarioStep::Svn(_)));
         Some(step)
     });
     count.scenarios += 1;
@@ -183,16 +185,19 @@ fn run(arena: &mut Arena, seed: u64, runs: usize, count: &mut Count) -> Option<S
     Some(text)
 }
 
-/// Leaves steps out as long as there is a difference without them.
-fn shorten(arena: &mut Arena, seed: u64, steps: Vec<Step>) -> (Vec<Step>, Option<String>) {
+/// Removes steps as long as there is a difference without them.
+fn shorten(arena: &mut Arena, seed: u64, steps: Vec<ScenarioStep>) -> (Vec<ScenarioStep>, Option<String>) {
     let begun = Instant::now();
     let mut tries = 0;
-    let mut again = |steps: &[Step]| {
+    let mut again = |steps: &[ScenarioStep]| {
         tries += 1;
         let mut steps = steps.iter().cloned();
-        let played = play(arena, &format!("s{seed}-{tries}"), &mut Count::default(), |_| {
-            steps.next()
-        });
+        let played = play(
+            arena,
+            &format!("s{seed}-{tries}"),
+            &mut ScenarioCounts::default(),
+            |_| steps.next(),
+        );
         if arena.alive() != [true, true] {
             *arena = Arena::new(arena.transport);
         }
@@ -232,10 +237,10 @@ fn number(name: &str) -> Option<u64> {
 
 fn scenarios(transport: Transport, usual: u64) {
     let mut arena = Arena::new(transport);
-    let mut count = Count::default();
+    let mut count = ScenarioCounts::default();
     let runs = number("SCENARIO_STEPS").unwrap_or(50) as usize;
     let mut found = Vec::new();
-    let mut one = |arena: &mut Arena, seed, count: &mut Count| {
+    let mut one = |arena: &mut Arena, seed, count: &mut ScenarioCounts| {
         if let Some(text) = run(arena, seed, runs, count) {
             eprintln!("{text}");
             count.differ.push(seed);
@@ -269,13 +274,13 @@ fn scenarios(transport: Transport, usual: u64) {
 }
 
 #[test]
-fn random_scenarios_end_alike() {
+fn random_scenarios_have_equal_results() {
     scenarios(Transport::chosen(Transport::Svn), 4);
 }
 
 #[test]
-fn random_scenarios_over_http_end_alike() {
-    // A run that names a transport has had it in the other test.
+fn random_scenarios_over_http_have_equal_results() {
+    // With a selected transport the other test runs it.
     if std::env::var_os("SVEN_INTEROP_OVER").is_none() {
         scenarios(Transport::Http, 3);
     }

@@ -1,11 +1,11 @@
-//! What the client asks a server.
+//! Steps with a server.
 
-use super::generator::{Copy, Generator, TREES, View, join, target, url};
-use super::step::Step;
+use super::generator::{StepGenerator, TREES, View, WorkingCopy, join, target, url};
+use super::step::ScenarioStep;
 
-impl Generator {
-    /// Commits, mostly all.
-    pub fn commit(&mut self, view: &View, copy: Copy) {
+impl StepGenerator {
+    /// Adds a commit, mostly of the whole working copy.
+    pub fn commit(&mut self, view: &View, copy: WorkingCopy) {
         if self.one_in(3) {
             self.svn(copy, &["update", "-q", "--accept", "postpone"]);
             self.resolve(copy);
@@ -30,8 +30,8 @@ impl Generator {
         self.svn(copy, &args);
     }
 
-    /// Updates, switches, relocates.
-    pub fn update(&mut self, view: &View, copy: Copy) {
+    /// Adds an update, switch or relocate.
+    pub fn update(&mut self, view: &View, copy: WorkingCopy) {
         let rev = format!("-r{}", self.revision(view));
         let path = match self.one_in(2) {
             true => String::new(),
@@ -68,8 +68,8 @@ impl Generator {
         }
     }
 
-    /// Asks for what a sparse working copy may not have.
-    fn update_absent(&mut self, view: &View, copy: Copy) {
+    /// Adds an update of a path that a sparse working copy may lack.
+    fn update_absent(&mut self, view: &View, copy: WorkingCopy) {
         let from = self.in_repository(view, copy);
         let mut path = from;
         if copy.dir == "a" || self.one_in(2) {
@@ -91,7 +91,7 @@ impl Generator {
         }
     }
 
-    fn switch(&mut self, view: &View, copy: Copy, path: &str) {
+    fn switch(&mut self, view: &View, copy: WorkingCopy, path: &str) {
         let (path, to) = match self.random.below(5) {
             0 => (path.to_owned(), self.in_repository(view, copy)),
             1 | 2 => {
@@ -125,8 +125,8 @@ impl Generator {
         self.svn(copy, &args);
     }
 
-    /// Merges into a tree of the working copy.
-    pub fn merge(&mut self, view: &View, copy: Copy) {
+    /// Adds a merge into a tree of the working copy.
+    pub fn merge(&mut self, view: &View, copy: WorkingCopy) {
         let into = self.tree(view, copy);
         if self.one_in(2) {
             self.svn(copy, &["update", "-q", "--accept", "working"]);
@@ -169,8 +169,8 @@ impl Generator {
         }
     }
 
-    /// Takes, steals, breaks and gives back locks.
-    pub fn lock(&mut self, view: &View, copy: Copy) {
+    /// Adds a step that sets, steals, breaks or releases a lock.
+    pub fn lock(&mut self, view: &View, copy: WorkingCopy) {
         let Some(path) = self.file(view, copy) else { return };
         let mut at = target(&path);
         let from = self.in_repository(view, copy);
@@ -179,7 +179,7 @@ impl Generator {
         if choice >= 4
             && let Some((_, known)) = self.locked.iter().rev().find(|(dir, _)| *dir == copy.dir)
         {
-            // One that is locked, as likely as not.
+            // A locked path in half of the cases.
             at = target(known);
         }
         match choice {
@@ -190,7 +190,7 @@ impl Generator {
                     self.svn(copy, &["unlock", &at]);
                 } else if self.one_in(2) {
                     let text = self.text(&view.text(&join(copy.dir, &at)));
-                    self.push(Step::Write(join(copy.dir, &at), text));
+                    self.push(ScenarioStep::Write(join(copy.dir, &at), text));
                     self.svn(copy, &["commit", "-m", "locked"]);
                 }
             }
@@ -200,9 +200,9 @@ impl Generator {
             9 => self.svn(copy, &["lock", &from]),
             10 => self.svn(copy, &["unlock", "--force", &from]),
             _ => {
-                // The other user steals or breaks it.
+                // The other user steals or breaks the lock.
                 let (dir, user) = super::generator::COPIES[usize::from(copy.dir == "a")];
-                let other = Copy { dir, user };
+                let other = WorkingCopy { dir, user };
                 let verb = self.one_of(&["lock", "unlock"]);
                 self.svn(other, &[verb, "--force", &at]);
                 self.svn(copy, &["status", "-u"]);
@@ -210,8 +210,8 @@ impl Generator {
         }
     }
 
-    /// Changes the repository without a working copy.
-    pub fn by_url(&mut self, view: &View, copy: Copy) {
+    /// Adds a change of the repository without a working copy.
+    pub fn by_url(&mut self, view: &View, copy: WorkingCopy) {
         let (from, to) = (self.in_repository(view, copy), self.in_repository(view, copy));
         let log = format!("by url {}", self.serial());
         let rev = format!("-r{}", self.revision(view));
@@ -253,8 +253,8 @@ impl Generator {
         self.svn(copy, &args);
     }
 
-    /// Asks without changing anything.
-    pub fn look(&mut self, view: &View, copy: Copy) {
+    /// Adds a command that changes nothing.
+    pub fn look(&mut self, view: &View, copy: WorkingCopy) {
         let from = self.in_repository(view, copy);
         let from = url(&from);
         let path = self.path(view, copy).unwrap_or_default();
@@ -304,7 +304,7 @@ impl Generator {
                 let depth = self.one_of(&["files", "infinity"]);
                 let eol = self.one_of(&["LF", "CRLF"]);
                 self.svn(
-                    Copy { dir: ".", ..copy },
+                    WorkingCopy { dir: ".", ..copy },
                     &[
                         "export",
                         "--force",

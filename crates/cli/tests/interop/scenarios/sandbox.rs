@@ -1,4 +1,5 @@
-//! Where scenarios run: two servers, and for each scenario two sandboxes, each with a repository and a folder for working copies.
+//! The environment of scenarios: two servers, and for each scenario two sandboxes, each with a repository and a
+//! directory for working copies.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -17,7 +18,7 @@ use testkit::stream::{Content, DumpStream, RecordKind};
 use testkit::{Repo, Side, Tool, greek, scratch};
 
 use super::known::without_timing;
-use super::step::{Run, Step, USERS, change_disk};
+use super::step::{Run, ScenarioStep, USERS, change_disk};
 use crate::apache;
 use crate::pair::{attributes_sorted, serve, url};
 
@@ -32,7 +33,7 @@ pub struct Arena {
 /// One side of a scenario.
 pub struct Sandbox {
     pub side: Side,
-    /// The folder that scripts run in.
+    /// The directory that scripts run in.
     pub dir: PathBuf,
     pub repository: PathBuf,
     url: String,
@@ -45,11 +46,11 @@ pub struct Sandbox {
 
 const CONF: &str = "[general]\nanon-access = none\nauth-access = write\npassword-db = passwd\n";
 
-/// Working copies that one client at a time uses, no stored passwords.
+/// The client's configuration: exclusive locking of working copies, no stored passwords.
 const CLIENT: &str = "[auth]\nstore-auth-creds = no\nstore-passwords = no\n[working-copy]\nexclusive-locking = true\n\
                       exclusive-locking-clients = svn\n[miscellany]\nglobal-ignores = *.o\n";
 
-/// No command takes so long: what lasts longer hangs.
+/// The time limit of a command.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 impl Arena {
@@ -68,7 +69,7 @@ impl Arena {
             let repositories = root.path().join(letter(side)).join("repos");
             fs::create_dir_all(&repositories).expect("because the folder is ours");
             match transport {
-                // Theirs has a process for each connection: `log -g` ends it now and then.
+                // Subversion's server has a process for each connection, because `log -g` sometimes crashes it.
                 Transport::Svn => TestServer::svnserve(side, &repositories, &[]),
                 _ => serve(side, transport, &repositories, &rules, &[]),
             }
@@ -81,7 +82,7 @@ impl Arena {
         }
     }
 
-    /// Two sandboxes with fresh repositories.
+    /// Makes two sandboxes with new repositories.
     pub fn sandboxes(&self, name: &str) -> [Sandbox; 2] {
         [0, 1].map(|at: usize| {
             let side = Side::BOTH[at];
@@ -104,7 +105,7 @@ impl Arena {
         })
     }
 
-    /// True while both servers live: first theirs, then ours.
+    /// Returns whether each server is running: Subversion's, then Sven's.
     pub fn alive(&mut self) -> [bool; 2] {
         self.servers.each_mut().map(TestServer::is_alive)
     }
@@ -118,12 +119,12 @@ fn letter(side: Side) -> &'static str {
 }
 
 impl Sandbox {
-    /// Runs a step; what the client says, without what differs rightly.
-    pub fn run(&mut self, step: &Step) -> String {
+    /// Runs a step; returns the client's output without the parts that may differ.
+    pub fn run(&mut self, step: &ScenarioStep) -> String {
         self.clock += 1;
         change_disk(step, &self.dir, self.clock);
         match step {
-            Step::Svn(run) => self.svn(run),
+            ScenarioStep::Svn(run) => self.svn(run),
             _ => String::new(),
         }
     }
@@ -155,13 +156,13 @@ impl Sandbox {
             .stderr(Stdio::piped());
         let child = match command.spawn() {
             Ok(child) => child,
-            // Its folder is gone.
+            // Its directory was removed.
             Err(e) => return format!("no run: {:?}\n", e.kind()),
         };
         let pid = child.id();
-        let (tell, told) = mpsc::channel();
-        thread::spawn(move || tell.send(child.wait_with_output()));
-        let Ok(output) = told.recv_timeout(PATIENCE) else {
+        let (sender, receiver) = mpsc::channel();
+        thread::spawn(move || sender.send(child.wait_with_output()));
+        let Ok(output) = receiver.recv_timeout(PATIENCE) else {
             Tool::new("kill").args(["-KILL", &pid.to_string()]).run();
             return "hangs\n".to_owned();
         };
@@ -177,11 +178,11 @@ impl Sandbox {
             out = sorted_lines(&out).join("\n");
         }
         out = without_timing(&out, self.transport);
-        // What the client prints before the server's error follows the order in which the server visits entries.
+        // The output before the server's error depends on the server's order of entries.
         if run.verb() == "status" && err.contains("E160013: Working copy path") {
             out.clear();
         }
-        // The client names several targets, and externals that fail, in the order of a hash or of the answers.
+        // The client reports several targets and failing externals in hash order or in the order of the responses.
         if ["lock", "unlock"].contains(&run.verb()) || err.contains("W205011") {
             err = sorted_lines(&err).join("\n");
         }
@@ -200,15 +201,15 @@ impl Sandbox {
         lines.map(without_short_date).collect::<Vec<_>>().join("\n")
     }
 
-    /// The files of a working copy: kinds, permissions and contents.
+    /// Returns the files of a working copy: kinds, permissions and contents.
     pub fn disk(&self) -> String {
         let mut out = String::new();
         for (path, entry) in self.entries() {
             let path = self.dir.join(&path);
             _ = match entry {
-                Entry::Dir => writeln!(out, "{}/", path.display()),
-                Entry::Link => writeln!(out, "{} -> {:?}", path.display(), fs::read_link(&path)),
-                Entry::File => {
+                DiskEntry::Dir => writeln!(out, "{}/", path.display()),
+                DiskEntry::Link => writeln!(out, "{} -> {:?}", path.display(), fs::read_link(&path)),
+                DiskEntry::File => {
                     let bytes = fs::read(&path).unwrap_or_default();
                     let text = String::from_utf8_lossy(&bytes);
                     let shown = match bytes.len() {
@@ -222,15 +223,15 @@ impl Sandbox {
         self.normal(&out)
     }
 
-    /// Everything below the sandbox, but for what the client keeps for itself; in order.
-    pub fn entries(&self) -> Vec<(String, Entry)> {
+    /// Returns all files below the sandbox, sorted, without the client's administrative files.
+    pub fn entries(&self) -> Vec<(String, DiskEntry)> {
         let mut found = Vec::new();
         walk(&self.dir, "", &mut found);
         found.sort();
         found
     }
 
-    /// The youngest revision.
+    /// Returns the youngest revision.
     pub fn youngest(&self) -> u64 {
         let text = fs::read_to_string(self.repository.join("db/current")).unwrap_or_default();
         text.split_whitespace()
@@ -239,40 +240,40 @@ impl Sandbox {
             .unwrap_or_default()
     }
 
-    /// What is left behind: the repository as Subversion dumps it, its locks and the number of its transactions.
+    /// Returns the final state: Subversion's dump of the repository, its locks and the number of its transactions.
     pub fn left(&self) -> String {
-        let ask = |tool: &str| {
+        let send_request = |tool: &str| {
             let args: Vec<&str> = tool.split(' ').collect();
-            let said = Tool::new("svnadmin").args(args).arg(&self.repository).run();
-            assert_eq!(said.code, 0, "{:?}: {said:?}", self.side);
-            String::from_utf8_lossy(&said.stdout).into_owned()
+            let output_text = Tool::new("svnadmin").args(args).arg(&self.repository).run();
+            assert_eq!(output_text.code, 0, "{:?}: {output_text:?}", self.side);
+            String::from_utf8_lossy(&output_text.stdout).into_owned()
         };
         if self.side == Side::Ours {
-            ask("verify -q");
+            send_request("verify -q");
         }
-        let mut text = ask("dump -q");
-        let locks = ask("lslocks");
+        let mut text = send_request("dump -q");
+        let locks = send_request("lslocks");
         let mut locks: Vec<&str> = locks.split("Path: ").map(str::trim).collect();
         locks.sort_unstable();
         _ = write!(text, "locks:\n{}\n", locks.join("\n"));
         mask_dates(&mask_uuids(&text))
     }
 
-    /// Removes it from the disk.
+    /// Removes the sandbox from the disk.
     pub fn remove(self) {
         _ = fs::remove_dir_all(&self.dir);
         _ = fs::remove_dir_all(&self.repository);
     }
 }
 
-/// True for output whose order is the server's to say, or the client's own.
+/// True for output with a defined order.
 fn is_ordered(run: &Run) -> bool {
-    // Files of a deleted directory come in the order of a hash.
+    // Files of a deleted directory are in hash order.
     let has_diff = run.args.iter().any(|arg| arg == "--diff");
     ["log", "cat", "blame", "ls", "mergeinfo"].contains(&run.verb()) && !has_diff
 }
 
-/// The client makes temporary files with names like `svn-JrO8ak`.
+/// Masks the names of the client's temporary files, such as `svn-JrO8ak`.
 fn without_temporary_names(text: &str) -> String {
     const START: &str = "/svn-";
     let mut parts = text.split(START);
@@ -289,7 +290,7 @@ fn without_temporary_names(text: &str) -> String {
     out
 }
 
-/// A patch with its files in order: those of a deleted directory come in the order of the client's hash.
+/// Sorts the files of a patch: those of a deleted directory are in the client's hash order.
 fn with_files_sorted(patch: &[u8]) -> Vec<u8> {
     const HEADER: &[u8] = b"Index: ";
     let is_header = |at: usize| patch[at..].starts_with(HEADER) && (at == 0 || patch[at - 1] == b'\n');
@@ -301,7 +302,7 @@ fn with_files_sorted(patch: &[u8]) -> Vec<u8> {
     [&patch[..first], &files.concat()].concat()
 }
 
-/// `ls -v` shows the month, the day and the time of day.
+/// Removes the month, the day and the time of day in the output of `ls -v`.
 fn without_short_date(line: &str) -> String {
     const MONTHS: [&str; 12] = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
@@ -318,15 +319,15 @@ fn without_short_date(line: &str) -> String {
     line.to_owned()
 }
 
-/// What is at a path.
+/// The file at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Entry {
+pub enum DiskEntry {
     Dir,
     File,
     Link,
 }
 
-fn walk(top: &Path, below: &str, found: &mut Vec<(String, Entry)>) {
+fn walk(top: &Path, below: &str, found: &mut Vec<(String, DiskEntry)>) {
     for entry in fs::read_dir(top).into_iter().flatten().flatten() {
         let name = entry.file_name();
         if name == ".svn" {
@@ -342,9 +343,9 @@ fn walk(top: &Path, below: &str, found: &mut Vec<(String, Entry)>) {
             walk(&entry.path(), &path, found);
         }
         let kind = match (kind.is_dir(), kind.is_symlink()) {
-            (true, _) => Entry::Dir,
-            (_, true) => Entry::Link,
-            _ => Entry::File,
+            (true, _) => DiskEntry::Dir,
+            (_, true) => DiskEntry::Link,
+            _ => DiskEntry::File,
         };
         found.push((path, kind));
     }
@@ -356,7 +357,7 @@ fn mode(path: &Path) -> String {
     format!("{:o}", mode & 0o777)
 }
 
-/// The repository that every scenario begins with: the Greek tree as a trunk, a branch, and something for externals.
+/// Returns the initial repository: the Greek tree as trunk, a branch, and a directory for externals.
 fn template() -> Repo {
     let repo = Repo::create("1.14");
     repo.load(history().bytes());
@@ -367,7 +368,7 @@ fn template() -> Repo {
         .collect();
     fs::write(conf.join("svnserve.conf"), CONF).expect("because it was just made");
     fs::write(conf.join("passwd"), format!("[users]\n{passwords}")).expect("because it was just made");
-    // No shell is needed to allow everything.
+    // `true` as a hook permits all changes without a shell.
     symlink("/bin/true", repo.path().join("hooks/pre-revprop-change")).expect("because it was just made");
     repo
 }

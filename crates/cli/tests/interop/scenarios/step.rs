@@ -1,18 +1,19 @@
-//! One step of a scenario: a run of the client, or a change of the disk. Steps are concrete, so that a script of them can be
-//! run again, and cut, without the generator that made it.
+//! A step of a scenario: a run of the client, or a change of the disk. Steps have all their data, so that a script
+//! can be repeated and reduced without the generator.
 
 use std::fmt;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-/// A step. Paths are relative to the sandbox; `URL` in an argument stands for the repository's URL, `OTHERNAME` for the same with another name of the host.
+/// A step. Paths are relative to the sandbox. In arguments `URL` stands for the repository's URL, `OTHERNAME` for the
+/// same with another host name.
 #[derive(Clone, Debug)]
-pub enum Step {
+pub enum ScenarioStep {
     /// A run of `svn`.
     Svn(Run),
-    /// Writes a file, without the client's knowledge.
-    Write(String, Text),
+    /// Writes a file without the client.
+    Write(String, StepText),
     /// Makes a directory.
     Mkdir(String),
     /// Makes a symbolic link.
@@ -30,15 +31,15 @@ pub struct Run {
     pub user: &'static str,
     /// Subcommand, options and targets.
     pub args: Vec<String>,
-    /// The file that takes the standard output, as patches do.
+    /// The file for the standard output, for patches.
     pub save: Option<String>,
 }
 
 /// The contents of a file.
 #[derive(Clone)]
-pub enum Text {
+pub enum StepText {
     Bytes(Vec<u8>),
-    /// This line, so many times.
+    /// A repeated line.
     Lines(String, usize),
 }
 
@@ -46,26 +47,26 @@ pub enum Text {
 pub const USERS: [(&str, &str); 2] = [("alice", "secret"), ("bob", "pw")];
 
 impl Run {
-    /// The subcommand.
+    /// Returns the subcommand.
     pub fn verb(&self) -> &str {
         &self.args[0]
     }
 }
 
-impl Text {
+impl StepText {
     pub fn bytes(&self) -> Vec<u8> {
         match self {
-            Text::Bytes(bytes) => bytes.clone(),
-            Text::Lines(line, count) => line.repeat(*count).into_bytes(),
+            StepText::Bytes(bytes) => bytes.clone(),
+            StepText::Lines(line, count) => line.repeat(*count).into_bytes(),
         }
     }
 }
 
-/// Changes the disk below `top`. A step that does not fit any more, because others were cut, changes nothing.
-pub fn change_disk(step: &Step, top: &Path, clock: u64) {
+/// Changes the files below `top`. A step that does not apply after the removal of others changes nothing.
+pub fn change_disk(step: &ScenarioStep, top: &Path, clock: u64) {
     match step {
-        Step::Svn(_) => {}
-        Step::Write(path, text) => {
+        ScenarioStep::Svn(_) => {}
+        ScenarioStep::Write(path, text) => {
             let path = top.join(path);
             if path.symlink_metadata().is_ok_and(|meta| !meta.is_file()) {
                 return;
@@ -79,9 +80,9 @@ pub fn change_disk(step: &Step, top: &Path, clock: u64) {
                 set_time(&path, clock);
             }
         }
-        Step::Mkdir(path) => _ = fs::create_dir_all(top.join(path)),
-        Step::Link(path, target) => _ = std::os::unix::fs::symlink(target, top.join(path)),
-        Step::Remove(path) => {
+        ScenarioStep::Mkdir(path) => _ = fs::create_dir_all(top.join(path)),
+        ScenarioStep::Link(path, target) => _ = std::os::unix::fs::symlink(target, top.join(path)),
+        ScenarioStep::Remove(path) => {
             let path = top.join(path);
             if path.symlink_metadata().is_ok_and(|meta| meta.is_dir()) {
                 _ = fs::remove_dir_all(path);
@@ -92,7 +93,7 @@ pub fn change_disk(step: &Step, top: &Path, clock: u64) {
     }
 }
 
-/// The client looks at the time of a file before its contents. Each change has a time of its own, however quick it comes.
+/// Sets the file's time, a new one for each change, because the client compares times before contents.
 fn set_time(path: &Path, clock: u64) {
     let time = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000 + clock);
     if let Ok(file) = fs::File::options().write(true).open(path) {
@@ -100,10 +101,10 @@ fn set_time(path: &Path, clock: u64) {
     }
 }
 
-impl fmt::Display for Step {
+impl fmt::Display for ScenarioStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Step::Svn(run) => {
+            ScenarioStep::Svn(run) => {
                 write!(f, "(cd {}; svn --username {}", run.dir, run.user)?;
                 for arg in &run.args {
                     // The repository's URL is a variable of the shell.
@@ -117,18 +118,18 @@ impl fmt::Display for Step {
                 }
                 write!(f, ")")
             }
-            Step::Write(path, text) => write!(f, "{text:?} > {}", quoted(path)),
-            Step::Mkdir(path) => write!(f, "mkdir -p {}", quoted(path)),
-            Step::Link(path, target) => write!(f, "ln -s {} {}", quoted(target), quoted(path)),
-            Step::Remove(path) => write!(f, "rm -rf {}", quoted(path)),
+            ScenarioStep::Write(path, text) => write!(f, "{text:?} > {}", quoted(path)),
+            ScenarioStep::Mkdir(path) => write!(f, "mkdir -p {}", quoted(path)),
+            ScenarioStep::Link(path, target) => write!(f, "ln -s {} {}", quoted(target), quoted(path)),
+            ScenarioStep::Remove(path) => write!(f, "rm -rf {}", quoted(path)),
         }
     }
 }
 
-impl fmt::Debug for Text {
+impl fmt::Debug for StepText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Text::Bytes(bytes) => {
+            StepText::Bytes(bytes) => {
                 write!(f, "printf '")?;
                 for byte in bytes {
                     match byte {
@@ -140,7 +141,7 @@ impl fmt::Debug for Text {
                 }
                 write!(f, "'")
             }
-            Text::Lines(line, count) => write!(f, "yes {} | head -n {count}", quoted(line.trim_end())),
+            StepText::Lines(line, count) => write!(f, "yes {} | head -n {count}", quoted(line.trim_end())),
         }
     }
 }

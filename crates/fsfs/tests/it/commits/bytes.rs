@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use base::Revnum;
 
-use super::script::{Op, copy_of, ours, theirs, verify};
+use super::script::{CommitStep, copy_of, ours, theirs, verify};
 use crate::compare;
 use crate::incumbent::Repository;
 
-/// Single steps, each a commit. Short texts: longer ones would be compressed, and libraries differ in how.
-fn history() -> Vec<Op> {
-    use Op::{Cp, Mkdir, Propdel, Propset, Put, Rm};
+/// Single steps, each committed. Texts are short: longer ones would be compressed, and libraries differ in how.
+fn history() -> Vec<CommitStep> {
+    use CommitStep::{Cp, Mkdir, Propdel, Propset, Put, Rm};
     let text = |text: &str| text.as_bytes().to_vec();
     vec![
         Mkdir("trunk"),
@@ -99,7 +99,7 @@ fn compare_in(a: Repository, version: &str, shard_size: u64) {
         let read = |repository: &Repository| std::fs::read(repository.db().join(file)).ok();
         assert_eq!(read(&a), read(&b), "{version} {file}");
     }
-    // The cache has the same as the disk.
+    // The cache contains the same as the disk.
     let fresh = compare::open(&a);
     let youngest = fs.youngest().unwrap();
     let (root, again) = (fs.root(youngest).unwrap(), fresh.root(youngest).unwrap());
@@ -142,7 +142,7 @@ fn format_7() {
 
 #[test]
 fn format_8() {
-    // LZ4 leaves compressors free; ours finds other matches than the incumbent's library.
+    // LZ4 does not prescribe how to compress; our library finds other matches than the incumbent's.
     compare_bytes("1.14", 1000, "[deltification]\ncompression = none\n");
 }
 

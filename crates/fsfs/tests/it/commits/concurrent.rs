@@ -1,17 +1,17 @@
-//! Many commits at once.
+//! Many commits at the same time.
 
 use std::collections::BTreeSet;
 use std::sync::Barrier;
 
 use base::Revnum;
 
-use super::script::Op::{Mkdir, Propset, Put};
+use super::script::CommitStep::{Mkdir, Propset, Put};
 use super::script::{apply, begin, now, ours, path, verify};
 use crate::compare;
 use crate::incumbent::Repository;
 
 #[test]
-fn two_hundred_commit_to_distinct_paths() {
+fn two_hundred_commits_to_distinct_paths() {
     let repository = Repository::create("1.14", 1000, "");
     let shared = compare::open(&repository);
     ours(&shared, &[Mkdir("t")]).unwrap();
@@ -41,13 +41,13 @@ fn two_hundred_commit_to_distinct_paths() {
     });
     assert_eq!(revs, (2..=201).map(Revnum).collect());
     verify(&repository);
-    assert_eq!(repository.look(&["tree", "-N", "t"]).lines().count(), 201);
+    assert_eq!(repository.svnlook(&["tree", "-N", "t"]).lines().count(), 201);
     assert!(shared.list_txns().unwrap().is_empty());
 }
 
 /// Our threads and processes of the incumbent commit to one repository.
 #[test]
-fn together_with_theirs() {
+fn concurrent_commits_with_the_incumbent() {
     let repository = Repository::create("1.14", 5, "");
     let fs = compare::open(&repository);
     std::thread::scope(|scope| {
@@ -68,9 +68,9 @@ fn together_with_theirs() {
     verify(&repository);
 }
 
-/// Rep sharing with a transaction that is committed meanwhile.
+/// Rep sharing with another transaction that is committed first.
 #[test]
-fn two_transactions_of_one_process_side_by_side() {
+fn two_concurrent_transactions_of_one_process_share_texts() {
     let repository = Repository::create("1.8", 4, "");
     let fs = compare::open(&repository);
     let (mut a, mut b) = (begin(&fs), begin(&fs));

@@ -1,5 +1,5 @@
-//! A disk whose n-th call fails, for every n during a commit: the youngest revision is the old one or the new one, and it is
-//! whole.
+//! A disk whose n-th call fails, for every n during a commit: afterwards the youngest revision is the old one or the
+//! new one, and complete.
 
 use std::ffi::OsString;
 use std::io;
@@ -11,22 +11,22 @@ use base::{Code, Revnum};
 use fsfs::disk::{Create, Disk, DiskFile, DiskLock, DiskWriter, FileMeta, RealDisk};
 use fsfs::{Cache, Fs};
 
-use super::script::Op::{Cp, Mkdir, Propset, Put};
-use super::script::{Op, apply, begin, copy_of, now, ours, verify};
+use super::script::CommitStep::{Cp, Mkdir, Propset, Put};
+use super::script::{CommitStep, apply, begin, copy_of, now, ours, verify};
 use crate::incumbent::Repository;
 
-/// The machine's disk until a number of calls were made.
+/// The real disk, of which one call fails.
 #[derive(Clone)]
-struct Failing(Arc<Plan>);
+struct CountdownDisk(Arc<FailurePlan>);
 
-struct Plan {
-    /// Calls until the one that fails; below 0 once it has.
+struct FailurePlan {
+    /// The number of calls before the failing one; negative after it.
     left: AtomicI64,
-    /// All calls after that fail too.
+    /// Whether all later calls fail too.
     for_good: AtomicBool,
 }
 
-impl Failing {
+impl CountdownDisk {
     fn step(&self) -> io::Result<()> {
         let left = self.0.left.fetch_sub(1, Ordering::SeqCst);
         if left == 0 || left < 0 && self.0.for_good.load(Ordering::SeqCst) {
@@ -49,10 +49,10 @@ impl Failing {
     }
 }
 
-struct File<T: ?Sized>(Failing, Box<T>);
-struct Shared(Failing, Arc<dyn DiskFile>);
+struct CountdownFile<T: ?Sized>(CountdownDisk, Box<T>);
+struct CountdownSharedFile(CountdownDisk, Arc<dyn DiskFile>);
 
-impl DiskFile for Shared {
+impl DiskFile for CountdownSharedFile {
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
         self.0.step()?;
         self.1.read_at(buf, offset)
@@ -63,7 +63,7 @@ impl DiskFile for Shared {
     }
 }
 
-impl DiskFile for File<dyn DiskWriter> {
+impl DiskFile for CountdownFile<dyn DiskWriter> {
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
         self.0.step()?;
         self.1.read_at(buf, offset)
@@ -74,10 +74,10 @@ impl DiskFile for File<dyn DiskWriter> {
     }
 }
 
-impl DiskWriter for File<dyn DiskWriter> {
+impl DiskWriter for CountdownFile<dyn DiskWriter> {
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         if let Err(e) = self.0.step() {
-            // As a full disk does: a part is written.
+            // As on a full disk, a part is written.
             self.1.append(&bytes[..bytes.len() / 2])?;
             return Err(e);
         }
@@ -93,10 +93,10 @@ impl DiskWriter for File<dyn DiskWriter> {
     }
 }
 
-impl Disk for Failing {
+impl Disk for CountdownDisk {
     fn open(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
         self.step()?;
-        Ok(Arc::new(Shared(self.clone(), RealDisk.open(path)?)))
+        Ok(Arc::new(CountdownSharedFile(self.clone(), RealDisk.open(path)?)))
     }
     fn read_small(&self, path: &Path) -> io::Result<Vec<u8>> {
         self.step()?;
@@ -112,7 +112,7 @@ impl Disk for Failing {
     }
     fn write(&self, path: &Path, how: Create) -> io::Result<Box<dyn DiskWriter>> {
         self.step()?;
-        Ok(Box::new(File(self.clone(), RealDisk.write(path, how)?)))
+        Ok(Box::new(CountdownFile(self.clone(), RealDisk.write(path, how)?)))
     }
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.step()?;
@@ -156,7 +156,7 @@ impl Disk for Failing {
     }
 }
 
-fn edits() -> Vec<Op> {
+fn edits() -> Vec<CommitStep> {
     vec![
         Put("a/f", b"changed\n".to_vec()),
         Put("a/new", b"new\n".to_vec()),
@@ -175,8 +175,8 @@ fn start(version: &str) -> Repository {
     repository
 }
 
-fn open(repository: &Repository) -> (Fs, Failing) {
-    let disk = Failing(Arc::new(Plan {
+fn open(repository: &Repository) -> (Fs, CountdownDisk) {
+    let disk = CountdownDisk(Arc::new(FailurePlan {
         left: AtomicI64::new(i64::MAX),
         for_good: AtomicBool::new(false),
     }));
@@ -198,7 +198,7 @@ fn fail_everywhere(version: &str, for_good: bool) {
         let has_failed = disk.has_failed();
         disk.never_fail();
         let at = format!("{version} call {call} for good: {for_good}: {result:?}");
-        // Whatever happened: the old youngest revision or the new one, and no damage.
+        // In every case: the old youngest revision or the new one, and no damage.
         let youngest = fs.youngest().unwrap();
         assert!(youngest == Revnum(2) || youngest == Revnum(3), "{at}");
         assert!(result.is_err() || youngest == Revnum(3), "{at}");
@@ -238,27 +238,27 @@ fn fail_everywhere(version: &str, for_good: bool) {
 }
 
 #[test]
-fn in_format_8_once() {
+fn one_failed_call_in_format_8() {
     fail_everywhere("1.14", false);
 }
 
 #[test]
-fn in_format_8_for_good() {
+fn permanent_failure_in_format_8() {
     fail_everywhere("1.14", true);
 }
 
 #[test]
-fn in_format_4_for_good() {
+fn permanent_failure_in_format_4() {
     fail_everywhere("1.7", true);
 }
 
 #[test]
-fn in_format_2_once() {
+fn one_failed_call_in_format_2() {
     fail_everywhere("1.4", false);
 }
 
 #[test]
-fn while_most_of_the_transaction_is_spilled() {
+fn failures_while_most_of_the_transaction_is_spilled() {
     let template = start("1.14");
     let edit = |disk_fails_after: i64| {
         let repository = copy_of(&template);
@@ -293,6 +293,6 @@ fn while_most_of_the_transaction_is_spilled() {
             break;
         }
     }
-    // What cannot be spilled stays in memory.
+    // Nodes that cannot be spilled stay in memory.
     assert!(unharmed > 3, "{unharmed}");
 }

@@ -1,14 +1,14 @@
-//! Commits in groups.
+//! Groups of commits that become durable together.
 
 use base::Revnum;
 use fsfs::TxnOptions;
 
-use super::script::Op::{Cp, Mkdir, Propset, Put};
-use super::script::{Op, apply, copy_of, now, ours, verify};
+use super::script::CommitStep::{Cp, Mkdir, Propset, Put};
+use super::script::{CommitStep, apply, copy_of, now, ours, verify};
 use crate::compare;
 use crate::incumbent::Repository;
 
-fn steps() -> Vec<Op> {
+fn steps() -> Vec<CommitStep> {
     let mut steps = vec![Mkdir("a"), Put("a/f", b"one\n".to_vec())];
     for number in 0..20u8 {
         let name: &'static str = format!("a/f{number}").leak();
@@ -21,7 +21,7 @@ fn steps() -> Vec<Op> {
 }
 
 #[test]
-fn are_the_same_revisions_and_seen_when_flushed() {
+fn groups_make_the_same_revisions_and_are_visible_when_flushed() {
     for (version, shard) in [("1.4", 0), ("1.8", 7), ("1.14", 7)] {
         let grouped = Repository::create(version, shard, "");
         let single = copy_of(&grouped);
@@ -39,7 +39,7 @@ fn are_the_same_revisions_and_seen_when_flushed() {
             apply(batch.fs(), &mut txn, op).unwrap();
             let committed = batch.commit(txn, &now).unwrap();
             assert_eq!(committed.rev, Revnum(at as u64 + 1), "{version}");
-            // Visible through the group only.
+            // The revision is visible only through the group.
             assert!(batch.fs().root(committed.rev).is_ok());
             assert_eq!(fs.youngest().unwrap(), flushed);
             assert_eq!(other.youngest().unwrap(), flushed);
@@ -52,7 +52,7 @@ fn are_the_same_revisions_and_seen_when_flushed() {
             }
             ours(&one, op).unwrap();
         }
-        // What was not flushed is gone.
+        // Revisions that were not flushed are lost.
         drop(batch);
         verify(&grouped);
         assert_eq!(compare::open(&grouped).youngest().unwrap(), flushed);
@@ -82,7 +82,7 @@ fn are_the_same_revisions_and_seen_when_flushed() {
 
 /// Commits before a refused transaction can still be flushed, and nothing of the refused one is left.
 #[test]
-fn a_refused_commit_leaves_those_before_it() {
+fn a_refused_commit_keeps_the_commits_before_it() {
     for version in ["1.4", "1.14"] {
         let grouped = Repository::create(version, 7, "");
         let fs = compare::open(&grouped);
@@ -92,7 +92,7 @@ fn a_refused_commit_leaves_those_before_it() {
             apply(batch.fs(), &mut txn, &[op]).unwrap();
             batch.commit(txn, &now).unwrap();
         }
-        // The second copy onto the first is found by the commit.
+        // The commit finds the conflict of the two copies.
         let mut txn = batch.begin_txn(TxnOptions::default(), now()).unwrap();
         let twice = [Cp(2, "a", "c"), Cp(2, "a", "c")];
         apply(batch.fs(), &mut txn, &twice).unwrap();

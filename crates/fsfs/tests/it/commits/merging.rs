@@ -1,8 +1,8 @@
-//! Transactions that are merged with what was committed after they began.
+//! Transactions that are merged with revisions committed after they began.
 
 use base::{Code, Revnum};
 
-use super::script::Op::{self, Cp, Mkdir, Propdel, Propset, Put, Rm};
+use super::script::CommitStep::{self, Cp, Mkdir, Propdel, Propset, Put, Rm};
 use super::script::{apply, begin, ours, verify};
 use crate::compare;
 use crate::incumbent::Repository;
@@ -11,10 +11,10 @@ fn text(text: &str) -> Vec<u8> {
     text.as_bytes().to_vec()
 }
 
-/// The steps of the transaction, the steps that are committed meanwhile, and the path of the conflict.
-fn cases() -> Vec<(Vec<Op>, Vec<Op>, Option<&'static str>)> {
+/// The steps of the transaction, the steps that are committed before it, and the path of the conflict.
+fn cases() -> Vec<(Vec<CommitStep>, Vec<CommitStep>, Option<&'static str>)> {
     vec![
-        // First, because what was copied gets other IDs when it is changed.
+        // First, because copied nodes get other IDs when they are changed.
         (
             vec![Propset("a", "p", "v")],
             vec![Put("a/f", text("same names, same lines"))],
@@ -37,7 +37,7 @@ fn cases() -> Vec<(Vec<Op>, Vec<Op>, Option<&'static str>)> {
             vec![Propset("a/g", "svn:mergeinfo", "/b:1"), Propdel("b", "none")],
             None,
         ),
-        // Both changed the same.
+        // Both changed the same node.
         (
             vec![Put("a/f", text("x"))],
             vec![Put("a/f", text("y"))],
@@ -67,7 +67,7 @@ fn cases() -> Vec<(Vec<Op>, Vec<Op>, Option<&'static str>)> {
 }
 
 #[test]
-fn fits_or_conflicts() {
+fn transactions_merge_or_conflict_as_with_the_incumbent() {
     for version in ["1.4", "1.8", "1.14"] {
         let repository = Repository::create(version, 1000, "");
         let fs = compare::open(&repository);
@@ -95,13 +95,13 @@ fn fits_or_conflicts() {
                 (Err(e), Some(path)) => {
                     assert_eq!(e.code(), Code::FS_CONFLICT);
                     assert_eq!(e.message(), format!("Conflict at '{path}'"));
-                    // As it was, and removable.
+                    // The transaction is unchanged, and can be removed.
                     assert_eq!(compare::ids(&txn.root().unwrap()), before);
                     txn.abort().unwrap();
                 }
                 (result, _) => panic!("{mine:?} {theirs:?}: {result:?}"),
             }
-            // Back to the start, without the history in between.
+            // Remove the nodes again.
             let mut txn = begin(&fs);
             for node in ["a", "b", "c"] {
                 if txn
@@ -124,7 +124,7 @@ fn fits_or_conflicts() {
 
 /// Commits of the incumbent race with ours in one repository.
 #[test]
-fn a_transaction_follows_many_commits_of_theirs() {
+fn a_transaction_merges_with_many_commits_of_the_incumbent() {
     let repository = Repository::create("1.14", 1000, "");
     let fs = compare::open(&repository);
     let mut txn = begin(&fs);

@@ -1,4 +1,4 @@
-//! Transactions and commits, against the real Subversion.
+//! Transactions and commits, compared with those of the real Subversion.
 
 mod bytes;
 mod concurrent;

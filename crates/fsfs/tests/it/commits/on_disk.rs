@@ -1,11 +1,11 @@
-//! Transactions on disk: the incumbent reads and commits what we have written, and we read and commit what it has left.
+//! Transactions on disk: the incumbent reads and commits ours, and we read and commit those of the incumbent.
 
 use std::os::unix::fs::PermissionsExt as _;
 
 use base::Revnum;
 
-use super::script::Op::{Cp, Mkdir, Propset, Put, Rm};
-use super::script::{Op, apply, begin, copy_of, now, ours, path, verify};
+use super::script::CommitStep::{Cp, Mkdir, Propset, Put, Rm};
+use super::script::{CommitStep, apply, begin, copy_of, now, ours, path, verify};
 use crate::compare;
 use crate::incumbent::{Repository, arg, run};
 
@@ -15,7 +15,7 @@ fn text(text: &str) -> Vec<u8> {
     text.as_bytes().to_vec()
 }
 
-fn start() -> Vec<Op> {
+fn start() -> Vec<CommitStep> {
     vec![
         Mkdir("a"),
         Mkdir("a/d"),
@@ -27,7 +27,7 @@ fn start() -> Vec<Op> {
     ]
 }
 
-fn edits() -> Vec<Op> {
+fn edits() -> Vec<CommitStep> {
     vec![
         Cp(1, "a", "c"),
         Put("c/big", crate::sample::noise(2, 120_000)),
@@ -46,7 +46,7 @@ fn edits() -> Vec<Op> {
 }
 
 #[test]
-fn they_look_at_ours() {
+fn the_incumbent_reads_our_transactions() {
     for version in VERSIONS {
         let repository = Repository::create(version, 1000, "");
         let fs = compare::open(&repository);
@@ -60,7 +60,7 @@ fn they_look_at_ours() {
             txn.write_to_disk().unwrap();
             assert_eq!(
                 compare::ids(&txn.root().unwrap()),
-                repository.look(&["tree", "--show-ids", "--full-paths", "-t", &name]),
+                repository.svnlook(&["tree", "--show-ids", "--full-paths", "-t", &name]),
                 "{version}"
             );
         }
@@ -79,8 +79,8 @@ fn they_look_at_ours() {
             run("svnlook", &["cat", "-t", &name, arg(&repository.path()), "a/f"]),
             crate::sample::noise(2, 120_000)
         );
-        assert_eq!(repository.look(&["log", "-t", &name]), "change\n");
-        // A dropped transaction stays. Opened again, by another handle too, it is the same, and becomes a revision.
+        assert_eq!(repository.svnlook(&["log", "-t", &name]), "change\n");
+        // A dropped transaction stays on disk. Another handle opens it unchanged and commits it.
         drop(txn);
         assert_eq!(fresh.list_txns().unwrap(), std::slice::from_ref(&name));
         let mut txn = fresh.open_txn(&name).unwrap();
@@ -88,12 +88,12 @@ fn they_look_at_ours() {
         apply(&fresh, &mut txn, &[Put("c/e/late", text("late\n")), Rm("c/new")]).unwrap();
         assert_eq!(txn.commit(&now).unwrap().rev, Revnum(2));
         verify(&repository);
-        assert_eq!(repository.look(&["cat", "c/e/late"]), "late\n");
+        assert_eq!(repository.svnlook(&["cat", "c/e/late"]), "late\n");
     }
 }
 
 #[test]
-fn they_remove_ours() {
+fn the_incumbent_removes_our_transactions() {
     for version in VERSIONS {
         let repository = Repository::create(version, 1000, "");
         let fs = compare::open(&repository);
@@ -103,7 +103,7 @@ fn they_remove_ours() {
         let mut late = begin(&fs);
         apply(&fs, &mut late, &edits()).unwrap();
         let names = [early.name().to_owned(), late.name().to_owned()];
-        // As a killed process leaves it: never written to disk.
+        // A killed process leaves a transaction without our changes: they were never written to disk.
         std::mem::forget(early);
         drop(late);
         let listed = String::from_utf8(run("svnadmin", &["lstxns", arg(&repository.path())])).unwrap();
@@ -128,7 +128,7 @@ fn they_remove_ours() {
 
 /// The incumbent's pre-commit hook replaces its transaction by ours, and the incumbent commits it.
 #[test]
-fn they_commit_ours() {
+fn the_incumbent_commits_our_transactions() {
     for version in VERSIONS {
         let repository = Repository::create(version, 1000, "");
         let fs = compare::open(&repository);
@@ -158,7 +158,7 @@ fn they_commit_ours() {
 }
 
 #[test]
-fn we_commit_theirs() {
+fn we_commit_the_incumbents_transactions() {
     for version in VERSIONS {
         let repository = Repository::create(version, 1000, "");
         let fs = compare::open(&repository);
@@ -217,7 +217,7 @@ fn we_commit_theirs() {
             expected,
             "{version}"
         );
-        assert_eq!(repository.look(&["log"]), "killed\n");
+        assert_eq!(repository.svnlook(&["log"]), "killed\n");
         assert_eq!(
             run("svnlook", &["cat", arg(&repository.path()), "c/big"]),
             crate::sample::noise(2, 120_000)
@@ -233,7 +233,7 @@ fn we_commit_theirs() {
     }
 }
 
-/// Damaged files, as they may be found.
+/// Damaged files of transactions.
 #[test]
 fn a_directory_within_itself_is_refused() {
     let repository = Repository::create("1.14", 1000, "");

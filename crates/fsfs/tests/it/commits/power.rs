@@ -1,7 +1,8 @@
-//! The power is cut at every step of a commit: everything durable is kept, and the rest may be lost.
+//! Power cuts at every step of a commit: everything durable is kept, and the rest may be lost.
 //!
-//! Every call goes to the real disk and is recorded. From the records come images of three machines: one that lost everything
-//! that was not durable, one that kept all names but only durable contents, and one whose process was killed.
+//! Every call goes to the real disk and is recorded. From the records come images of three machines: one that lost
+//! everything that was not durable, one that kept all names but only durable contents, and one on which only the
+//! process was killed.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -13,33 +14,33 @@ use base::Revnum;
 use fsfs::disk::{Create, Disk, DiskFile, DiskLock, DiskWriter, FileMeta, RealDisk};
 use fsfs::{Cache, Fs, TxnOptions};
 
-use super::script::Op::{Cp, Mkdir, Propset, Put};
-use super::script::{Op, apply, begin, copy_of, now, ours, verify};
+use super::script::CommitStep::{Cp, Mkdir, Propset, Put};
+use super::script::{CommitStep, apply, begin, copy_of, now, ours, verify};
 use crate::compare;
 use crate::incumbent::{Repository, arg, run};
 
-/// The files of a machine.
+/// The files of a machine, written and durable.
 #[derive(Default)]
-struct Machine {
-    /// Contents by number: as written, and as durable.
+struct RecordedMachine {
+    /// Contents by file number: written, and durable.
     files: Vec<(Vec<u8>, Vec<u8>)>,
-    /// Names: as seen, and as durable.
+    /// File numbers by name: current, and durable.
     names: BTreeMap<PathBuf, usize>,
     durable: BTreeMap<PathBuf, usize>,
     dirs: Vec<PathBuf>,
-    images: Vec<Image>,
+    images: Vec<PowerCutImage>,
     root: PathBuf,
 }
 
-/// Files of one machine after the cut.
-struct Image {
+/// The files of one machine after the power cut.
+struct PowerCutImage {
     what: String,
     dirs: Vec<PathBuf>,
     files: BTreeMap<PathBuf, Vec<u8>>,
 }
 
-impl Machine {
-    /// What is in a directory goes with it; nothing in a transaction's is durable.
+impl RecordedMachine {
+    /// Renames a directory with its contents; nothing in the directory of a transaction is durable.
     fn rename_dir(&mut self, from: &Path, to: &Path) {
         for dir in &mut self.dirs {
             if dir == from {
@@ -60,10 +61,10 @@ impl Machine {
     }
 
     /// A machine on which everything is durable.
-    fn at_rest(root: &Path) -> Machine {
-        let mut machine = Machine {
+    fn with_durable_files(root: &Path) -> RecordedMachine {
+        let mut machine = RecordedMachine {
             root: root.to_owned(),
-            ..Machine::default()
+            ..RecordedMachine::default()
         };
         let mut todo = vec![root.to_owned()];
         while let Some(dir) = todo.pop() {
@@ -83,8 +84,8 @@ impl Machine {
         machine
     }
 
-    /// The power is cut here.
-    fn cut(&mut self, what: &str) {
+    /// Adds the images of a power cut at this moment.
+    fn cut_power(&mut self, what: &str) {
         let number = self.images.len();
         for (machine, names, written) in [
             ("lost all", &self.durable, false),
@@ -95,7 +96,7 @@ impl Machine {
                 let (seen, durable) = &self.files[*at];
                 if written { seen.clone() } else { durable.clone() }
             };
-            self.images.push(Image {
+            self.images.push(PowerCutImage {
                 what: format!("{number}: {machine} at {what}"),
                 dirs: self.dirs.clone(),
                 files: names.iter().map(|(path, at)| (path.clone(), file(at))).collect(),
@@ -112,17 +113,17 @@ impl Machine {
 }
 
 #[derive(Clone)]
-struct Noting(Arc<Mutex<Machine>>);
+struct RecordingDisk(Arc<Mutex<RecordedMachine>>);
 
-impl Noting {
-    fn note(&self, f: impl FnOnce(&mut Machine)) {
+impl RecordingDisk {
+    fn record(&self, f: impl FnOnce(&mut RecordedMachine)) {
         f(&mut self.0.lock().unwrap());
     }
 }
 
-struct File(Noting, usize, Box<dyn DiskWriter>);
+struct RecordedFile(RecordingDisk, usize, Box<dyn DiskWriter>);
 
-impl DiskFile for File {
+impl DiskFile for RecordedFile {
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
         self.2.read_at(buf, offset)
     }
@@ -131,20 +132,20 @@ impl DiskFile for File {
     }
 }
 
-impl DiskWriter for File {
+impl DiskWriter for RecordedFile {
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.0
-            .note(|machine| machine.files[self.1].0.extend_from_slice(bytes));
+            .record(|machine| machine.files[self.1].0.extend_from_slice(bytes));
         self.2.append(bytes)
     }
     fn truncate(&mut self, length: u64) -> io::Result<()> {
         self.0
-            .note(|machine| machine.files[self.1].0.truncate(length as usize));
+            .record(|machine| machine.files[self.1].0.truncate(length as usize));
         self.2.truncate(length)
     }
     fn sync(&mut self) -> io::Result<()> {
-        self.0.note(|machine| {
-            machine.cut("sync");
+        self.0.record(|machine| {
+            machine.cut_power("sync");
             let file = &mut machine.files[self.1];
             file.1 = file.0.clone();
         });
@@ -152,7 +153,7 @@ impl DiskWriter for File {
     }
 }
 
-impl Disk for Noting {
+impl Disk for RecordingDisk {
     fn open(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
         RealDisk.open(path)
     }
@@ -168,7 +169,7 @@ impl Disk for Noting {
     fn write(&self, path: &Path, how: Create) -> io::Result<Box<dyn DiskWriter>> {
         let file = RealDisk.write(path, how)?;
         let mut number = 0;
-        self.note(|machine| {
+        self.record(|machine| {
             number = match machine.names.get(path) {
                 Some(number) => *number,
                 None => {
@@ -181,32 +182,32 @@ impl Disk for Noting {
                 machine.files[number].0.clear();
             }
         });
-        Ok(Box::new(File(self.clone(), number, file)))
+        Ok(Box::new(RecordedFile(self.clone(), number, file)))
     }
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.note(|machine| {
+        self.record(|machine| {
             let what = format!("rename to {}", to.strip_prefix(&machine.root).unwrap().display());
-            machine.cut(&what);
+            machine.cut_power(&what);
             if let Some(number) = machine.names.remove(from) {
                 machine.names.insert(to.to_owned(), number);
             }
             machine.rename_dir(from, to);
-            machine.cut(&format!("after {what}"));
+            machine.cut_power(&format!("after {what}"));
         });
         RealDisk.rename(from, to)
     }
     fn remove_file(&self, path: &Path) -> io::Result<()> {
-        self.note(|machine| {
+        self.record(|machine| {
             machine.names.remove(path);
         });
         RealDisk.remove_file(path)
     }
     fn create_dir(&self, path: &Path) -> io::Result<()> {
-        self.note(|machine| machine.dirs.push(path.to_owned()));
+        self.record(|machine| machine.dirs.push(path.to_owned()));
         RealDisk.create_dir(path)
     }
     fn remove_dir(&self, path: &Path) -> io::Result<()> {
-        self.note(|machine| machine.dirs.retain(|dir| dir != path));
+        self.record(|machine| machine.dirs.retain(|dir| dir != path));
         RealDisk.remove_dir(path)
     }
     fn copy_permissions(&self, like: &Path, path: &Path) -> io::Result<()> {
@@ -216,15 +217,15 @@ impl Disk for Noting {
         RealDisk.set_read_only(path)
     }
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
-        self.note(|machine| {
-            machine.cut("sync_dir");
+        self.record(|machine| {
+            machine.cut_power("sync_dir");
             machine.sync_dir(path);
         });
         RealDisk.sync_dir(path)
     }
     fn sync_all(&self, path: &Path) -> io::Result<()> {
-        self.note(|machine| {
-            machine.cut("sync_all");
+        self.record(|machine| {
+            machine.cut_power("sync_all");
             for file in &mut machine.files {
                 file.1 = file.0.clone();
             }
@@ -237,7 +238,7 @@ impl Disk for Noting {
     }
 }
 
-fn edits() -> Vec<Op> {
+fn edits() -> Vec<CommitStep> {
     vec![
         Put("a/f", b"changed\n".to_vec()),
         Put("a/new", crate::sample::noise(3, 150_000)),
@@ -256,16 +257,18 @@ fn start(version: &str) -> Repository {
     repository
 }
 
-/// Runs `work` on a noted disk and checks every image: what is current is one of `youngest`, whole, and can be built upon; after
-/// the end of the work it is the last of them.
+/// Runs `work` on a recorded disk and checks every image: its youngest revision is one of `youngest`, complete, and
+/// accepts another commit; after the end of the work it is the last of them.
 fn cut_everywhere(version: &str, youngest: &[u64], work: impl FnOnce(&Fs)) {
     let template = start(version);
     let repository = copy_of(&template);
-    let disk = Noting(Arc::new(Mutex::new(Machine::at_rest(&repository.db()))));
+    let disk = RecordingDisk(Arc::new(Mutex::new(RecordedMachine::with_durable_files(
+        &repository.db(),
+    ))));
     let fs = Fs::open_on(&repository.db(), &Cache::new(16 << 20), Arc::new(disk.clone())).unwrap();
     work(&fs);
     drop(fs);
-    disk.note(|machine| machine.cut("the end"));
+    disk.record(|machine| machine.cut_power("the end"));
     let machine = Arc::try_unwrap(disk.0).ok().unwrap().into_inner().unwrap();
     let (count, mut found) = (machine.images.len(), Vec::new());
     let mut before = None;
@@ -275,7 +278,7 @@ fn cut_everywhere(version: &str, youngest: &[u64], work: impl FnOnce(&Fs)) {
             continue;
         }
         before = Some(state);
-        // The copy brings what is not in `db`, and modes.
+        // The copy provides the files outside of `db`, and the permissions.
         let after = copy_of(&template);
         let there = |path: &Path| after.db().join(path.strip_prefix(&machine.root).unwrap());
         for dir in &image.dirs {
@@ -311,7 +314,7 @@ fn cut_everywhere(version: &str, youngest: &[u64], work: impl FnOnce(&Fs)) {
             committed.unwrap_or_else(|e| panic!("{what}: {e:?}")).rev,
             Revnum(current + 1)
         );
-        // Nothing lies about that recovering would take for a revision and that is none.
+        // There is no file that `recover` would mistake for a revision.
         run("svnadmin", &["recover", arg(&after.path())]);
         verify(&after);
         assert!(compare::open(&after).youngest().unwrap().0 > current, "{what}");
@@ -322,7 +325,7 @@ fn cut_everywhere(version: &str, youngest: &[u64], work: impl FnOnce(&Fs)) {
 }
 
 #[test]
-fn during_a_commit() {
+fn power_cuts_during_a_commit() {
     for version in ["1.4", "1.14"] {
         cut_everywhere(version, &[2, 3], |fs| {
             let mut txn = begin(fs);
@@ -333,7 +336,7 @@ fn during_a_commit() {
 }
 
 #[test]
-fn during_two_groups() {
+fn power_cuts_during_two_groups() {
     cut_everywhere("1.14", &[2, 5, 7], |fs| {
         let mut batch = fs.batch().unwrap();
         for (at, op) in edits().into_iter().enumerate() {

@@ -1,18 +1,18 @@
-//! Random edits, each a commit, by both sides: nested, repeated and changed copies above all. Revision files are the same byte
-//! for byte, or, where libraries compress differently, the trees are.
+//! Random commits by both sides, above all nested, repeated and changed copies. The revision files are equal byte for
+//! byte, or, where libraries compress differently, the trees are.
 
 use std::collections::BTreeMap;
 
 use base::Revnum;
 
-use super::script::{Op, copy_of, ours, theirs, verify};
+use super::script::{CommitStep, copy_of, ours, theirs, verify};
 use crate::compare;
 use crate::incumbent::Repository;
 
-/// Numbers that look random (SplitMix64).
-pub(crate) struct Dice(pub(crate) u64);
+/// Pseudo-random numbers (SplitMix64).
+pub(crate) struct TestRandom(pub(crate) u64);
 
-impl Dice {
+impl TestRandom {
     pub(crate) fn below(&mut self, limit: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -23,11 +23,11 @@ impl Dice {
 }
 
 /// Paths of a tree: true for directories.
-pub(crate) type Tree = BTreeMap<String, bool>;
+pub(crate) type TreePaths = BTreeMap<String, bool>;
 
-fn pick(dice: &mut Dice, tree: &Tree, dirs: bool) -> Option<String> {
+fn pick(random: &mut TestRandom, tree: &TreePaths, dirs: bool) -> Option<String> {
     let paths: Vec<_> = tree.iter().filter(|(_, dir)| **dir == dirs).collect();
-    let at = dice.below(paths.len());
+    let at = random.below(paths.len());
     paths.get(at).map(|(path, _)| (*path).clone())
 }
 
@@ -35,14 +35,14 @@ fn leak(text: String) -> &'static str {
     text.leak()
 }
 
-/// The next step, and the tree after it.
-pub(crate) fn step(dice: &mut Dice, trees: &[Tree]) -> (Op, Tree) {
+/// A random step, and the tree after it.
+pub(crate) fn step(random: &mut TestRandom, trees: &[TreePaths]) -> (CommitStep, TreePaths) {
     let mut tree = trees.last().unwrap().clone();
     loop {
-        let name = format!("n{}", dice.below(6));
-        let parent = match dice.below(4) {
+        let name = format!("n{}", random.below(6));
+        let parent = match random.below(4) {
             0 => String::new(),
-            _ => pick(dice, &tree, true).unwrap_or_default(),
+            _ => pick(random, &tree, true).unwrap_or_default(),
         };
         let free = if parent.is_empty() {
             name
@@ -50,29 +50,29 @@ pub(crate) fn step(dice: &mut Dice, trees: &[Tree]) -> (Op, Tree) {
             format!("{parent}/{name}")
         };
         let is_free = !tree.contains_key(&free) && free.len() < 30;
-        match dice.below(10) {
+        match random.below(10) {
             0 if is_free => {
                 tree.insert(free.clone(), true);
-                return (Op::Mkdir(leak(free)), tree);
+                return (CommitStep::Mkdir(leak(free)), tree);
             }
             1 | 2 if is_free => {
                 tree.insert(free.clone(), false);
                 return (
-                    Op::Put(leak(free), format!("text {}\n", dice.below(9)).into_bytes()),
+                    CommitStep::Put(leak(free), format!("text {}\n", random.below(9)).into_bytes()),
                     tree,
                 );
             }
             3..=5 => {
-                if let Some(file) = pick(dice, &tree, false) {
-                    let text = format!("text {}\n", dice.below(9));
-                    return (Op::Put(leak(file), text.into_bytes()), tree);
+                if let Some(file) = pick(random, &tree, false) {
+                    let text = format!("text {}\n", random.below(9));
+                    return (CommitStep::Put(leak(file), text.into_bytes()), tree);
                 }
             }
             6 | 7 if is_free => {
-                let rev = 1 + dice.below(trees.len() - 1);
+                let rev = 1 + random.below(trees.len() - 1);
                 let Some(old) = trees.get(rev) else { continue };
-                let is_dir = dice.below(3) > 0;
-                let Some(source) = pick(dice, old, is_dir) else {
+                let is_dir = random.below(3) > 0;
+                let Some(source) = pick(random, old, is_dir) else {
                     continue;
                 };
                 let inside = format!("{source}/");
@@ -85,30 +85,30 @@ pub(crate) fn step(dice: &mut Dice, trees: &[Tree]) -> (Op, Tree) {
                     continue;
                 }
                 tree.extend(moved);
-                return (Op::Cp(rev as u64, leak(source), leak(free)), tree);
+                return (CommitStep::Cp(rev as u64, leak(source), leak(free)), tree);
             }
             8 => {
-                let is_dir = dice.below(2) == 0;
-                let Some(node) = pick(dice, &tree, is_dir) else {
+                let is_dir = random.below(2) == 0;
+                let Some(node) = pick(random, &tree, is_dir) else {
                     continue;
                 };
-                let (name, value) = match dice.below(2) {
+                let (name, value) = match random.below(2) {
                     0 => ("p", "v".to_owned()),
-                    _ => ("svn:mergeinfo", format!("/x:{}", 1 + dice.below(3))),
+                    _ => ("svn:mergeinfo", format!("/x:{}", 1 + random.below(3))),
                 };
-                if dice.below(4) == 0 {
-                    return (Op::Propdel(leak(node), name), tree);
+                if random.below(4) == 0 {
+                    return (CommitStep::Propdel(leak(node), name), tree);
                 }
-                return (Op::Propset(leak(node), name, leak(value)), tree);
+                return (CommitStep::Propset(leak(node), name, leak(value)), tree);
             }
             9 if tree.len() > 12 => {
-                let is_dir = dice.below(3) == 0;
-                let Some(node) = pick(dice, &tree, is_dir) else {
+                let is_dir = random.below(3) == 0;
+                let Some(node) = pick(random, &tree, is_dir) else {
                     continue;
                 };
                 let inside = format!("{node}/");
                 tree.retain(|path, _| *path != node && !path.starts_with(&inside));
-                return (Op::Rm(leak(node)), tree);
+                return (CommitStep::Rm(leak(node)), tree);
             }
             _ => {}
         }
@@ -119,10 +119,10 @@ fn run(version: &str, conf: &str, seed: u8, steps: usize) {
     let a = Repository::create(version, 1000, conf);
     let b = copy_of(&a);
     let fs = compare::open(&a);
-    let mut dice = Dice(u64::from(seed));
-    let mut trees = vec![Tree::new()];
+    let mut random = TestRandom(u64::from(seed));
+    let mut trees = vec![TreePaths::new()];
     for at in 1..=steps {
-        let (op, tree) = step(&mut dice, &trees);
+        let (op, tree) = step(&mut random, &trees);
         let op = [op];
         let committed =
             ours(&fs, &op).unwrap_or_else(|e| panic!("{version} seed {seed} r{at} {op:?}: {e:?}"));
@@ -147,21 +147,21 @@ fn run(version: &str, conf: &str, seed: u8, steps: usize) {
     verify(&a);
 }
 
-/// How many seeds beyond the first: by `SVEN_RANDOM_SEEDS`.
+/// The number of seeds after the first: `SVEN_RANDOM_SEEDS`.
 pub(crate) fn seeds() -> u8 {
     let more = std::env::var("SVEN_RANDOM_SEEDS").ok();
     more.and_then(|text| text.parse().ok()).unwrap_or(0)
 }
 
 #[test]
-fn the_same_files_in_format_8() {
+fn random_commits_make_equal_files_in_format_8() {
     for seed in 0..=seeds() {
         run("1.14", "[deltification]\ncompression = none\n", 10 + seed, 60);
     }
 }
 
 #[test]
-fn the_same_files_in_format_2() {
+fn random_commits_make_equal_files_in_format_2() {
     for seed in 0..=seeds() {
         run("1.4", "", 60 + seed, 40);
     }

@@ -1,15 +1,15 @@
-//! Transactions that another process changes while this one has them open, as hooks do.
+//! Transactions that another process, such as a hook, changes while this one has them open.
 
 use base::{Code, Revnum};
 use fsfs::{Fs, Txn};
 
-use super::random::{Dice, Tree, step};
-use super::script::Op::{Cp, Mkdir, Propset, Put, Rm};
-use super::script::{Op, apply, begin, copy_of, now, ours, verify};
+use super::random::{TestRandom, TreePaths, step};
+use super::script::CommitStep::{Cp, Mkdir, Propset, Put, Rm};
+use super::script::{CommitStep, apply, begin, copy_of, now, ours, verify};
 use crate::compare;
 use crate::incumbent::Repository;
 
-/// A hook's change, made as by another process: another handle, another cache.
+/// Changes a transaction like another process: with another handle and another cache.
 fn elsewhere(repository: &Repository, name: &str, work: impl FnOnce(&Fs, &mut Txn)) {
     let fs = compare::open(repository);
     let mut txn = fs.open_txn(name).unwrap();
@@ -19,7 +19,7 @@ fn elsewhere(repository: &Repository, name: &str, work: impl FnOnce(&Fs, &mut Tx
 }
 
 /// Writes the transaction to disk, calls `work` to change it, and reads it again.
-fn around(repository: &Repository, txn: &mut Txn, work: impl FnOnce(&Fs, &mut Txn)) {
+fn change_on_disk(repository: &Repository, txn: &mut Txn, work: impl FnOnce(&Fs, &mut Txn)) {
     txn.write_to_disk().unwrap();
     let before = txn.fingerprint().unwrap();
     elsewhere(repository, txn.name(), work);
@@ -42,7 +42,7 @@ fn start(version: &str) -> Repository {
 }
 
 #[test]
-fn tree_and_properties_are_those_of_the_hook() {
+fn a_reloaded_transaction_has_the_hooks_tree_and_properties() {
     for version in ["1.3", "1.6", "1.14"] {
         let (repository, at_once) = (start(version), start(version));
         let first = [
@@ -61,12 +61,12 @@ fn tree_and_properties_are_those_of_the_hook() {
         let fs = compare::open(&repository);
         let mut txn = begin(&fs);
         apply(&fs, &mut txn, &first).unwrap();
-        around(&repository, &mut txn, |fs, txn| {
+        change_on_disk(&repository, &mut txn, |fs, txn| {
             apply(fs, txn, &hook).unwrap();
             txn.set_prop("svn:log", Some(b"the hook's")).unwrap();
         });
         apply(&fs, &mut txn, &last).unwrap();
-        around(&repository, &mut txn, |_, txn| {
+        change_on_disk(&repository, &mut txn, |_, txn| {
             txn.set_prop("more", Some(b"x")).unwrap()
         });
         assert_eq!(txn.commit(&now).unwrap().rev, Revnum(2));
@@ -104,31 +104,31 @@ fn a_transaction_that_was_removed_is_not_found() {
 
 /// Two processes that edit one transaction in turn give the same result as one process.
 #[test]
-fn two_processes_in_turn() {
+fn two_processes_edit_a_transaction_in_turns() {
     for seed in 0..number("SVEN_RELOADS", 12) {
-        let mut dice = Dice(seed);
-        let version = ["1.3", "1.6", "1.8", "1.14"][dice.below(4)];
+        let mut random = TestRandom(seed);
+        let version = ["1.3", "1.6", "1.8", "1.14"][random.below(4)];
         let (repository, at_once) = (
             Repository::create(version, 3, ""),
             Repository::create(version, 3, ""),
         );
-        let mut trees = vec![Tree::new()];
+        let mut trees = vec![TreePaths::new()];
         let fs = compare::open(&repository);
         for _ in 0..4 {
             let mut txn = begin(&fs);
-            let mut ops: Vec<Op> = Vec::new();
+            let mut ops: Vec<CommitStep> = Vec::new();
             let mut tree = trees.last().unwrap().clone();
-            for _ in 0..1 + dice.below(8) {
+            for _ in 0..1 + random.below(8) {
                 let known = [&trees[..], &[tree.clone()]].concat();
-                let (op, after) = step(&mut dice, &known);
-                // Copies are of what is committed.
+                let (op, after) = step(&mut random, &known);
+                // Sources of copies are committed revisions.
                 if matches!(op, Cp(rev, ..) if rev as usize >= trees.len()) {
                     continue;
                 }
                 tree = after;
-                match dice.below(2) {
+                match random.below(2) {
                     0 => apply(&fs, &mut txn, std::slice::from_ref(&op)).unwrap(),
-                    _ => around(&repository, &mut txn, |fs, txn| {
+                    _ => change_on_disk(&repository, &mut txn, |fs, txn| {
                         apply(fs, txn, std::slice::from_ref(&op)).unwrap();
                     }),
                 }

@@ -1,9 +1,9 @@
-//! Effects of a commit besides the tree: revision properties, users' locks, options of `fsfs.conf`, and refusals.
+//! Effects of a commit other than the tree: revision properties, users' locks, options of `fsfs.conf`, and refusals.
 
 use base::{Code, NodeKind, Revnum};
 use fsfs::{LockAccess, TxnOptions};
 
-use super::script::Op::{self, Cp, Mkdir, Propset, Put, Rm};
+use super::script::CommitStep::{self, Cp, Mkdir, Propset, Put, Rm};
 use super::script::{apply, begin, now, ours, path, verify};
 use crate::compare;
 use crate::incumbent::{Repository, arg, run};
@@ -13,7 +13,7 @@ fn text(text: &str) -> Vec<u8> {
 }
 
 #[test]
-fn the_date_is_the_commits_unless_the_client_set_one() {
+fn the_date_is_that_of_the_commit_unless_the_client_set_one() {
     for version in ["1.3", "1.8", "1.14"] {
         let repository = Repository::create(version, 1000, "");
         let fs = compare::open(&repository);
@@ -61,7 +61,7 @@ fn the_date_is_the_commits_unless_the_client_set_one() {
 }
 
 #[test]
-fn refusals_have_the_incumbents_words_and_leave_no_trace() {
+fn errors_equal_the_incumbents_and_change_nothing() {
     let repository = Repository::create("1.14", 1000, "");
     let fs = compare::open(&repository);
     ours(&fs, &[Mkdir("d"), Put("d/f", text("one\n"))]).unwrap();
@@ -84,7 +84,7 @@ fn refusals_have_the_incumbents_words_and_leave_no_trace() {
             format!("File already exists: filesystem '{uuid}', transaction '{name}', path '{path}'"),
         )
     };
-    let refused: Vec<(Op, (Code, String))> = vec![
+    let refused: Vec<(CommitStep, (Code, String))> = vec![
         (Mkdir("d"), exists("/d")),
         (Mkdir("d/f"), exists("/d/f")),
         (Mkdir("none/x"), not_found("/none/x")),
@@ -118,7 +118,7 @@ fn refusals_have_the_incumbents_words_and_leave_no_trace() {
     assert_eq!(code(txn.apply_text(&path("d"), None)), Code::FS_NOT_FILE);
     assert_eq!(code(txn.apply_text(&path("none"), None)), Code::FS_NOT_FOUND);
     assert_eq!(compare::ids(&txn.root().unwrap()), before);
-    // Digests: of the delta base, and of the result.
+    // Wrong digests of the delta base and of the result.
     let wrong = base::checksum::Md5::of(b"something else");
     assert_eq!(
         code(txn.apply_textdelta(&path("d/f"), Some(&wrong), None)),
@@ -132,7 +132,7 @@ fn refusals_have_the_incumbents_words_and_leave_no_trace() {
         e.message()
             .starts_with("Checksum mismatch for resulting fulltext\n(/d/f):\n")
     );
-    // One text at a time; a dropped one leaves nothing.
+    // Only one text may be written at a time; a dropped one leaves no bytes.
     let first = txn.apply_text(&path("d/f"), None).unwrap();
     assert_eq!(
         code(txn.apply_text(&path("d/f"), None)),
@@ -142,7 +142,7 @@ fn refusals_have_the_incumbents_words_and_leave_no_trace() {
     apply(&fs, &mut txn, &[Put("d/f", text("three\n"))]).unwrap();
     assert_eq!(txn.commit(&now).unwrap().rev, Revnum(2));
     assert_eq!(txn.commit(&now).unwrap_err().code(), Code::FS_TRANSACTION_DEAD);
-    assert_eq!(repository.look(&["cat", "d/f"]), "three\n");
+    assert_eq!(repository.svnlook(&["cat", "d/f"]), "three\n");
     verify(&repository);
     for gone in ["0-0", "99-1"] {
         assert_eq!(
@@ -202,7 +202,7 @@ fn users_locks_are_enforced_while_editing_and_at_the_commit() {
             assert_eq!(apply(&fs, &mut txn, op).unwrap_err().code(), code, "{op:?}");
             txn.abort().unwrap();
         }
-        // Nothing beside or above it is locked.
+        // A lock on a path does not cover siblings or parents.
         let mut txn = begin(user, tokens);
         apply(&fs, &mut txn, &[Propset("d", "p", "v"), Mkdir("e")]).unwrap();
         txn.abort().unwrap();
@@ -210,7 +210,7 @@ fn users_locks_are_enforced_while_editing_and_at_the_commit() {
     let mut txn = begin(Some("alice"), &["opaquelocktoken:1"]);
     apply(&fs, &mut txn, &put).unwrap();
     txn.commit(&now).unwrap();
-    // Locked after the edit: the commit fails, and the transaction still exists.
+    // With a lock created after the edit the commit fails, and the transaction still exists.
     let mut txn = begin(Some("bob"), &[]);
     apply(&fs, &mut txn, &[Put("g", text("changed\n"))]).unwrap();
     lock("/g", "opaquelocktoken:2");
@@ -230,7 +230,7 @@ fn users_locks_are_enforced_while_editing_and_at_the_commit() {
 }
 
 #[test]
-fn a_commit_verifies_before_and_packs_after_if_told_to() {
+fn fsfs_conf_enables_verify_before_and_pack_after_commit() {
     let conf = "[debug]\nverify-before-commit = true\npack-after-commit = true\n";
     for version in ["1.8", "1.14"] {
         let repository = Repository::create(version, 3, conf);
@@ -250,9 +250,9 @@ fn a_commit_verifies_before_and_packs_after_if_told_to() {
     }
 }
 
-/// Readers in this process see each change at once, through any handle that they hold.
+/// Readers in this process see each change at once, through any open handle.
 #[test]
-fn a_root_shows_the_transaction_as_it_is_now() {
+fn a_transaction_root_shows_the_current_state() {
     let repository = Repository::create("1.14", 1000, "");
     let fs = compare::open(&repository);
     ours(&fs, &[Mkdir("d"), Put("d/f", text("one\n"))]).unwrap();
@@ -285,7 +285,7 @@ fn a_root_shows_the_transaction_as_it_is_now() {
         fs.txn_root(txn.name()).unwrap().kind(&path("d/f")).unwrap(),
         NodeKind::None
     );
-    // Other processes do not, until it is written to disk.
+    // Other processes do not see it until it is written to disk.
     let other = compare::open(&repository);
     assert_eq!(
         other.txn_root(txn.name()).unwrap().kind(&path("d/e")).unwrap(),

@@ -1,4 +1,4 @@
-//! Commits as lists of steps that both implementations do: ours on a transaction, the incumbent by `svnmucc`.
+//! Commits as lists of steps that both implementations make: ours with a transaction, the incumbent with `svnmucc`.
 
 use base::{Date, FsPath, Result, Revnum};
 use fsfs::{Committed, Fs, Txn, TxnOptions};
@@ -7,7 +7,7 @@ use crate::incumbent::{Repository, arg};
 
 /// One step of a commit; paths without leading slash.
 #[derive(Clone, Debug)]
-pub enum Op {
+pub enum CommitStep {
     Mkdir(&'static str),
     Put(&'static str, Vec<u8>),
     Rm(&'static str),
@@ -36,12 +36,12 @@ pub fn begin(fs: &Fs) -> Txn {
     txn
 }
 
-/// Does the steps.
-pub fn apply(fs: &Fs, txn: &mut Txn, ops: &[Op]) -> Result<()> {
+/// Makes the steps in the transaction.
+pub fn apply(fs: &Fs, txn: &mut Txn, ops: &[CommitStep]) -> Result<()> {
     for op in ops {
         match op {
-            Op::Mkdir(dir) => txn.make_dir(&path(dir))?,
-            Op::Put(file, text) => {
+            CommitStep::Mkdir(dir) => txn.make_dir(&path(dir))?,
+            CommitStep::Put(file, text) => {
                 if txn.root()?.try_node(&path(file))?.is_none() {
                     txn.make_file(&path(file))?;
                 }
@@ -49,23 +49,25 @@ pub fn apply(fs: &Fs, txn: &mut Txn, ops: &[Op]) -> Result<()> {
                 writer.write(text)?;
                 writer.finish(txn)?;
             }
-            Op::Rm(node) => txn.delete(&path(node))?,
-            Op::Cp(rev, from, to) => {
+            CommitStep::Rm(node) => txn.delete(&path(node))?,
+            CommitStep::Cp(rev, from, to) => {
                 let rev = match rev {
                     0 => fs.youngest()?,
                     rev => Revnum(*rev),
                 };
                 txn.copy(&fs.root(rev)?, &path(from), &path(to))?;
             }
-            Op::Propset(node, name, value) => txn.change_prop(&path(node), name, Some(value.as_bytes()))?,
-            Op::Propdel(node, name) => txn.change_prop(&path(node), name, None)?,
+            CommitStep::Propset(node, name, value) => {
+                txn.change_prop(&path(node), name, Some(value.as_bytes()))?
+            }
+            CommitStep::Propdel(node, name) => txn.change_prop(&path(node), name, None)?,
         }
     }
     Ok(())
 }
 
 /// Makes a commit with our implementation.
-pub fn ours(fs: &Fs, ops: &[Op]) -> Result<Committed> {
+pub fn ours(fs: &Fs, ops: &[CommitStep]) -> Result<Committed> {
     let mut txn = begin(fs);
     match apply(fs, &mut txn, ops) {
         Ok(()) => txn.commit(&now),
@@ -77,17 +79,17 @@ pub fn ours(fs: &Fs, ops: &[Op]) -> Result<Committed> {
 }
 
 /// Makes the same commit with the incumbent.
-pub fn theirs(repository: &Repository, ops: &[Op]) {
+pub fn theirs(repository: &Repository, ops: &[CommitStep]) {
     let mut args: Vec<String> = Vec::new();
     for (at, op) in ops.iter().enumerate() {
         let words: Vec<String> = match op {
-            Op::Mkdir(dir) => vec!["mkdir".into(), (*dir).into()],
-            Op::Put(file, text) => {
+            CommitStep::Mkdir(dir) => vec!["mkdir".into(), (*dir).into()],
+            CommitStep::Put(file, text) => {
                 let source = repository.file(&format!("text{at}"), text);
                 vec!["put".into(), source, (*file).into()]
             }
-            Op::Rm(node) => vec!["rm".into(), (*node).into()],
-            Op::Cp(rev, from, to) => {
+            CommitStep::Rm(node) => vec!["rm".into(), (*node).into()],
+            CommitStep::Cp(rev, from, to) => {
                 let rev = if *rev == 0 {
                     "HEAD".to_owned()
                 } else {
@@ -95,10 +97,10 @@ pub fn theirs(repository: &Repository, ops: &[Op]) {
                 };
                 vec!["cp".into(), rev, (*from).into(), (*to).into()]
             }
-            Op::Propset(node, name, value) => {
+            CommitStep::Propset(node, name, value) => {
                 vec!["propset".into(), (*name).into(), (*value).into(), (*node).into()]
             }
-            Op::Propdel(node, name) => vec!["propdel".into(), (*name).into(), (*node).into()],
+            CommitStep::Propdel(node, name) => vec!["propdel".into(), (*name).into(), (*node).into()],
         };
         args.extend(words);
     }

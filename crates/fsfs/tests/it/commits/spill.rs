@@ -3,12 +3,12 @@
 use base::{NodeKind, Revnum};
 use fsfs::{Fs, Txn, TxnOptions};
 
-use super::random::{Dice, Tree, step};
-use super::script::{Op, apply, copy_of, now, path, verify};
+use super::random::{TestRandom, TreePaths, step};
+use super::script::{CommitStep, apply, copy_of, now, path, verify};
 use crate::compare;
 use crate::incumbent::Repository;
 
-/// Begins a transaction that holds about so many nodes and changes.
+/// Begins a transaction that keeps at most `max_in_memory` nodes and changes in memory.
 pub(super) fn begin(fs: &Fs, max_in_memory: usize) -> Txn {
     let options = TxnOptions {
         max_in_memory,
@@ -19,7 +19,7 @@ pub(super) fn begin(fs: &Fs, max_in_memory: usize) -> Txn {
     txn
 }
 
-/// The files of a transaction that describe its tree. (The log may have one more entry for a node.)
+/// The files of a transaction that contain its tree. (The list of changes may have one more line for a node.)
 fn files(repository: &Repository, txn: &Txn) -> Vec<(String, String)> {
     let dir = repository
         .db()
@@ -42,13 +42,13 @@ fn files(repository: &Repository, txn: &Txn) -> Vec<(String, String)> {
     files
 }
 
-/// Looks up a path of the tree, or one that is close to it: a look-up begins where the one before was.
-fn look_up(dice: &mut Dice, txn: &Txn, tree: &Tree) {
+/// Looks up a path of the tree or one near it, because a look-up starts from the previous one.
+fn look_up(random: &mut TestRandom, txn: &Txn, tree: &TreePaths) {
     let paths: Vec<_> = tree.keys().collect();
-    let Some(near) = paths.get(dice.below(paths.len())) else {
+    let Some(near) = paths.get(random.below(paths.len())) else {
         return;
     };
-    let text = match dice.below(4) {
+    let text = match random.below(4) {
         0 => format!("{near}/none/below"),
         1 => format!("{near}1"),
         2 => near.rsplit_once('/').map_or("", |(parent, _)| parent).to_owned(),
@@ -82,22 +82,22 @@ fn run(version: &str, seed: u8, commits: usize) {
     let a = Repository::create(version, 1000, "");
     let b = copy_of(&a);
     let (sparse, full) = (compare::open(&a), compare::open(&b));
-    let mut dice = Dice(u64::from(seed));
-    let mut trees = vec![Tree::new()];
+    let mut random = TestRandom(u64::from(seed));
+    let mut trees = vec![TreePaths::new()];
     for rev in 1..=commits {
-        let most = 1 + dice.below(6);
+        let most = 1 + random.below(6);
         let (mut little, mut all) = (begin(&sparse, most), begin(&full, usize::MAX));
         let mut now_there = trees[rev - 1].clone();
         let mut done = Vec::new();
         while done.len() < 40 {
             trees.push(now_there.clone());
-            let (op, then) = step(&mut dice, &trees);
+            let (op, then) = step(&mut random, &trees);
             trees.pop();
-            if matches!(&op, Op::Cp(from, ..) if *from >= rev as u64) {
+            if matches!(&op, CommitStep::Cp(from, ..) if *from >= rev as u64) {
                 continue;
             }
             if seed % 2 == 1 {
-                // A transaction that is read from files starts with an empty path chain.
+                // A transaction that was just opened has no previous look-up.
                 let name = all.name().to_owned();
                 drop(all);
                 all = full.open_txn(&name).unwrap();
@@ -108,10 +108,10 @@ fn run(version: &str, seed: u8, commits: usize) {
             }
             done.push(op);
             now_there = then;
-            for _ in 0..dice.below(4) {
-                look_up(&mut dice, &little, &now_there);
+            for _ in 0..random.below(4) {
+                look_up(&mut random, &little, &now_there);
             }
-            match dice.below(12) {
+            match random.below(12) {
                 0 => {
                     little.write_to_disk().unwrap();
                     all.write_to_disk().unwrap();
@@ -123,7 +123,7 @@ fn run(version: &str, seed: u8, commits: usize) {
                     let (mine, other) = (changes(&little), changes(&all));
                     assert_eq!(mine, other, "{version} seed {seed} r{rev} {done:?}");
                 }
-                2 if dice.below(3) == 0 => {
+                2 if random.below(3) == 0 => {
                     let names = [&little, &all].map(|txn| txn.name().to_owned());
                     drop((little, all));
                     little = sparse.open_txn(&names[0]).unwrap();
@@ -147,7 +147,7 @@ fn run(version: &str, seed: u8, commits: usize) {
 }
 
 #[test]
-fn the_same_revisions_with_little_in_memory() {
+fn spilled_transactions_make_equal_revisions() {
     for seed in 0..8 + 4 * super::random::seeds() {
         run(
             ["1.14", "1.8", "1.4"][usize::from(seed % 3)],

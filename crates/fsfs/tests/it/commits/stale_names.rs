@@ -1,5 +1,5 @@
-//! Commits on a network file system whose client still knows old names: `current` as it was before another machine's commit,
-//! and no file of the new revision.
+//! Commits on a network file system whose client still shows old names: `current` as it was before another machine's
+//! commit, and no file of the new revision.
 
 use std::ffi::OsString;
 use std::io;
@@ -11,17 +11,17 @@ use base::{Code, Revnum};
 use fsfs::disk::{Create, Disk, DiskFile, DiskLock, DiskWriter, FileMeta, RealDisk};
 use fsfs::{Cache, Fs};
 
-use super::script::Op::{Mkdir, Put};
+use super::script::CommitStep::{Mkdir, Put};
 use super::script::{apply, begin, now, ours, verify};
 use crate::incumbent::Repository;
 
-/// A disk that shows revision 1 as the youngest one, and revision 1 without properties. The file of revision 2 is hidden until a
-/// file is created beside it.
+/// A disk that shows revision 1 as the youngest one, without its properties. The file of revision 2 is hidden until a
+/// file is created in the same directory.
 #[derive(Clone, Default)]
 struct StaleNames {
     is_stale: Arc<AtomicBool>,
     shows_revision: Arc<AtomicBool>,
-    /// Ends the staleness when names are refreshed.
+    /// Whether refreshing the names shows the current state.
     refreshes: Arc<AtomicBool>,
 }
 
@@ -110,7 +110,7 @@ impl Disk for StaleNames {
     }
 }
 
-/// Makes revision 1, opens the filesystem on a stale disk, and makes revision 2 past it.
+/// Commits revision 1, opens the filesystem on a stale disk, and commits revision 2 without that disk.
 fn start(version: &str) -> (Repository, Fs, StaleNames) {
     let repository = Repository::create(version, 3, "");
     let elsewhere = crate::compare::open(&repository);
@@ -131,7 +131,7 @@ fn check(repository: &Repository, youngest: u64) {
 }
 
 #[test]
-fn a_commit_does_not_take_the_number_of_another() {
+fn a_commit_does_not_reuse_a_revision_number() {
     for version in ["1.14", "1.8", "1.6"] {
         let (repository, fs, disk) = start(version);
         let mut txn = begin(&fs);
@@ -139,7 +139,7 @@ fn a_commit_does_not_take_the_number_of_another() {
         let refused = txn.commit(&now).expect_err("because revision 2 exists");
         assert_eq!(refused.code(), Code::FS_TXN_OUT_OF_DATE, "{refused:?}");
         check(&repository, 2);
-        // Nothing of the transaction is lost.
+        // The transaction is complete.
         disk.is_stale.store(false, Ordering::Relaxed);
         assert_eq!(txn.commit(&now).unwrap().rev, Revnum(3));
         check(&repository, 3);
@@ -152,14 +152,14 @@ fn names_are_refreshed_under_the_lock() {
     disk.refreshes.store(true, Ordering::Relaxed);
     assert_eq!(ours(&fs, &[Mkdir("b")]).unwrap().rev, Revnum(3));
     check(&repository, 3);
-    // Another machine's change of a property is not lost with ours.
+    // Our change of a property keeps another machine's change.
     let elsewhere = crate::compare::open(&repository);
     elsewhere
         .change_revprop(Revnum(1), "theirs", None, Some(b"x"))
         .unwrap();
     disk.is_stale.store(true, Ordering::Relaxed);
     fs.change_revprop(Revnum(1), "ours", None, Some(b"y")).unwrap();
-    // A reader that has seen a revision does not go back.
+    // A reader that has seen a revision does not return to an older one.
     assert_eq!(fs.youngest().unwrap(), Revnum(3));
     disk.is_stale.store(true, Ordering::Relaxed);
     assert_eq!(fs.youngest().unwrap(), Revnum(3));
@@ -171,7 +171,7 @@ fn names_are_refreshed_under_the_lock() {
 }
 
 #[test]
-fn nor_does_a_group() {
+fn a_group_does_not_reuse_a_revision_number() {
     let (repository, fs, disk) = start("1.14");
     let mut batch = fs.batch().unwrap();
     let mut txn = batch
@@ -187,5 +187,5 @@ fn nor_does_a_group() {
     check(&repository, 3);
 }
 
-/// The system's number for a file that does not exist.
+/// The operating system's error number for a file that does not exist.
 const ENOENT: i32 = 2;

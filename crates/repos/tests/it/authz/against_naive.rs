@@ -1,4 +1,4 @@
-//! The compiled tree answers what the naive reading answers.
+//! The compiled tree gives the same rights as the naive evaluation of the rules.
 
 use base::FsPath;
 use proptest::prelude::*;
@@ -20,7 +20,7 @@ fn path(components: &[&str]) -> FsPath {
     FsPath::canonicalize(&components.join("/")).expect("a path")
 }
 
-/// All paths of at most `depth` more components.
+/// All paths below one, of at most `depth` more components.
 fn each_below(at: &mut Vec<&'static str>, depth: usize, ask: &mut dyn FnMut(&[&str])) {
     ask(at);
     if depth > 0 {
@@ -32,7 +32,7 @@ fn each_below(at: &mut Vec<&'static str>, depth: usize, ask: &mut dyn FnMut(&[&s
     }
 }
 
-/// What holds for a subtree holds for every path in it.
+/// The rights reported for a whole subtree are those of every path in it.
 fn check_subtree(rights: &UserRights, at: &[&'static str], exact: bool) {
     let top = path(at);
     let read = rights.allows(&top, Required::Read, true);
@@ -99,9 +99,9 @@ proptest! {
     }
 }
 
-/// Rules that make no difference to a user cost nothing.
+/// Rules that do not apply to a user take no memory in that user's tree.
 #[test]
-fn repetitions_take_no_memory() {
+fn repeated_rules_take_no_memory() {
     let mut text = "[/]\n* = r\n".to_owned();
     for n in 0..1000 {
         text += &format!("[/p{n}]\nu{n} = rw\n* = r\n");
@@ -122,7 +122,8 @@ fn repetitions_take_no_memory() {
     assert_eq!(nobody.max_rights(), Rights::Read);
 }
 
-/// What a copy of the parent would carry along: asked about `/`, the incumbent overlooks the first three.
+/// A rule that denies paths below a directory denies the directory as a whole; for `/` the incumbent overlooks the
+/// first three.
 #[test]
 fn denied_patterns_below_deny_the_whole() {
     for (file, at) in [
@@ -139,7 +140,7 @@ fn denied_patterns_below_deny_the_whole() {
         assert!(!rights.allows(&at, Required::Read, true), "{file}");
         assert_eq!(rights.subtree(&at), Subtree::Mixed, "{file}");
     }
-    // A later rule for everything below outdoes them all.
+    // A later rule for everything below takes precedence over all of them.
     let file = "[:glob:/**/secret]\nx=\n[/t/a]\nx=\n[:glob:/t/**]\nx=rw\n";
     let rights = Authz::parse(file.as_bytes(), None)
         .expect("valid")

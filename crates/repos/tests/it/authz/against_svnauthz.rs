@@ -1,11 +1,12 @@
-//! Our answers against those of the real `svnauthz accessof`.
+//! Compares our results with those of the real `svnauthz accessof`.
 //!
-//! A few dozen files in the suite. `SVEN_AUTHZ_FILES=5000` widens it. Where the incumbent does not follow its own rules,
-//! ours are held against the naive reading alone:
+//! The suite tries a few dozen files; `SVEN_AUTHZ_FILES=5000` sets another number. Where the incumbent does not
+//! follow its own rules, our results are compared with [`naive`](super::naive) only:
 //!
-//! * It asks about the whole repository (`/`, recursively) but looks at the root alone.
-//! * With wildcards, a recursive answer may be too strict (never too generous: that would be ours to answer for).
-//! * To match `*suffix` it turns the name round, and has it the wrong way round for the rules that it tries next.
+//! * For the whole repository (`/`, recursively) it evaluates the root only.
+//! * With wildcards, its recursive result may be too strict (never too generous: such a difference would be our
+//!   fault).
+//! * To match `*suffix` it reverses the name, and leaves it reversed for the rules that it tries next.
 
 use std::path::Path;
 use std::process::Command;
@@ -18,14 +19,14 @@ use repos::authz::{Authz, Required, Rights};
 
 use super::files::{self, REPOSITORIES, USERS, Wildcards};
 
-struct Question<'a> {
+struct AccessQuery<'a> {
     repository: Option<&'a str>,
     user: Option<&'a str>,
     path: Option<&'a str>,
     recursive: bool,
 }
 
-fn svnauthz(file: &Path, question: &Question<'_>) -> String {
+fn svnauthz(file: &Path, question: &AccessQuery<'_>) -> String {
     let mut command = Command::new("svnauthz");
     command.env("LC_ALL", "C.UTF-8").arg("accessof").arg(file);
     let options = [
@@ -42,16 +43,16 @@ fn svnauthz(file: &Path, question: &Question<'_>) -> String {
         command.arg("-R");
     }
     let output = command.output().expect("svnauthz is installed");
-    let said = String::from_utf8_lossy(&output.stdout).trim_end().to_owned();
+    let answer = String::from_utf8_lossy(&output.stdout).trim_end().to_owned();
     assert!(
         output.status.success(),
         "{}",
         String::from_utf8_lossy(&output.stderr)
     );
-    said
+    answer
 }
 
-fn ours(authz: &Authz, question: &Question<'_>) -> &'static str {
+fn ours(authz: &Authz, question: &AccessQuery<'_>) -> &'static str {
     let rights = authz.rights(question.repository, question.user);
     let word = |rights| match rights {
         Rights::None => "no",
@@ -93,7 +94,7 @@ fn compare(wildcards: Wildcards, seed: u8) {
             let (at, user, repository, recursive, whole) =
                 asked.new_tree(&mut runner).expect("a question").current();
             let at = format!("/{}", at.join("/"));
-            let question = Question {
+            let question = AccessQuery {
                 repository: REPOSITORIES[repository],
                 user: USERS[user],
                 path: (whole != 0).then_some(&*at),

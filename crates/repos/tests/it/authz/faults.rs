@@ -1,12 +1,12 @@
-//! Faulty files: we find the same fault as `svnauthz validate` and say the same.
+//! Faulty files: we find the same fault as `svnauthz validate` and report it with the same message.
 //!
-//! Except for line numbers: theirs do not count the lines of section headers.
+//! Line numbers differ: the incumbent does not count the lines of section headers.
 
 use std::process::Command;
 
 use repos::authz::Authz;
 
-/// The error chain, one `E220003: message` a line; empty if the file is good.
+/// The error chain, one `E220003: message` a line; empty if the file is valid.
 fn ours(text: &[u8], groups: Option<&[u8]>) -> String {
     match Authz::parse(text, groups) {
         Ok(authz) => {
@@ -41,7 +41,7 @@ fn theirs(text: &[u8], groups: Option<&[u8]>) -> String {
     String::from_utf8_lossy(&output.stderr).replace("svnauthz: ", "")
 }
 
-/// Digits after `line ` become N.
+/// Replaces the digits after `line ` by `N`.
 fn without_numbers(text: &str) -> String {
     let mut parts = text.split("line ");
     let mut out = parts.next().unwrap_or_default().to_owned();
@@ -63,7 +63,7 @@ fn same(text: &[u8], groups: Option<&[u8]>) {
 }
 
 #[test]
-fn in_the_dialect() {
+fn faults_of_ini_syntax() {
     for text in [
         "",
         "[/",
@@ -319,7 +319,7 @@ fn groups_that_lead_into_a_circle() {
     assert!(Authz::parse((deep + "g100000=x\n[/]\n@g0=r\n").as_bytes(), None).is_ok());
 }
 
-/// Nobody need wait for a file whose groups multiply.
+/// A file whose nested groups multiply is refused quickly.
 #[test]
 fn groups_that_multiply_take_no_longer_than_their_text() {
     let mut text = "[groups]\ng0=x\n".to_owned();

@@ -1,4 +1,4 @@
-//! Random authz files: as text for the parsers, as data for the naive reading.
+//! Random authz files: as text for the parsers, as data for [`naive`](super::naive).
 
 use std::fmt::Write as _;
 
@@ -20,14 +20,14 @@ pub struct Rule {
     pub glob: bool,
     pub repository: Option<&'static str>,
     pub path: Vec<&'static str>,
-    /// Who, and 0, 1 or 2.
+    /// The left side of an entry (user, group, alias …), and its rights: 0, 1 or 2.
     pub entries: Vec<(&'static str, u8)>,
 }
 
 impl Rule {
-    /// The path as a pattern, neighbouring wildcards in their normal order, ordinary characters of paths without
-    /// wildcards escaped.
-    pub fn meaning(&self) -> Vec<String> {
+    /// The path as a pattern: neighbouring wildcards in their canonical order, and, in a path without wildcards,
+    /// special characters escaped.
+    pub fn canonical_pattern(&self) -> Vec<String> {
         let mut out: Vec<String> = Vec::new();
         for name in &self.path {
             match (self.glob, *name) {
@@ -60,7 +60,7 @@ impl File {
     }
 }
 
-/// True if an entry for `who` is about `user`.
+/// True if an entry for `who` applies to `user`.
 pub fn is_about(file: &File, who: &str, user: Option<&str>) -> bool {
     let (inverted, who) = who.strip_prefix('~').map_or((false, who), |who| (true, who));
     let is = match (who, user) {
@@ -102,7 +102,7 @@ pub fn names(file: &File, user: &str) -> bool {
         .any(|name| is_user(&name.trim_start_matches('~')))
 }
 
-/// True for `~@group` if nobody is in the group: such entries are ignored, with a warning.
+/// True for `~@group` if the group is empty: such entries are ignored, with a warning.
 pub fn is_inverted_and_empty(file: &File, who: &str) -> bool {
     who.strip_prefix("~@").is_some_and(|group| is_empty(file, group))
 }
@@ -120,16 +120,16 @@ fn is_empty(file: &File, group: &str) -> bool {
     })
 }
 
-/// Names that occur in paths; the last ones in no rule.
+/// Names that occur in paths; the last ones occur in no rule.
 pub const NAMES: [&str; 6] = ["a", "b", "ab", "*", "c", "aab"];
 
-/// Users that are asked about.
+/// Users whose rights are queried.
 pub const USERS: [Option<&str>; 4] = [None, Some("x"), Some("y"), Some("z")];
 
-/// Repositories that are asked about.
+/// Repositories whose rules are queried.
 pub const REPOSITORIES: [Option<&str>; 3] = [None, Some("r"), Some("s")];
 
-/// Which patterns occur in paths.
+/// The patterns that occur in the paths of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wildcards {
     None,
@@ -138,7 +138,7 @@ pub enum Wildcards {
     All,
 }
 
-/// Files of at most `most` rules.
+/// A strategy for files of at most `most` rules.
 pub fn file(most: usize, wildcards: Wildcards) -> impl Strategy<Value = File> {
     let groups = [
         ("g", vec!["x", "@h", "&al"]),
@@ -154,7 +154,7 @@ pub fn file(most: usize, wildcards: Wildcards) -> impl Strategy<Value = File> {
     (groups, vec(rule(wildcards), 1..=most)).prop_map(|(groups, mut rules)| {
         let mut seen = Vec::new();
         rules.retain(|rule| {
-            let key = (rule.repository, rule.meaning());
+            let key = (rule.repository, rule.canonical_pattern());
             let new = !seen.contains(&key);
             seen.push(key);
             new
@@ -209,7 +209,7 @@ fn rule(wildcards: Wildcards) -> impl Strategy<Value = Rule> {
     })
 }
 
-/// Paths to ask about, as components.
+/// A strategy for paths to query, as lists of components.
 pub fn path() -> impl Strategy<Value = Vec<&'static str>> {
     vec(select(&NAMES[..]), 0..5)
 }

@@ -1,4 +1,4 @@
-//! Authz files: against a naive reading of the rules, and against the real `svnauthz`.
+//! Authz files, compared with a naive evaluation of the rules and with the real `svnauthz`.
 
 mod against_naive;
 mod against_svnauthz;

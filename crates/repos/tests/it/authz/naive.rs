@@ -1,17 +1,17 @@
-//! The rules of authz, read naively: no tree, no sharing, every question from scratch.
+//! The rules of authz, evaluated naively: no tree, no sharing, every query from scratch.
 //!
-//! The second oracle beside `svnauthz`, and the only one for recursive questions with wildcards, where the real tool
-//! contradicts its own answers.
+//! The second oracle next to `svnauthz`, and the only one for recursive queries with wildcards, where the real tool
+//! contradicts itself.
 
 use super::files::{File, Rule, is_about, is_inverted_and_empty, names};
 
 /// Rights as digits: 0 none, 1 read, 2 read and write.
 pub type Level = u8;
 
-/// What `user` may do with `path` in `repository`.
+/// The rights of `user` to `path` in `repository`.
 pub fn rights(file: &File, repository: Option<&str>, user: Option<&str>, path: &[&str]) -> Level {
     let mut level = at_level(file, repository, user, &path[..0]).unwrap_or(0);
-    // The incumbent takes the root for a path with one nameless component.
+    // The incumbent treats the root as a path with one empty component.
     let path = if path.is_empty() { &[""] } else { path };
     for end in 1..=path.len() {
         level = at_level(file, repository, user, &path[..end]).unwrap_or(level);
@@ -19,8 +19,8 @@ pub fn rights(file: &File, repository: Option<&str>, user: Option<&str>, path: &
     level
 }
 
-/// The most that any section grants. For users whom the file does not name, the incumbent counts entries for
-/// `~@empty`, though they grant nothing.
+/// The highest rights that any section grants. For users whom the file does not name, the incumbent counts entries
+/// for `~@empty`, though they grant nothing.
 pub fn max(file: &File, repository: Option<&str>, user: Option<&str>) -> Level {
     let of_repository = |rule: &&Rule| rule.repository.is_none() || rule.repository == repository;
     let rules = file.rules.iter().filter(of_repository);
@@ -33,30 +33,34 @@ pub fn max(file: &File, repository: Option<&str>, user: Option<&str>) -> Level {
     levels.max().unwrap_or(0)
 }
 
-/// What the rules for exactly this path say.
+/// The rights by the rules for exactly this path, if there are any.
 fn at_level(file: &File, repository: Option<&str>, user: Option<&str>, path: &[&str]) -> Option<Level> {
     let mut last = None;
     for (at, rule) in file.rules.iter().enumerate() {
         let hidden = |rule: &Rule| {
-            let same = |other: &&Rule| other.repository == repository && other.meaning() == rule.meaning();
+            let same = |other: &&Rule| {
+                other.repository == repository && other.canonical_pattern() == rule.canonical_pattern()
+            };
             let others = file.rules.iter().filter(same);
             rule.repository.is_none()
                 && repository.is_some()
                 && others
-                    .filter_map(|other| says(file, other, user))
+                    .filter_map(|other| rights_of_entries(file, other, user))
                     .next()
                     .is_some()
         };
         let here = rule.repository.is_none() || rule.repository == repository;
-        if here && matches(&rule.meaning(), path) && !hidden(rule) {
-            last = says(file, rule, user).map(|level| (at, level)).or(last);
+        if here && matches(&rule.canonical_pattern(), path) && !hidden(rule) {
+            last = rights_of_entries(file, rule, user)
+                .map(|level| (at, level))
+                .or(last);
         }
     }
     last.map(|(_, level)| level)
 }
 
-/// The union of the entries about `user`.
-fn says(file: &File, rule: &Rule, user: Option<&str>) -> Option<Level> {
+/// The union of the rights of all entries that apply to `user`.
+fn rights_of_entries(file: &File, rule: &Rule, user: Option<&str>) -> Option<Level> {
     let about = rule.entries.iter().filter(|(who, _)| is_about(file, who, user));
     about.map(|(_, level)| *level).max()
 }

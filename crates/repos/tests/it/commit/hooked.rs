@@ -1,4 +1,4 @@
-//! Hooks, locks and revision properties: what hooks are given, what becomes of what they say.
+//! Hooks, locks and revision properties: the input of hooks, and the effect of their output and exit code.
 
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use repos::user_locks::{LockRequest, LockTarget};
 use testkit::tool::{Side, Tool};
 
 use super::drive::*;
-use super::pair::{Links, Pair, clock, links, mask, now, open};
-use crate::peer::{Item, Peer};
+use super::pair::{CommitPair, Links, clock, links, mask, now, open};
+use crate::peer::{PeerItem, SvnPeer};
 
-/// Writes down what it is given. Those that are given no input are not asked for it: at the end of a tunnel the real server
-/// lets them read its own.
+/// A hook that writes its arguments and input to a file. Those that get no input do not read any: at the end of a
+/// tunnel the real server lets them read its own.
 const TELLTALE: &str = r#"{ echo "HOOK ${0##*/}"; for a in "$@"; do echo "[$a]"; done
 env | grep -v -e PWD -e SHLVL -e '^_=' | sort
 case "$0" in *start-commit|*post-commit|*pre-lock|*pre-unlock) ;; *) cat; echo "<";; esac; } >> OUT 2>&1"#;
@@ -36,7 +36,7 @@ const ALL: [&str; 9] = [
     "post-unlock",
 ];
 
-fn hooks(pair: &Pair) -> Hooks {
+fn hooks(pair: &CommitPair) -> Hooks {
     Hooks::of(&pair.repo, pair.env.clone())
 }
 
@@ -45,8 +45,8 @@ fn fs_path(path: &str) -> FsPath {
 }
 
 #[test]
-fn what_hooks_of_a_commit_are_given() {
-    let mut pair = Pair::new();
+fn commit_hooks_get_the_incumbents_arguments() {
+    let mut pair = CommitPair::new();
     let env = "[default]\nA = b c\n[pre-commit]\nB = ü%(C)s\nC = d\n[post-commit]\n";
     for side in Side::BOTH {
         std::fs::write(pair.path(side).join("conf/hooks-env"), env).expect("writable");
@@ -64,7 +64,7 @@ fn what_hooks_of_a_commit_are_given() {
         assert_eq!(theirs, ours);
         assert_eq!(ours.matches("HOOK").count(), 3);
     }
-    // A lock on a path that is hard to write, which the commit gives back.
+    // A lock on a path with special characters, which the commit releases.
     let odd = "A/a ü#%|x";
     let steps = [
         root(),
@@ -91,7 +91,7 @@ fn what_hooks_of_a_commit_are_given() {
         "{ours}"
     );
     assert!(ours.contains("HOOK post-unlock"), "{ours}");
-    // What is no lock any more does no harm, and is told all the same.
+    // A token of a lock that no longer exists does not fail the commit, and hooks are given it all the same.
     pair.keep_locks = true;
     let steps = [root(), add_file("m"), close_file("m"), done()];
     assert_eq!(pair.same("with an old token", &steps), Ok(true));
@@ -101,8 +101,8 @@ fn what_hooks_of_a_commit_are_given() {
     pair.check();
 }
 
-/// Puts a file of any kind where a hook is looked for, on both sides.
-fn install(pair: &Pair, name: &str, bytes: &[u8], mode: u32) {
+/// Creates a file of any kind in place of a hook, on both sides.
+fn install(pair: &CommitPair, name: &str, bytes: &[u8], mode: u32) {
     for side in Side::BOTH {
         let path = pair.path(side).join("hooks").join(name);
         drop(std::fs::remove_file(&path));
@@ -112,8 +112,8 @@ fn install(pair: &Pair, name: &str, bytes: &[u8], mode: u32) {
 }
 
 #[test]
-fn what_hooks_say_of_a_commit() {
-    let pair = Pair::new();
+fn commit_hooks_failures_are_reported() {
+    let pair = CommitPair::new();
     let mut count = 0;
     let mut different = String::new();
     let mut try_it = |what: &str| {
@@ -159,7 +159,7 @@ fn what_hooks_say_of_a_commit() {
             install(&pair, "real", b"#!/bin/sh\necho via link >&2; exit 1\n", 0o755);
             try_it(&format!("{hook}: link to {target}"));
         }
-        pair.unhook(hook);
+        pair.remove_hook(hook);
         for side in Side::BOTH {
             std::fs::create_dir(pair.path(side).join("hooks").join(hook)).expect("writable");
         }
@@ -172,10 +172,10 @@ fn what_hooks_say_of_a_commit() {
     pair.check();
 }
 
-/// What hooks see of a transaction is on disk; what they must not see is not in the revision.
+/// The changes that hooks may see are on disk in the transaction; temporary properties do not end up in the revision.
 #[test]
-fn hooks_look_at_the_transaction() {
-    let mut pair = Pair::new();
+fn hooks_see_the_transaction_on_disk() {
+    let mut pair = CommitPair::new();
     pair.revprops.push(("svn:txn-x".into(), b"seen".to_vec()));
     let look = "svnlook changed -t $TXN \"$1\"; svnlook proplist --revprop -t $TXN \"$1\" | sort; svnlook cat -t $TXN \"$1\" A/f; \
                 svnlook propget -t $TXN \"$1\" p A";
@@ -203,17 +203,17 @@ fn hooks_look_at_the_transaction() {
     let [theirs, ours] = pair.written();
     assert_eq!(theirs, ours);
     assert!(ours.contains("three\n") && ours.contains("svn:txn-x"), "{ours}");
-    // Refused, it is gone.
+    // The refused transaction is deleted.
     pair.hook("pre-commit", "exit 1");
     let steps = [root(), add_dir("refused"), done()];
     assert_eq!(pair.same("refused", &steps), Ok(false));
     pair.check();
 }
 
-/// A revision is there even if nothing after it goes well.
+/// The revision exists even if every step after the commit fails.
 #[test]
-fn what_fails_after_a_commit_is_told() {
-    let pair = Pair::new();
+fn failures_after_a_commit_are_reported() {
+    let pair = CommitPair::new();
     for side in Side::BOTH {
         let path = pair.path(side).join("db/rep-cache.db");
         drop(std::fs::remove_file(&path));
@@ -232,17 +232,17 @@ fn what_fails_after_a_commit_is_told() {
     pair.hook("post-commit", "echo oops >&2; exit 1");
     assert_eq!(pair.same("nor a hook", &add("m")), Ok(true));
     let info = pair.ours(&add("o")).expect("because there is a revision");
-    let told = info.post_commit_error.expect("because it went wrong");
+    let message = info.post_commit_error.expect("because it went wrong");
     assert!(
-        told.starts_with("post commit FS processing had error:\n") && told.ends_with("oops\n"),
-        "{told}"
+        message.starts_with("post commit FS processing had error:\n") && message.ends_with("oops\n"),
+        "{message}"
     );
 }
 
-/// A hook that reads nothing, or writes more than any pipe holds, holds nobody up.
+/// A hook that does not read its input, or writes more than a pipe holds, does not block the commit.
 #[test]
 fn pipes_do_not_block() {
-    let mut pair = Pair::new();
+    let mut pair = CommitPair::new();
     pair.tokens = (0..20_000)
         .map(|n| (format!("some/long/path/{n}"), format!("opaquelocktoken:{n}")))
         .collect();
@@ -263,8 +263,8 @@ fn pipes_do_not_block() {
 }
 
 #[test]
-fn locks_hold_back_commits() {
-    let mut pair = Pair::new();
+fn locks_refuse_commits() {
+    let mut pair = CommitPair::new();
     pair.svnadmin(&["lock", "/A/s/g", "alice", "/dev/null", "opaquelocktoken:g"]);
     pair.svnadmin(&["lock", "/iota", "bob", "/dev/null", "opaquelocktoken:i"]);
     let mut different = String::new();
@@ -326,20 +326,20 @@ fn locks_hold_back_commits() {
     pair.check();
 }
 
-/// One path, through the wire and through us.
-struct Locking<'a> {
-    pair: &'a Pair,
-    peer: Peer,
+/// Locks or unlocks one path through the real server and through our code.
+struct LockComparison<'a> {
+    pair: &'a CommitPair,
+    peer: SvnPeer,
     user: &'a str,
 }
 
-impl<'a> Locking<'a> {
-    fn new(pair: &'a Pair, user: &'a str) -> Self {
+impl<'a> LockComparison<'a> {
+    fn new(pair: &'a CommitPair, user: &'a str) -> Self {
         let theirs = pair.path(Side::Theirs);
         let folder = theirs.parent().expect("because it has one");
-        Locking {
+        LockComparison {
             pair,
-            peer: Peer::tunnel(folder, URL, Some(user)),
+            peer: SvnPeer::tunnel(folder, URL, Some(user)),
             user,
         }
     }
@@ -424,7 +424,7 @@ impl<'a> Locking<'a> {
     }
 }
 
-/// A lock without what is random: whether its token was made up, its date.
+/// A lock without its random parts: a generated token, and the date.
 fn shown(lock: &Lock) -> String {
     let token = if lock.token.len() == 52 {
         "UUID"
@@ -434,22 +434,22 @@ fn shown(lock: &Lock) -> String {
     format!("{} {token} {} {:?}", lock.path, lock.owner, lock.comment)
 }
 
-fn described(item: &Item) -> String {
-    let text = |item: &Item| match item {
-        Item::Text(text) => String::from_utf8_lossy(text).into_owned(),
+fn described(item: &PeerItem) -> String {
+    let text = |item: &PeerItem| match item {
+        PeerItem::Text(text) => String::from_utf8_lossy(text).into_owned(),
         other => panic!("no text: {other:?}"),
     };
-    let Item::List(parts) = item else {
+    let PeerItem::List(parts) = item else {
         panic!("no answer: {item:?}")
     };
-    let Some(Item::List(outer)) = parts.get(1) else {
+    let Some(PeerItem::List(outer)) = parts.get(1) else {
         panic!("no answer: {item:?}")
     };
-    let Some(Item::List(lock)) = outer.first() else {
+    let Some(PeerItem::List(lock)) = outer.first() else {
         panic!("no lock: {item:?}")
     };
     let comment = match &lock[3] {
-        Item::List(inner) => inner.first().map(text),
+        PeerItem::List(inner) => inner.first().map(text),
         other => panic!("no comment: {other:?}"),
     };
     let token = text(&lock[1]);
@@ -463,9 +463,9 @@ fn described(item: &Item) -> String {
 
 #[test]
 fn locking() {
-    let pair = Pair::new();
-    let mut alice = Locking::new(&pair, "alice");
-    let mut bob = Locking::new(&pair, "bob");
+    let pair = CommitPair::new();
+    let mut alice = LockComparison::new(&pair, "alice");
+    let mut bob = LockComparison::new(&pair, "bob");
     let mut different = String::new();
     let mut same = |what: &str, [theirs, ours]: [String; 2]| {
         let [theirs, ours] = [mask(&theirs), mask(&ours)];
@@ -531,14 +531,14 @@ fn locking() {
         pair.hook(name, "echo no >&2; exit 1");
         same(name, alice.lock("A/f", None, None, true));
         same(name, alice.unlock("A/f", None, true));
-        pair.unhook(name);
+        pair.remove_hook(name);
     }
     assert!(different.is_empty(), "{different}");
 }
 
 #[test]
 fn many_locks_at_once() {
-    let pair = Pair::new();
+    let pair = CommitPair::new();
     pair.hook("pre-lock", "case \"$2\" in */f) echo refuse >&2; exit 1;; esac");
     pair.hook("post-lock", "cat >> OUT; exit 1");
     pair.hook("post-unlock", "cat >> OUT");
@@ -601,12 +601,12 @@ fn many_locks_at_once() {
 
 #[test]
 fn revision_properties_change() {
-    let pair = Pair::new();
+    let pair = CommitPair::new();
     let theirs = pair.path(Side::Theirs);
-    let mut peer = Peer::tunnel(theirs.parent().expect("because it has one"), URL, Some("alice"));
+    let mut peer = SvnPeer::tunnel(theirs.parent().expect("because it has one"), URL, Some("alice"));
     let mut different = String::new();
     let mut same =
-        |rev: u64, name: &str, value: Option<&[u8]>, expected: Option<Option<&[u8]>>, pair: &Pair| {
+        |rev: u64, name: &str, value: Option<&[u8]>, expected: Option<Option<&[u8]>>, pair: &CommitPair| {
             let optional =
                 |value: Option<&[u8]>| value.map_or(Vec::new(), |value| [&string(value)[..], b" "].concat());
             let guard = match expected {
@@ -685,10 +685,10 @@ fn revision_properties_change() {
     pair.check();
 }
 
-/// The real server refuses this; we spool.
+/// The real server refuses interleaved texts; we write them to temporary files.
 #[test]
 fn texts_may_be_interleaved() {
-    let pair = Pair::new();
+    let pair = CommitPair::new();
     let mut editor = commit::start(&pair.repo, pair.options(), clock()).expect("because it only prepares");
     let root = editor.open_root(None).expect("allowed");
     let names = ["one", "two", "three", "four"];
@@ -744,10 +744,10 @@ fn texts_may_be_interleaved() {
         .ok();
 }
 
-/// A wrong digest of a text that waited is found when its turn comes.
+/// A wrong digest of a text in a temporary file is found when that text is written to the transaction.
 #[test]
 fn waiting_texts_are_checked() {
-    let pair = Pair::new();
+    let pair = CommitPair::new();
     let mut editor = commit::start(&pair.repo, pair.options(), clock()).expect("because it only prepares");
     let root = editor.open_root(None).expect("allowed");
     let one = editor.add_file(&rel("one"), root, None).expect("allowed");
@@ -760,15 +760,15 @@ fn waiting_texts_are_checked() {
         .expect("because nobody can know yet");
     let refused = editor.text_end(one).expect_err("because it is found now");
     assert_eq!(refused.code(), Code::CHECKSUM_MISMATCH);
-    // Failed is failed.
+    // After a failure every further call fails.
     assert!(editor.close_edit().is_err());
     assert!(editor.outcome().is_err());
     pair.check();
 }
 
 #[test]
-fn what_is_not_completed_leaves_nothing() {
-    let pair = Pair::new();
+fn incomplete_commits_leave_nothing() {
+    let pair = CommitPair::new();
     let mut editor = commit::start(&pair.repo, pair.options(), clock()).expect("because it only prepares");
     let root = editor.open_root(None).expect("allowed");
     let file = editor.add_file(&rel("n"), root, None).expect("allowed");
@@ -784,10 +784,10 @@ fn what_is_not_completed_leaves_nothing() {
     pair.check();
 }
 
-/// Two commits race; the later one merges, or tells where it cannot.
+/// Two commits race: the later one is merged, or fails with the path of the conflict.
 #[test]
-fn commits_race() {
-    let pair = Pair::new();
+fn concurrent_commits_merge_or_conflict() {
+    let pair = CommitPair::new();
     let begin = || {
         let mut editor =
             commit::start(&pair.repo, pair.options(), clock()).expect("because it only prepares");
@@ -824,10 +824,11 @@ fn commits_race() {
         .ok();
 }
 
-/// Each text that waits for another has a file: a client must not take all that the process may open.
+/// Each text that waits for another has a temporary file: their number is limited, so that a client cannot use up the
+/// file descriptors of the process.
 #[test]
 fn only_some_texts_may_be_interleaved() {
-    let pair = Pair::new();
+    let pair = CommitPair::new();
     let mut editor = commit::start(&pair.repo, pair.options(), clock()).expect("because it only prepares");
     let root = editor.open_root(None).expect("allowed");
     let refused = (0..1000).find_map(|n| {

@@ -1,4 +1,5 @@
-//! Commits, beside the real server: the same drives over its wire and through our editor, on copies of one repository.
+//! Commits, compared with those of the real server: the same drives over its protocol and through our editor, on
+//! copies of one repository.
 
 mod drive;
 mod hooked;

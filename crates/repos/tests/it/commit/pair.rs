@@ -1,4 +1,4 @@
-//! Two copies of one repository: one is committed to by the real server, one by us.
+//! Two copies of one repository: the real server commits to one, our editor to the other.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -15,13 +15,13 @@ use testkit::repo::Repo;
 use testkit::stream::{Content, DumpStream, RecordKind};
 use testkit::tool::{Side, Tool};
 
-use super::drive::{Step, URL, string, tell, wire};
-use crate::peer::{Item, Peer};
+use super::drive::{EditStep, URL, drive_editor, string, wire};
+use crate::peer::{PeerItem, SvnPeer};
 
-/// Number and text, outermost first.
+/// The numbers and messages of an error chain, outermost first.
 pub type Links = Vec<(u64, String)>;
 
-pub struct Pair {
+pub struct CommitPair {
     scratch: tempfile::TempDir,
     pub repo: Repository,
     pub user: Option<&'static str>,
@@ -30,17 +30,17 @@ pub struct Pair {
     pub tokens: Vec<(String, String)>,
     pub keep_locks: bool,
     pub authz: Option<String>,
-    /// Environment of hooks.
+    /// Environment variables of the hooks.
     pub env: Arc<HooksEnv>,
 }
 
-impl Pair {
-    pub fn new() -> Pair {
-        Pair::compatible("1.14")
+impl CommitPair {
+    pub fn new() -> CommitPair {
+        CommitPair::compatible("1.14")
     }
 
-    /// In the format of an older release.
-    pub fn compatible(version: &str) -> Pair {
+    /// A pair in the format of an older release.
+    pub fn compatible(version: &str) -> CommitPair {
         let scratch = testkit::tool::scratch();
         let theirs = scratch.path().join("theirs/repo");
         let ours = scratch.path().join("ours/repo");
@@ -59,7 +59,7 @@ impl Pair {
         std::fs::write(theirs.join("conf/authz"), "[/]\n* = rw\n").expect("writable");
         Tool::new("cp").arg("-a").arg(&theirs).arg(&ours).ok();
         let repo = open(&ours);
-        Pair {
+        CommitPair {
             scratch,
             repo,
             user: Some("alice"),
@@ -78,7 +78,7 @@ impl Pair {
         })
     }
 
-    /// Installs a hook on both sides. `OUT` in the script is a file of the side's own.
+    /// Installs a hook in both repositories. `OUT` in the script stands for a file that each side has for itself.
     pub fn hook(&self, name: &str, script: &str) {
         for side in Side::BOTH {
             let path = self.path(side).join("hooks").join(name);
@@ -93,18 +93,18 @@ impl Pair {
         }
     }
 
-    pub fn unhook(&self, name: &str) {
+    pub fn remove_hook(&self, name: &str) {
         for side in Side::BOTH {
             std::fs::remove_file(self.path(side).join("hooks").join(name)).expect("installed");
         }
     }
 
-    /// Where hooks of a side write.
+    /// The output file of one side's hooks.
     pub fn out(&self, side: Side) -> PathBuf {
         self.path(side).with_file_name("out")
     }
 
-    /// What the hooks of both sides have written since, made comparable.
+    /// Returns and removes the output of both sides' hooks, normalized.
     pub fn written(&self) -> [String; 2] {
         Side::BOTH.map(|side| {
             let text = std::fs::read(self.out(side)).unwrap_or_default();
@@ -114,7 +114,7 @@ impl Pair {
         })
     }
 
-    /// Runs `svnadmin` with the repository behind the first argument, on both sides.
+    /// Runs `svnadmin` on both repositories; the path is inserted after the first argument.
     pub fn svnadmin(&self, args: &[&str]) {
         for side in Side::BOTH {
             let (first, rest) = args.split_first().expect("because there is a command");
@@ -131,7 +131,7 @@ impl Pair {
             None => Arc::new(commit::Anything),
             Some(text) => {
                 let authz = Authz::parse(text.as_bytes(), None).expect("well-formed");
-                Arc::new(Ruled(authz.rights(Some("repo"), self.user)))
+                Arc::new(RestrictedPaths(authz.rights(Some("repo"), self.user)))
             }
         }
     }
@@ -155,14 +155,14 @@ impl Pair {
         }
     }
 
-    /// What the real server makes of a drive.
-    pub fn theirs(&self, steps: &[Step]) -> std::result::Result<CommitInfo, Links> {
+    /// The result of a drive in the real server.
+    pub fn theirs(&self, steps: &[EditStep]) -> std::result::Result<CommitInfo, Links> {
         let root = self.path(Side::Theirs);
         if let Some(text) = &self.authz {
             std::fs::write(root.join("conf/authz"), text).expect("writable");
         }
         let folder = root.parent().expect("because it has one");
-        let mut peer = Peer::tunnel(folder, URL, self.user);
+        let mut peer = SvnPeer::tunnel(folder, URL, self.user);
         let pairs = |pairs: &[(String, Vec<u8>)]| -> Vec<u8> {
             let list = pairs.iter().map(|(name, value)| {
                 [
@@ -198,16 +198,16 @@ impl Pair {
         info.map(|info| commit_info(&info)).map_err(|e| masked(&e))
     }
 
-    /// What we make of it.
-    pub fn ours(&self, steps: &[Step]) -> std::result::Result<CommitInfo, Links> {
+    /// The result of a drive in our editor.
+    pub fn ours(&self, steps: &[EditStep]) -> std::result::Result<CommitInfo, Links> {
         let mut editor =
             commit::start(&self.repo, self.options(), clock()).map_err(|e| masked(&links(&e)))?;
-        tell(steps, &mut editor).map_err(|e| masked(&links(&e)))?;
+        drive_editor(steps, &mut editor).map_err(|e| masked(&links(&e)))?;
         editor.outcome().map_err(|e| masked(&links(&e)))
     }
 
-    /// Drives both and compares; true if both committed.
-    pub fn same(&self, what: &str, steps: &[Step]) -> std::result::Result<bool, String> {
+    /// Gives both sides the drive and compares the results; true if both committed.
+    pub fn same(&self, what: &str, steps: &[EditStep]) -> std::result::Result<bool, String> {
         let (theirs, ours) = (self.theirs(steps), self.ours(steps));
         let bare = |info: &CommitInfo| {
             let complaint = info.post_commit_error.as_deref().map(mask);
@@ -220,7 +220,7 @@ impl Pair {
         }
     }
 
-    /// Both repositories verify and hold the same history.
+    /// Checks that both repositories pass `svnadmin verify` and have the same history.
     pub fn check(&self) {
         Tool::new("svnadmin")
             .args(["verify", "-q"])
@@ -254,9 +254,9 @@ impl Pair {
     }
 }
 
-struct Ruled(Arc<UserRights>);
+struct RestrictedPaths(Arc<UserRights>);
 
-impl Authority for Ruled {
+impl Authority for RestrictedPaths {
     fn may_read(&self, path: &FsPath, recursive: bool) -> Result<bool> {
         Ok(self.0.allows(path, Required::Read, recursive))
     }
@@ -285,12 +285,12 @@ pub fn links(e: &Error) -> Links {
         .collect()
 }
 
-/// Links with names of transactions and folders made comparable.
+/// The error chain with names of transactions and folders normalized.
 fn masked(links: &Links) -> Links {
     links.iter().map(|(code, text)| (*code, mask(text))).collect()
 }
 
-/// Replaces names of transactions, which count differently on both sides.
+/// Replaces names of transactions, whose numbers differ between the two sides.
 pub fn mask(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut word = String::new();
@@ -318,18 +318,18 @@ pub fn mask(text: &str) -> String {
     out.replace("/theirs/", "/SIDE/").replace("/ours/", "/SIDE/")
 }
 
-fn commit_info(item: &Item) -> CommitInfo {
-    let Item::List(parts) = item else {
+fn commit_info(item: &PeerItem) -> CommitInfo {
+    let PeerItem::List(parts) = item else {
         panic!("no commit-info: {item:?}");
     };
     let text = |at: usize| match parts.get(at) {
-        Some(Item::List(inner)) => match inner.first() {
-            Some(Item::Text(text)) => Some(String::from_utf8_lossy(text).into_owned()),
+        Some(PeerItem::List(inner)) => match inner.first() {
+            Some(PeerItem::Text(text)) => Some(String::from_utf8_lossy(text).into_owned()),
             _ => None,
         },
         _ => None,
     };
-    let Some(Item::Number(rev)) = parts.first() else {
+    let Some(PeerItem::Number(rev)) = parts.first() else {
         panic!("no commit-info: {item:?}");
     };
     CommitInfo {

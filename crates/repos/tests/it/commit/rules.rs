@@ -1,10 +1,10 @@
-//! What is refused, in which words, and what is not.
+//! Which drives are refused, with which messages, and which are accepted.
 
 use super::drive::*;
-use super::pair::Pair;
+use super::pair::CommitPair;
 
-/// Runs all drives and reports every difference; stops where the two sides no longer have the same history.
-fn compare(pair: &Pair, drives: Vec<(&str, Vec<Step>)>) {
+/// Runs all drives and reports every difference; stops when the two repositories no longer have the same history.
+fn compare(pair: &CommitPair, drives: Vec<(&str, Vec<EditStep>)>) {
     let mut different = String::new();
     for (what, steps) in drives {
         if let Err(difference) = pair.same(what, &steps) {
@@ -22,7 +22,7 @@ fn compare(pair: &Pair, drives: Vec<(&str, Vec<Step>)>) {
 #[test]
 fn deleting() {
     compare(
-        &Pair::new(),
+        &CommitPair::new(),
         vec![
             ("missing", vec![root(), delete("nope", 1), done()]),
             ("missing, no revision", vec![root(), delete("nope", None), done()]),
@@ -76,7 +76,7 @@ fn deleting() {
 #[test]
 fn adding() {
     compare(
-        &Pair::new(),
+        &CommitPair::new(),
         vec![
             ("over a file", vec![root(), add_file("iota"), done()]),
             ("over a directory", vec![root(), add_dir("A"), done()]),
@@ -144,7 +144,7 @@ fn adding() {
 #[test]
 fn copying() {
     compare(
-        &Pair::new(),
+        &CommitPair::new(),
         vec![
             (
                 "another repository",
@@ -270,7 +270,7 @@ fn copying() {
 #[test]
 fn opening() {
     compare(
-        &Pair::new(),
+        &CommitPair::new(),
         vec![
             ("no directory", vec![root(), open_dir("Q", 1), done()]),
             (
@@ -360,7 +360,7 @@ fn opening() {
 fn texts() {
     let long: Vec<u8> = (0..450_000u32).flat_map(|n| n.to_le_bytes()).collect();
     compare(
-        &Pair::new(),
+        &CommitPair::new(),
         vec![
             (
                 "wrong base",
@@ -523,12 +523,12 @@ fn properties() {
             ],
         ));
     }
-    compare(&Pair::new(), drives);
+    compare(&CommitPair::new(), drives);
 }
 
 #[test]
 fn revision_properties() {
-    let mut pair = Pair::new();
+    let mut pair = CommitPair::new();
     let mut different = String::new();
     for user in [Some("alice"), None] {
         pair.user = user;
@@ -567,7 +567,7 @@ fn revision_properties() {
 
 #[test]
 fn rights() {
-    let mut pair = Pair::new();
+    let mut pair = CommitPair::new();
     pair.authz = Some(
         "[/]\n* = rw\n[/A/s]\n* = r\n[/A/f]\n* =\n[/priv]\n* =\n[/ro]\n* = r\n[/ro/w]\n* = rw\n[/n/sub]\n* = r\n\
          [/iota/x]\n* = r\n"
@@ -675,7 +675,7 @@ fn rights() {
 fn every_format() {
     for version in ["1.3", "1.4", "1.5", "1.7", "1.8", "1.9"] {
         compare(
-            &Pair::compatible(version),
+            &CommitPair::compatible(version),
             vec![
                 (
                     "everything",

@@ -9,7 +9,7 @@ use super::out::Base64;
 /// The document that is being written.
 #[derive(Debug)]
 pub struct Text {
-    /// The highest svndiff version that the client takes, and zlib's level.
+    /// The highest svndiff version that the client accepts, and zlib's level.
     version: u8,
     level: u8,
     pen: Base64,
@@ -30,7 +30,7 @@ impl Text {
         }
     }
 
-    /// svndiff version that the client takes.
+    /// svndiff version that the client accepts.
     pub fn version(&self) -> u8 {
         self.version
     }
@@ -43,7 +43,7 @@ impl Text {
     /// Appends the next window.
     ///
     /// # Errors
-    /// If a stored window that must be written anew is corrupt.
+    /// If a stored window that must be encoded again is corrupt.
     pub fn chunk(&mut self, chunk: TextChunk<'_>, codec: &mut Codec, out: &mut Vec<u8>) -> Result<()> {
         let wanted = match chunk {
             TextChunk::Encoded(window) if window.version <= self.version => window.version,

@@ -45,7 +45,7 @@ pub struct FileRevs {
     pub include_merged: bool,
 }
 
-/// Most revisions in one question about locations: what is beyond is no client's.
+/// The maximum number of revisions in one request for locations: no client sends more.
 const MOST_LOCATIONS: usize = 1 << 20;
 
 impl GetLocations {

@@ -6,10 +6,10 @@ use super::out::Out;
 use super::refusal::Refusal;
 use crate::dav::xml::Element;
 
-/// How deep a `get-locks-report` asks.
+/// The depth of a `get-locks-report`.
 ///
 /// # Errors
-/// If the depth is none that locks can be asked for.
+/// If the depth is not valid for locks.
 pub fn locks_depth(root: &Element) -> Result<Depth, Refusal> {
     let Some(word) = root.attribute("depth") else {
         return Ok(Depth::Infinity);

@@ -1,10 +1,10 @@
-//! Reports: questions that need more than a method and a path, and their answers. One file for each.
+//! Reports: requests that need more than a method and a path, and their responses. One file for each.
 //!
 //! A report is an XML document whose root says what is asked. [`ReportKind`] knows the roots; each file turns the document
 //! into a typed request, and appends the answer, piece by piece, to the buffer that is being sent. Texts travel as svndiff in
 //! base64 on one line ([`Text`]): windows that are stored as the client takes them pass through without being decoded.
 //!
-//! What is wrong with a request is told as a [`Refusal`]: what the error is, and whether it is the client's fault.
+//! An error in a request is a [`Refusal`]: its description, and whether it is the client's fault.
 
 mod base64_text;
 mod history;

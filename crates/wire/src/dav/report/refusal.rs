@@ -31,7 +31,7 @@ pub(super) fn missing_parameters() -> Refusal {
     ))
 }
 
-/// A revision as clients write it: what is negative counts as none, what is no number as 0.
+/// Parses a revision as clients write it: a negative number is none, text that is not a number is 0.
 pub(super) fn revision(text: &str) -> Option<Revnum> {
     let text = text.trim_ascii_start();
     if text.starts_with('-') {

@@ -1,7 +1,7 @@
 //! The second half of a switch for very old clients: the URL of everything in the tree that they get.
 //!
-//! They do not take URLs in while they update, so they ask for a walk over the whole target. It is told as a checkout whose
-//! consumer notes only where each node is.
+//! They do not process URLs while they update, so they request a walk over the whole target. It is driven like a
+//! checkout whose consumer uses only the location of each node.
 
 use base::checksum::Md5;
 use base::{RelPath, Result, Revnum};

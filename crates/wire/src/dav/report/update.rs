@@ -1,4 +1,4 @@
-//! The update report: what a client has, and what it wants.
+//! The update report: the state of the client's working copy, and the requested target.
 //!
 //! Its root's children are options first and then the client's paths, of which there may be very many: they are taken one by
 //! one ([`UpdateRequest::take`]), and only the options are kept.
@@ -33,16 +33,16 @@ pub struct UpdateRequest {
     pub no_text: bool,
     /// The depth; `None` if it was not sent.
     pub depth: Option<Depth>,
-    /// Old clients: this alone says whether to descend.
+    /// Sent by old clients without a depth: whether to descend.
     recursive: Option<bool>,
-    /// Old clients want the URLs of everything that they get.
+    /// Old clients request the URLs of all nodes that they get.
     pub resource_walk: bool,
 }
 
 /// One path of the client's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Relative to what the report is about.
+    /// Relative to the anchor of the report.
     pub path: RelPath,
     /// The revision that the client has there.
     pub rev: Revnum,
@@ -86,7 +86,7 @@ impl UpdateRequest {
         }
     }
 
-    /// Takes the next child of the root.
+    /// Reads the next child of the root.
     ///
     /// # Errors
     /// As the incumbent refuses such a child.

@@ -21,7 +21,7 @@ pub struct UpdateForm {
     pub send_all: bool,
     /// The response contains the properties of added nodes.
     pub inline_props: bool,
-    /// svndiff version that the client takes.
+    /// svndiff version that the client accepts.
     pub version: u8,
     /// zlib's level, 0 to send nothing compressed.
     pub level: u8,
@@ -95,7 +95,7 @@ struct OpenFile {
     sha1: Option<Sha1>,
     /// The text changed and must be fetched; from this one.
     changed: Option<Option<Md5>>,
-    /// Properties of a copy that are gone, where the text is fetched.
+    /// Properties of a copy that were removed, if the text is fetched.
     removed: Vec<String>,
 }
 
@@ -123,7 +123,8 @@ impl<'a, O: ResponseSink> UpdateEditor<'a, O> {
         }
     }
 
-    /// Before the client is told the digest of a text that it has to fetch, `told` hears where that is ([`Hrefs::location`]).
+    /// Sets the observer that gets the location ([`Hrefs::location`]) of each text that the client has to fetch,
+    /// before the client gets the text's digest.
     pub fn telling(mut self, told: &'a mut LocationObserver<'a>) -> Self {
         self.told = Some(told);
         self
@@ -435,7 +436,7 @@ mod tests {
         RelPath::parse(text).expect("a path")
     }
 
-    /// Drives what a checkout and an update of a few nodes drive.
+    /// Makes the calls of a checkout and of an update of a few nodes.
     fn drive(form: UpdateForm) -> String {
         let mut out = Vec::new();
         let mut codec = Codec::default();
@@ -545,7 +546,7 @@ YQFi
         let told = drive(form);
         assert!(told.starts_with(&format!("{HEAD}send-all=\"true\" inline-props=\"true\">\n")));
         let two = "02".repeat(16);
-        // What is not sent is an empty document.
+        // A text that is not sent is an empty document.
         let text = format!("<S:txdelta base-checksum=\"{two}\">U1ZOAQ==</S:txdelta><S:prop>");
         assert!(told.contains(&text), "{told}");
         assert!(

@@ -1,4 +1,4 @@
-//! Sends a sequence to one server, and writes down what it answers.
+//! Sends a sequence to one server and records the responses.
 
 use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -8,30 +8,30 @@ use std::time::{Duration, Instant};
 
 use rustix::net::sockopt;
 
-use super::super::plain::ALICE;
 use super::super::served::{AGENT, LONGEST, Served};
-use super::generator::{Cut, Request, Sequence, Step};
+use super::super::webdav_clients::ALICE;
+use super::generator::{Cut, RequestSequence, SequenceRequest, SequenceStep};
 
-/// A transaction, by the names that requests have for it.
+/// The URLs of a transaction.
 #[derive(Clone)]
-struct Names {
+struct TransactionUrls {
     /// The root of its tree.
     tree: String,
     /// The transaction, or the activity.
     txn: String,
-    /// What has its properties.
+    /// The resource with its properties.
     props: String,
 }
 
-/// An answer as far as it is compared.
-struct Said {
+/// The compared parts of a response.
+struct RecordedResponse {
     status: u16,
     number: String,
     text: Option<String>,
     ends: bool,
 }
 
-impl Said {
+impl RecordedResponse {
     fn shown(&self) -> String {
         let mut out = format!("{} {}", self.status, self.number);
         if let Some(text) = &self.text {
@@ -44,22 +44,22 @@ impl Said {
     }
 }
 
-/// What a sequence has got, and its slowest request.
-pub struct Outcome {
-    pub told: String,
+/// The responses of a sequence, and its slowest request.
+pub struct SequenceResult {
+    pub reported: String,
     pub slowest: (Duration, String),
 }
 
 struct Driver<'a> {
     served: &'a Served,
-    names: Names,
+    names: TransactionUrls,
     kept: Option<BufReader<TcpStream>>,
     slowest: (Duration, String),
 }
 
-/// Sends the sequence of a seed.
-pub fn drive(served: &Served, seed: u64, sequence: &Sequence) -> Outcome {
-    let mut told = format!("seed {seed}{}\n", if sequence.is_v1 { " (v1)" } else { "" });
+/// Sends a sequence.
+pub fn drive(served: &Served, seed: u64, sequence: &RequestSequence) -> SequenceResult {
+    let mut reported = format!("seed {seed}{}\n", if sequence.is_v1 { " (v1)" } else { "" });
     restore(served);
     let mut driver = Driver {
         served,
@@ -68,31 +68,31 @@ pub fn drive(served: &Served, seed: u64, sequence: &Sequence) -> Outcome {
         slowest: (Duration::ZERO, String::new()),
     };
     for (nth, step) in sequence.steps.iter().enumerate() {
-        driver.step(step, sequence.is_v1, &format!("s{seed}-{nth}"), &mut told);
+        driver.step(step, sequence.is_v1, &format!("s{seed}-{nth}"), &mut reported);
     }
     if sequence.is_merged {
         let merged = driver.one(&merge(&driver.names));
-        _ = writeln!(told, "  MERGE: {}", merged.shown());
+        _ = writeln!(reported, "  MERGE: {}", merged.shown());
     }
-    let gone = served.ask("DELETE", &driver.names.txn, &[ALICE], "");
-    _ = writeln!(told, "  DELETE: {}", gone.status);
-    Outcome {
-        told,
+    let gone = served.send_request("DELETE", &driver.names.txn, &[ALICE], "");
+    _ = writeln!(reported, "  DELETE: {}", gone.status);
+    SequenceResult {
+        reported,
         slowest: driver.slowest,
     }
 }
 
-/// A revision with the tree of the first one.
+/// Commits a revision with the tree of the first one.
 fn restore(served: &Served) {
     let names = begin(served, false, "");
     let port = served.server.port();
     for path in ["f", "a", "new"] {
-        served.ask("DELETE", &format!("{}/{path}", names.tree), &[ALICE], "");
+        served.send_request("DELETE", &format!("{}/{path}", names.tree), &[ALICE], "");
     }
     for path in ["f", "a"] {
         let to = format!("http://127.0.0.1:{port}{}/{path}", names.tree);
         let from = format!("/r/!svn/rvr/1/{path}");
-        let copied = served.ask("COPY", &from, &[ALICE, ("Destination", &to)], "");
+        let copied = served.send_request("COPY", &from, &[ALICE, ("Destination", &to)], "");
         assert_eq!(copied.status, 201);
     }
     let name = names.txn.rsplit('/').next().unwrap_or_default();
@@ -100,21 +100,21 @@ fn restore(served: &Served) {
 }
 
 /// Begins a transaction.
-fn begin(served: &Served, is_v1: bool, name: &str) -> Names {
+fn begin(served: &Served, is_v1: bool, name: &str) -> TransactionUrls {
     if !is_v1 {
         let name = served.begin();
-        return Names {
+        return TransactionUrls {
             tree: format!("/r/!svn/txr/{name}"),
             txn: format!("/r/!svn/txn/{name}"),
             props: format!("/r/!svn/txn/{name}"),
         };
     }
     let txn = format!("/r/!svn/act/{name}");
-    assert_eq!(served.ask("MKACTIVITY", &txn, &[ALICE], "").status, 201);
+    assert_eq!(served.send_request("MKACTIVITY", &txn, &[ALICE], "").status, 201);
     let body = format!(
         "<D:checkout xmlns:D='DAV:'><D:activity-set><D:href>{txn}</D:href></D:activity-set></D:checkout>"
     );
-    let mut options = served.ask(
+    let mut options = served.send_request(
         "OPTIONS",
         "/r",
         &[ALICE],
@@ -125,9 +125,14 @@ fn begin(served: &Served, is_v1: bool, name: &str) -> Names {
         .remove("svn-youngest-rev")
         .expect("because it says so");
     let baseline = format!("/r/!svn/bln/{}", youngest[0]);
-    let mut answer = served.ask("CHECKOUT", &baseline, &[ALICE], &body);
-    assert_eq!(answer.status, 201, "{}", String::from_utf8_lossy(&answer.body));
-    let place = answer
+    let mut response = served.send_request("CHECKOUT", &baseline, &[ALICE], &body);
+    assert_eq!(
+        response.status,
+        201,
+        "{}",
+        String::from_utf8_lossy(&response.body)
+    );
+    let place = response
         .headers
         .remove("location")
         .expect("because it names the baseline");
@@ -136,15 +141,15 @@ fn begin(served: &Served, is_v1: bool, name: &str) -> Names {
         .expect("because it is in the repository")
         .1
         .to_owned();
-    Names {
+    TransactionUrls {
         tree: format!("/r/!svn/wrk/{name}"),
         txn,
         props: format!("/r/{props}"),
     }
 }
 
-fn merge(names: &Names) -> Request {
-    Request {
+fn merge(names: &TransactionUrls) -> SequenceRequest {
+    SequenceRequest {
         method: "MERGE",
         url: "/r".to_owned(),
         headers: Vec::new(),
@@ -157,33 +162,43 @@ fn merge(names: &Names) -> Request {
 }
 
 impl Driver<'_> {
-    fn step(&mut self, step: &Step, is_v1: bool, name: &str, told: &mut String) {
-        let mut say = |what: &str, request: &Request, said: &str| {
-            _ = writeln!(told, "  {what}{} {}: {said}", request.method, request.url);
+    fn step(&mut self, step: &SequenceStep, is_v1: bool, name: &str, reported: &mut String) {
+        let mut send = |what: &str, request: &SequenceRequest, output_text: &str| {
+            _ = writeln!(
+                reported,
+                "  {what}{} {}: {output_text}",
+                request.method, request.url
+            );
         };
         match step {
-            Step::One(request) => say("", request, &self.one(request).shown()),
-            Step::Kept(request) => say("kept: ", request, &self.over_kept(request).shown()),
-            Step::Pipelined(requests) => {
-                for (request, said) in requests.iter().zip(self.pipelined(requests)) {
-                    say("pipelined: ", request, &said.shown());
+            SequenceStep::One(request) => send("", request, &self.one(request).shown()),
+            SequenceStep::OnOpenConnection(request) => {
+                send("kept: ", request, &self.over_open_connection(request).shown())
+            }
+            SequenceStep::Pipelined(requests) => {
+                for (request, output_text) in requests.iter().zip(self.pipelined(requests)) {
+                    send("pipelined: ", request, &output_text.shown());
                 }
             }
-            Step::Expecting(request) => say("expecting: ", request, &self.expecting(request)),
-            Step::Cut {
+            SequenceStep::Expecting(request) => send("expecting: ", request, &self.expecting(request)),
+            SequenceStep::Cut {
                 request,
                 in_body,
                 part,
                 how,
             } => {
-                let said = self.cut(request, *in_body, *part, *how);
-                say(&format!("cut at {in_body} {part} {how:?}: "), request, &said);
+                let output_text = self.cut(request, *in_body, *part, *how);
+                send(
+                    &format!("cut at {in_body} {part} {how:?}: "),
+                    request,
+                    &output_text,
+                );
             }
-            Step::Parallel(lists) => {
-                let names: Vec<Names> = (0..lists.len())
+            SequenceStep::Parallel(lists) => {
+                let names: Vec<TransactionUrls> = (0..lists.len())
                     .map(|nth| begin(self.served, is_v1, &format!("{name}-{nth}")))
                     .collect();
-                let said: Vec<Vec<Said>> = thread::scope(|scope| {
+                let output_text: Vec<Vec<RecordedResponse>> = thread::scope(|scope| {
                     let all: Vec<_> = lists
                         .iter()
                         .zip(&names)
@@ -195,47 +210,55 @@ impl Driver<'_> {
                                 slowest: (Duration::ZERO, String::new()),
                             };
                             scope.spawn(move || {
-                                let said = list.iter().map(|request| other.over_kept(request)).collect();
-                                (said, other.slowest)
+                                let output_text = list
+                                    .iter()
+                                    .map(|request| other.over_open_connection(request))
+                                    .collect();
+                                (output_text, other.slowest)
                             })
                         })
                         .collect();
                     let all = all
                         .into_iter()
                         .map(|thread| thread.join().expect("because it only asks"));
-                    all.map(|(said, slowest)| {
+                    all.map(|(output_text, slowest)| {
                         self.slowest = std::mem::take(&mut self.slowest).max(slowest);
-                        said
+                        output_text
                     })
                     .collect()
                 });
-                for (list, said) in lists.iter().zip(&said) {
-                    for (request, said) in list.iter().zip(said) {
-                        say("parallel: ", request, &said.shown());
+                for (list, output_text) in lists.iter().zip(&output_text) {
+                    for (request, output_text) in list.iter().zip(output_text) {
+                        send("parallel: ", request, &output_text.shown());
                     }
                 }
                 for names in &names {
                     let request = merge(names);
-                    let said = self.one(&request);
-                    _ = writeln!(told, "  MERGE of a parallel one: {}", said.shown());
-                    self.served.ask("DELETE", &names.txn, &[ALICE], "");
+                    let output_text = self.one(&request);
+                    _ = writeln!(reported, "  MERGE of a parallel one: {}", output_text.shown());
+                    self.served.send_request("DELETE", &names.txn, &[ALICE], "");
                 }
             }
-            Step::Meanwhile(path) => {
+            SequenceStep::Meanwhile(path) => {
                 let names = begin(self.served, false, "");
                 let text = format!("meanwhile {name}\n");
                 let put = self
                     .served
-                    .ask("PUT", &format!("{}/{path}", names.tree), &[ALICE], &text);
-                let said = self.one(&merge(&names));
-                self.served.ask("DELETE", &names.txn, &[ALICE], "");
-                _ = writeln!(told, "  meanwhile {path}: {} {}", put.status, said.shown());
+                    .send_request("PUT", &format!("{}/{path}", names.tree), &[ALICE], &text);
+                let output_text = self.one(&merge(&names));
+                self.served.send_request("DELETE", &names.txn, &[ALICE], "");
+                _ = writeln!(
+                    reported,
+                    "  meanwhile {path}: {} {}",
+                    put.status,
+                    output_text.shown()
+                );
             }
         }
     }
 
-    /// The head and the body as they are sent.
-    fn bytes(&self, request: &Request, more: &str) -> (Vec<u8>, Vec<u8>) {
+    /// Returns the bytes of the head and the body.
+    fn bytes(&self, request: &SequenceRequest, more: &str) -> (Vec<u8>, Vec<u8>) {
         let port = self.served.server.port();
         let full = |text: &str| {
             text.replace("{W}", &self.names.tree)
@@ -283,46 +306,50 @@ impl Driver<'_> {
         BufReader::new(stream)
     }
 
-    /// A request over a connection of its own.
-    fn one(&mut self, request: &Request) -> Said {
+    /// Sends a request over a new connection.
+    fn one(&mut self, request: &SequenceRequest) -> RecordedResponse {
         let mut stream = self.connect();
-        let said = self.ask(&mut stream, request);
-        said.unwrap_or_else(|| panic!("no answer to {request:?}"))
+        let output_text = self.send_request(&mut stream, request);
+        output_text.unwrap_or_else(|| panic!("no answer to {request:?}"))
     }
 
-    /// A request over the connection that is kept, or over another where the server has ended it.
-    fn over_kept(&mut self, request: &Request) -> Said {
+    /// Sends a request over the persistent connection, which is reopened if the server has closed it.
+    fn over_open_connection(&mut self, request: &SequenceRequest) -> RecordedResponse {
         if let Some(mut stream) = self.kept.take()
-            && let Some(said) = self.ask(&mut stream, request)
+            && let Some(output_text) = self.send_request(&mut stream, request)
         {
-            self.kept = (!said.ends).then_some(stream);
-            return said;
+            self.kept = (!output_text.ends).then_some(stream);
+            return output_text;
         }
         let mut stream = self.connect();
-        let said = self.ask(&mut stream, request);
-        let said = said.unwrap_or_else(|| panic!("no answer to {request:?}"));
-        self.kept = (!said.ends).then_some(stream);
-        said
+        let output_text = self.send_request(&mut stream, request);
+        let output_text = output_text.unwrap_or_else(|| panic!("no answer to {request:?}"));
+        self.kept = (!output_text.ends).then_some(stream);
+        output_text
     }
 
-    fn ask(&mut self, stream: &mut BufReader<TcpStream>, request: &Request) -> Option<Said> {
+    fn send_request(
+        &mut self,
+        stream: &mut BufReader<TcpStream>,
+        request: &SequenceRequest,
+    ) -> Option<RecordedResponse> {
         let (head, body) = self.bytes(request, "");
-        // A server that has refused it may have gone.
+        // A server that has refused the request may have closed the connection.
         stream.get_mut().write_all(&[head, body].concat()).ok()?;
         self.timed(request, |_| read_answer(stream, request.method))
     }
 
-    fn timed<T>(&mut self, request: &Request, ask: impl FnOnce(&mut Self) -> T) -> T {
+    fn timed<T>(&mut self, request: &SequenceRequest, send_request: impl FnOnce(&mut Self) -> T) -> T {
         let begun = Instant::now();
-        let said = ask(self);
+        let output_text = send_request(self);
         let took = begun.elapsed();
         if took > self.slowest.0 {
             self.slowest = (took, format!("{} {}", request.method, request.url));
         }
-        said
+        output_text
     }
 
-    fn pipelined(&mut self, requests: &[Request]) -> Vec<Said> {
+    fn pipelined(&mut self, requests: &[SequenceRequest]) -> Vec<RecordedResponse> {
         let mut all = Vec::new();
         for request in requests {
             let (head, body) = self.bytes(request, "");
@@ -330,23 +357,23 @@ impl Driver<'_> {
             all.extend_from_slice(&body);
         }
         let mut stream = self.connect();
-        // A server that has refused one may not read the others.
+        // A server that has refused a request may not read the others.
         _ = stream.get_mut().write_all(&all);
-        let mut said = Vec::new();
+        let mut output_text = Vec::new();
         for request in requests {
             let Some(next) = self.timed(request, |_| read_answer(&mut stream, request.method)) else {
                 break;
             };
             let ends = next.ends;
-            said.push(next);
+            output_text.push(next);
             if ends {
                 break;
             }
         }
-        said
+        output_text
     }
 
-    fn expecting(&mut self, request: &Request) -> String {
+    fn expecting(&mut self, request: &SequenceRequest) -> String {
         let (head, body) = self.bytes(request, "Expect: 100-continue\r\n");
         let mut stream = self.connect();
         stream
@@ -362,19 +389,19 @@ impl Driver<'_> {
             .get_mut()
             .write_all(&body)
             .expect("because the server has asked for it");
-        let said = self.timed(request, |_| read_answer(&mut stream, request.method));
-        let said = said.unwrap_or_else(|| panic!("no answer to {request:?}"));
-        format!("100, then {}", said.shown())
+        let output_text = self.timed(request, |_| read_answer(&mut stream, request.method));
+        let output_text = output_text.unwrap_or_else(|| panic!("no answer to {request:?}"));
+        format!("100, then {}", output_text.shown())
     }
 
-    /// Sends the beginning of a request. Of a text nothing is left then, because it is sent again.
-    fn cut(&mut self, request: &Request, in_body: bool, part: usize, how: Cut) -> String {
+    /// Sends the beginning of a request. A text is sent again later, so that no partial text remains.
+    fn cut(&mut self, request: &SequenceRequest, in_body: bool, part: usize, how: Cut) -> String {
         let is_asked = in_body && how == Cut::Reset;
         let more = if is_asked { "Expect: 100-continue\r\n" } else { "" };
         let (head, body) = self.bytes(request, more);
         let mut stream = self.connect();
         if is_asked {
-            // What a server has not read when the connection is reset, it never sees.
+            // The server does not get the bytes that it has not read before the reset.
             stream
                 .get_mut()
                 .write_all(&head)
@@ -393,7 +420,7 @@ impl Driver<'_> {
         match how {
             Cut::Finished => {
                 _ = stream.get_mut().shutdown(Shutdown::Write);
-                // What it says of a request that it has seen in part is of no use to a client that has gone.
+                // The response to a partial request is not compared.
                 let mut rest = Vec::new();
                 self.timed(request, |_| _ = stream.read_to_end(&mut rest));
             }
@@ -407,7 +434,7 @@ impl Driver<'_> {
             return String::new();
         }
         self.wait_until_free();
-        let again = self.one(&Request {
+        let again = self.one(&SequenceRequest {
             body: "again\n".to_owned(),
             chunks: None,
             ..request.clone()
@@ -415,10 +442,10 @@ impl Driver<'_> {
         format!("again {}", again.shown())
     }
 
-    /// Waits until the server has noticed that a text was broken off.
+    /// Waits until the server has noticed that a text was aborted.
     fn wait_until_free(&mut self) {
         let begun = Instant::now();
-        let probe = Request {
+        let probe = SequenceRequest {
             method: "PUT",
             url: "{W}/probe".to_owned(),
             headers: Vec::new(),
@@ -432,13 +459,13 @@ impl Driver<'_> {
             );
             sleep(Duration::from_millis(10));
         }
-        // Theirs goes on to write the node when it has given the file back, and breaks what comes meanwhile (E160004).
+        // Subversion writes the node after it has released the file, which breaks concurrent requests (E160004).
         sleep(Duration::from_millis(30));
     }
 }
 
-/// Reads one answer; `None` if there is none.
-fn read_answer(stream: &mut BufReader<TcpStream>, method: &str) -> Option<Said> {
+/// Reads a response; `None` if there is none.
+fn read_answer(stream: &mut BufReader<TcpStream>, method: &str) -> Option<RecordedResponse> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         if stream.read_until(b'\n', &mut head).ok()? == 0 {
@@ -479,7 +506,7 @@ fn read_answer(stream: &mut BufReader<TcpStream>, method: &str) -> Option<Said> 
         .split_once("errcode=\"")
         .and_then(|(_, rest)| rest.split_once('"'));
     let is_text = method == "GET" && status == 200 && !body.starts_with("<html>");
-    Some(Said {
+    Some(RecordedResponse {
         status,
         number: number.map_or(String::new(), |(number, _)| number.to_owned()),
         text: is_text.then_some(body.clone()),

@@ -1,59 +1,59 @@
-//! Sequences of requests, made from a seed alone: both servers are sent the same.
+//! Generates sequences of requests from a seed, so that both servers get the same.
 
 use testkit::history::Random;
 
-/// One request. In its texts `{W}` is the root of the transaction's tree, `{T}` the transaction, `{P}` what has its properties, and
-/// `{H}` the server.
+/// A request. In its texts `{W}` is the root of the transaction's tree, `{T}` the transaction, `{P}` the resource
+/// with its properties, and `{H}` the server.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub struct SequenceRequest {
     pub method: &'static str,
     pub url: String,
     pub headers: Vec<(&'static str, String)>,
     pub body: String,
-    /// The body comes in chunks of this many bytes.
+    /// The size of the chunks of the body, in bytes.
     pub chunks: Option<usize>,
 }
 
-/// How a client ends a connection in the middle of a request.
+/// The end of a connection within a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cut {
-    /// It sends no more, and reads.
+    /// The client sends no more, and reads.
     Finished,
-    /// It is gone.
+    /// The client disconnects.
     Reset,
 }
 
-/// What a client does at once.
+/// A step of a client.
 #[derive(Clone, Debug)]
-pub enum Step {
+pub enum SequenceStep {
     /// A request over a connection of its own.
-    One(Request),
+    One(SequenceRequest),
     /// A request over the connection of the sequence.
-    Kept(Request),
-    /// All at once over one connection.
-    Pipelined(Vec<Request>),
-    /// The body is sent when the server asks for it.
-    Expecting(Request),
-    /// Only the first bytes of a request are sent: this part of a thousand of its head or, if `in_body`, of its body.
+    OnOpenConnection(SequenceRequest),
+    /// Pipelined requests over one connection.
+    Pipelined(Vec<SequenceRequest>),
+    /// A request with `Expect: 100-continue`.
+    Expecting(SequenceRequest),
+    /// A partial request: this many thousandths of its head or, if `in_body`, of its body.
     Cut {
-        request: Request,
+        request: SequenceRequest,
         in_body: bool,
         part: usize,
         how: Cut,
     },
-    /// Each list over a connection of its own, at the same time, in a transaction of its own.
-    Parallel(Vec<Vec<Request>>),
-    /// Another transaction changes a file and is merged.
+    /// Parallel requests: each list over its own connection, in its own transaction.
+    Parallel(Vec<Vec<SequenceRequest>>),
+    /// Another transaction that changes a file and is merged.
     Meanwhile(&'static str),
 }
 
 /// A sequence in one transaction.
 #[derive(Debug)]
-pub struct Sequence {
-    /// The older protocol: activities and checkouts.
+pub struct RequestSequence {
+    /// True for the older protocol: activities and checkouts.
     pub is_v1: bool,
-    pub steps: Vec<Step>,
-    /// It becomes a revision, or is given up.
+    pub steps: Vec<SequenceStep>,
+    /// True if it becomes a revision, false if it is aborted.
     pub is_merged: bool,
 }
 
@@ -66,8 +66,8 @@ const LIVE: &str =
     "<D:propfind xmlns:D='DAV:'><D:prop><D:resourcetype/><D:version-name/></D:prop></D:propfind>";
 const LOCKS: &str = "<S:get-locks-report xmlns:S='svn:' depth='infinity'/>";
 
-/// The sequence of a seed.
-pub fn sequence(seed: u64) -> Sequence {
+/// Returns the sequence of a seed.
+pub fn sequence(seed: u64) -> RequestSequence {
     let mut random = Random::new(seed);
     random.next();
     let is_v1 = random.below(2) == 0;
@@ -75,25 +75,25 @@ pub fn sequence(seed: u64) -> Sequence {
     for _ in 0..3 + random.below(8) {
         steps.push(step(&mut random, is_v1));
     }
-    Sequence {
+    RequestSequence {
         is_v1,
         steps,
         is_merged: random.below(5) > 0,
     }
 }
 
-fn step(random: &mut Random, is_v1: bool) -> Step {
+fn step(random: &mut Random, is_v1: bool) -> SequenceStep {
     match random.below(16) {
-        0..5 => Step::One(request(random, is_v1)),
-        5..8 => Step::Kept(request(random, is_v1)),
+        0..5 => SequenceStep::One(request(random, is_v1)),
+        5..8 => SequenceStep::OnOpenConnection(request(random, is_v1)),
         8..10 => {
             let count = 2 + random.below(5);
-            Step::Pipelined((0..count).map(|_| request(random, is_v1)).collect())
+            SequenceStep::Pipelined((0..count).map(|_| request(random, is_v1)).collect())
         }
-        10 | 11 => Step::Expecting(with_body(random, is_v1)),
+        10 | 11 => SequenceStep::Expecting(with_body(random, is_v1)),
         12 | 13 => {
             let in_body = random.below(3) > 0;
-            Step::Cut {
+            SequenceStep::Cut {
                 request: match in_body {
                     true => with_body(random, is_v1),
                     false => request(random, is_v1),
@@ -108,13 +108,13 @@ fn step(random: &mut Random, is_v1: bool) -> Step {
         }
         14 => {
             let lists = (0..2 + random.below(2)).map(|nth| below(random, nth, is_v1));
-            Step::Parallel(lists.collect())
+            SequenceStep::Parallel(lists.collect())
         }
-        _ => Step::Meanwhile(["f", "a/g", "a/b/h"][random.below(3)]),
+        _ => SequenceStep::Meanwhile(["f", "a/g", "a/b/h"][random.below(3)]),
     }
 }
 
-fn with_body(random: &mut Random, is_v1: bool) -> Request {
+fn with_body(random: &mut Random, is_v1: bool) -> SequenceRequest {
     loop {
         let request = request(random, is_v1);
         if !request.body.is_empty() {
@@ -123,8 +123,8 @@ fn with_body(random: &mut Random, is_v1: bool) -> Request {
     }
 }
 
-/// Requests in a directory of their own, so that their order says nothing.
-fn below(random: &mut Random, nth: usize, is_v1: bool) -> Vec<Request> {
+/// Returns requests in a separate directory, so that their order does not matter.
+fn below(random: &mut Random, nth: usize, is_v1: bool) -> Vec<SequenceRequest> {
     let mut list = vec![
         bare("DELETE", format!("{{W}}/p{nth}")),
         bare("MKCOL", format!("{{W}}/p{nth}")),
@@ -144,8 +144,8 @@ fn below(random: &mut Random, nth: usize, is_v1: bool) -> Vec<Request> {
     list
 }
 
-fn bare(method: &'static str, url: String) -> Request {
-    Request {
+fn bare(method: &'static str, url: String) -> SequenceRequest {
+    SequenceRequest {
         method,
         url,
         headers: Vec::new(),
@@ -154,16 +154,16 @@ fn bare(method: &'static str, url: String) -> Request {
     }
 }
 
-fn request(random: &mut Random, is_v1: bool) -> Request {
+fn request(random: &mut Random, is_v1: bool) -> SequenceRequest {
     let path = PATHS[random.below(PATHS.len())];
     let other = PATHS[random.below(PATHS.len())];
     let node = format!("{{W}}/{path}");
     let mut made = match random.below(22) {
-        0..4 => Request {
+        0..4 => SequenceRequest {
             body: format!("text {}\n", random.below(4)).repeat(1 + random.below(3) * 700),
             ..bare("PUT", node)
         },
-        4 => Request {
+        4 => SequenceRequest {
             body: "based\n".to_owned(),
             headers: vec![(
                 "X-SVN-Version-Name",
@@ -172,11 +172,11 @@ fn request(random: &mut Random, is_v1: bool) -> Request {
             ..bare("PUT", node)
         },
         5 | 6 => bare("MKCOL", node),
-        7 | 8 => Request {
+        7 | 8 => SequenceRequest {
             body: PROPS.to_owned(),
             ..bare("PROPPATCH", node)
         },
-        9 | 10 => Request {
+        9 | 10 => SequenceRequest {
             headers: depth(random),
             ..bare("DELETE", node)
         },
@@ -186,24 +186,24 @@ fn request(random: &mut Random, is_v1: bool) -> Request {
             headers.push(("Destination", format!("{{H}}{{W}}/{other}")));
             headers.push(("Overwrite", overwrite));
             let kind = ["rvr", "bc"][random.below(2)];
-            Request {
+            SequenceRequest {
                 headers,
                 ..bare("COPY", format!("/r/!svn/{kind}/1/{path}"))
             }
         }
         13 => bare("GET", node),
         14 => bare("HEAD", format!("/r/{path}")),
-        15 => Request {
+        15 => SequenceRequest {
             headers: vec![("Depth", ["0", "1"][random.below(2)].to_owned())],
             body: [LIVE, ""][random.below(2)].to_owned(),
             ..bare("PROPFIND", format!("/r/!svn/rvr/1/{path}"))
         },
         16 => bare("OPTIONS", ["/r".to_owned(), node][random.below(2)].clone()),
-        17 => Request {
+        17 => SequenceRequest {
             body: PROPS.to_owned(),
             ..bare("PROPPATCH", "{P}".to_owned())
         },
-        18 => Request {
+        18 => SequenceRequest {
             body: LOCKS.to_owned(),
             ..bare("REPORT", "/r/!svn/rvr/1/".to_owned())
         },
@@ -216,7 +216,7 @@ fn request(random: &mut Random, is_v1: bool) -> Request {
                 _ => format!("/r/!svn/ver/{rev}/{path}"),
             };
             let apply = ["", "<D:apply-to-version/>"][random.below(2)];
-            Request {
+            SequenceRequest {
                 body: format!(
                     "<D:checkout xmlns:D='DAV:'>{apply}<D:activity-set><D:href>{{T}}</D:href></D:activity-set></D:checkout>"
                 ),
@@ -224,13 +224,13 @@ fn request(random: &mut Random, is_v1: bool) -> Request {
             }
         }
         20 if is_v1 => bare("MKACTIVITY", "{T}".to_owned()),
-        21 if random.below(4) == 0 => Request {
+        21 if random.below(4) == 0 => SequenceRequest {
             body:
                 "<D:merge xmlns:D='DAV:'><D:source><D:href>/r/!svn/vcc/default</D:href></D:source></D:merge>"
                     .to_owned(),
             ..bare("MERGE", format!("/r/{path}"))
         },
-        _ => Request {
+        _ => SequenceRequest {
             headers: vec![("Depth", "0".to_owned())],
             ..bare("PROPFIND", node)
         },

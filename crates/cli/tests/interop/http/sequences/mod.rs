@@ -1,5 +1,6 @@
-//! Random sequences of requests on transactions of both protocols, beside Apache: over connections of their own, kept and pipelined,
-//! in parallel, cut off at any byte, and with `Expect`. Answers and trees are equal, and no request waits where Apache's does not.
+//! Random sequences of requests for transactions of both protocols, compared with Apache: over new and persistent
+//! connections, pipelined, in parallel, aborted at any byte, and with `Expect`. Responses and trees are equal, and no
+//! request waits longer than with Apache.
 //!
 //! `SEQUENCES=100..10000 cargo test -p sven --test interop sequences` runs these seeds.
 
@@ -10,11 +11,11 @@ use std::ops::Range;
 use std::thread;
 use std::time::Duration;
 
-use self::drive::{Outcome, drive};
+use self::drive::{SequenceResult, drive};
 use self::generator::sequence;
 use super::served::{Served, compare_trees, twins, verify};
 
-/// A wait that theirs does not have.
+/// A waiting time that Apache does not have.
 const LONG: Duration = Duration::from_secs(1);
 
 fn run(seeds: Range<u64>) {
@@ -23,7 +24,7 @@ fn run(seeds: Range<u64>) {
     let mut waits = 0;
     for from in seeds.clone().step_by(20) {
         let part = from..(from + 20).min(seeds.end);
-        let all = |served: &Served| -> Vec<Outcome> {
+        let all = |served: &Served| -> Vec<SequenceResult> {
             part.clone()
                 .map(|seed| drive(served, seed, &sequence(seed)))
                 .collect()
@@ -34,10 +35,10 @@ fn run(seeds: Range<u64>) {
             [theirs.join().expect("because Apache is there"), ours]
         });
         for ((theirs, ours), seed) in theirs.iter().zip(&ours).zip(part.clone()) {
-            if theirs.told != ours.told {
+            if theirs.reported != ours.reported {
                 panic!(
                     "seed {seed}\n--- theirs\n{}\n--- ours\n{}",
-                    theirs.told, ours.told
+                    theirs.reported, ours.reported
                 );
             }
             if ours.slowest.0 > theirs.slowest.0 + LONG {
@@ -51,7 +52,7 @@ fn run(seeds: Range<u64>) {
         seen = compare_trees(&twins, seen, &format!("{part:?}"));
     }
     verify(&twins);
-    // A busy machine may hold up one or two.
+    // A busy machine may delay one or two requests.
     let most = 2 + (seeds.end - seeds.start) / 100;
     assert!(waits <= most, "{waits} sequences wait for more than a second");
 }

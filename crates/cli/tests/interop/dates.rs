@@ -1,5 +1,8 @@
-//! Dates as revisions: random sequences of revision dates, ascending or not, beside the real tools, over both protocols and for
-//! `svnadmin`.
+//! Dates as revisions: random sequences of revision dates, ascending or not, compared with Subversion over both
+//! protocols and with `svnadmin`.
+//!
+//! The default run is a small part; `DATED_SEEDS=0..2000 cargo test -p sven --test interop
+//! dates_find_the_same_revisions` runs more.
 //!
 //! What every run asks is a small part; `DATED_SEEDS=0..2000 cargo test -p sven --test interop dates_find_the_same_revisions` asks more.
 
@@ -14,48 +17,48 @@ use testkit::probe::{Probe, ProbeItem, text};
 use testkit::server::TestServer;
 use testkit::{Side, Tool, scratch};
 
-use crate::http::ask::Connection;
+use crate::http::raw_http::HttpConnection;
 
-/// Youngest revisions of the repositories that are served.
+/// The youngest revisions of the served repositories.
 const YOUNGEST: [u64; 9] = [0, 1, 2, 3, 5, 6, 9, 14, 31];
 
-/// Servers of one side, and a connection over HTTP.
-struct Asked {
+/// The servers of one side, and a connection over HTTP.
+struct DateServers {
     side: Side,
     svn: Arc<TestServer>,
     http: TestServer,
-    connection: Connection,
+    connection: HttpConnection,
 }
 
-impl Asked {
-    fn open(side: Side, root: &Path) -> Asked {
+impl DateServers {
+    fn open(side: Side, root: &Path) -> DateServers {
         let http = TestServer::http(side, root, testkit::server::http::READ_FREELY, &[]);
-        Asked {
+        DateServers {
             side,
             svn: Arc::new(TestServer::svnserve(side, root, &[])),
-            connection: Connection::new(http.port()),
+            connection: HttpConnection::new(http.port()),
             http,
         }
     }
 
-    /// What each way says about these dates.
+    /// Returns the results for these dates over each protocol.
     fn all(&mut self, root: &Path, name: &str, dates: &[String], with_admin: bool) -> Vec<String> {
         assert!(self.http.is_alive(), "{:?} died", self.side);
         let url = format!("svn://localhost/{name}");
-        // Another process of theirs, which has read no properties yet.
+        // A new process of Subversion's server, without cached properties.
         let mut probe = Probe::connect_as(Arc::clone(&self.svn), url, None);
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for date in dates {
-            let answer: ProbeItem = probe.request("get-dated-rev", vec![text(date)]);
-            told.push(format!("svn {answer:?}"));
+            let response: ProbeItem = probe.request("get-dated-rev", vec![text(date)]);
+            reported.push(format!("svn {response:?}"));
             let body = format!(
                 "<S:dated-rev-report xmlns:S=\"svn:\" xmlns:D=\"DAV:\"><D:creationdate>{date}</D:creationdate>\
                  </S:dated-rev-report>"
             );
             let headers = [("Content-Type", "text/xml")];
             let url = format!("/{name}/!svn/me");
-            let answer = self.connection.ask("REPORT", &url, &headers, &body);
-            told.push(format!("http {}", answer.shown(&[])));
+            let response = self.connection.send_request("REPORT", &url, &headers, &body);
+            reported.push(format!("http {}", response.shown(&[])));
         }
         if with_admin && let Some(date) = dates.first() {
             let range = format!("{{{date}}}");
@@ -65,18 +68,18 @@ impl Asked {
                 .args(["dump", "-q", "-r", &range])
                 .arg(root.join(name))
                 .run();
-            told.push(format!("dump {} {}{}", dumped.code, dumped.out(), dumped.err()));
+            reported.push(format!("dump {} {}{}", dumped.code, dumped.out(), dumped.err()));
         }
-        told
+        reported
     }
 }
 
-/// A date, with microseconds.
+/// Returns a date with microseconds.
 fn day(year: usize, month: usize) -> String {
     format!("{:04}-{month:02}-15T00:00:00.000000Z", 2000 + year)
 }
 
-/// The date of a revision; `None` is none.
+/// Returns a random date of a revision; `None` for no date.
 fn date(random: &mut Random, span: usize, odd: bool) -> Option<String> {
     if odd {
         match random.below(20) {
@@ -91,7 +94,7 @@ fn date(random: &mut Random, span: usize, odd: bool) -> Option<String> {
     Some(day(random.below(span), 6))
 }
 
-/// Gives a revision this date and nothing else.
+/// Sets the date as the only property of a revision.
 fn set(repository: &Path, rev: usize, date: Option<&str>) {
     let mut properties = String::new();
     if let Some(date) = date {
@@ -120,8 +123,8 @@ fn run(seeds: Range<u64>) -> usize {
             .stdin(stream)
             .ok();
     }
-    let mut sides = Side::BOTH.map(|side| Asked::open(side, root.path()));
-    let mut asked = 0;
+    let mut sides = Side::BOTH.map(|side| DateServers::open(side, root.path()));
+    let mut requested = 0;
     for seed in seeds {
         let mut random = Random::new(seed ^ 0xda7e);
         random.next();
@@ -150,9 +153,9 @@ fn run(seeds: Range<u64>) -> usize {
             .each_mut()
             .map(|side| side.all(root.path(), &name, &wanted, with_admin));
         assert_eq!(theirs, ours, "seed {seed}: {wanted:?} in {dates:?}");
-        asked += theirs.len();
+        requested += theirs.len();
     }
-    asked
+    requested
 }
 
 #[test]

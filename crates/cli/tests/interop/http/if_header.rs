@@ -1,14 +1,14 @@
-//! The `If` header of plain WebDAV programs: what they believe of a resource before they change it.
+//! The `If` header of plain WebDAV clients: preconditions of writes.
 
 use testkit::Side;
 
-use super::ask::ask;
-use super::plain::{ALICE, LOCK, PROPPATCH, Place};
+use super::raw_http::send_request;
+use super::webdav_clients::{ALICE, LOCK, PROPPATCH, WebDavServer};
 
 /// bob, pw.
 const BOB: (&str, &str) = ("Authorization", "Basic Ym9iOnB3");
 
-/// `URL` and `TAG` are the resource's own, `TOKEN` is that of its lock.
+/// Values of `If`. `URL` and `TAG` are those of the resource, `TOKEN` is that of its lock.
 const BELIEFS: [&str; 17] = [
     "",
     "nonsense",
@@ -29,7 +29,7 @@ const BELIEFS: [&str; 17] = [
     "<URL> ([\"none\"]) <URL> ([TAG])",
 ];
 
-/// Of what is locked.
+/// More values for locked resources.
 const OF_LOCKED: [&str; 9] = [
     "(<TOKEN>)",
     "(Not <TOKEN>)",
@@ -42,7 +42,7 @@ const OF_LOCKED: [&str; 9] = [
     "<URL> (Not <TOKEN>)",
 ];
 
-/// `REFRESH` is a `LOCK` without a body.
+/// The methods; `REFRESH` is a `LOCK` without a body.
 const WRITES: [&str; 8] = [
     "PUT",
     "DELETE",
@@ -54,11 +54,12 @@ const WRITES: [&str; 8] = [
     "UNLOCK",
 ];
 
-/// What becomes of requests about a file, files that alice and bob have locked, a folder, nothing: all are alice's.
-fn believing(side: Side) -> Vec<String> {
-    let place = Place::new(side);
+/// Returns the results of alice's requests for a file, files locked by alice and by bob, a directory, and a missing
+/// path.
+fn conditional_writes(side: Side) -> Vec<String> {
+    let place = WebDavServer::new(side);
     let port = place.server.port();
-    let mut said = Vec::new();
+    let mut output_text = Vec::new();
     for (what, methods) in [
         ("f", &WRITES[..]),
         ("f", &["GET", "PROPFIND", "OPTIONS"]),
@@ -69,23 +70,23 @@ fn believing(side: Side) -> Vec<String> {
     ] {
         let is_locked = ["mine", "bobs"].contains(&what);
         for method in methods {
-            let folder = format!("/repo/{method}{}", said.len());
-            ask(port, "MKCOL", &folder, &[ALICE], "");
+            let folder = format!("/repo/{method}{}", output_text.len());
+            send_request(port, "MKCOL", &folder, &[ALICE], "");
             let of_locked = OF_LOCKED.iter().filter(|_| is_locked);
             for (count, belief) in BELIEFS.iter().chain(of_locked).enumerate() {
                 let at = format!("{folder}/{what}{count}");
                 match what {
                     "absent" => {}
-                    "d" => _ = ask(port, "MKCOL", &at, &[ALICE], ""),
-                    _ => _ = ask(port, "PUT", &at, &[ALICE], "one"),
+                    "d" => _ = send_request(port, "MKCOL", &at, &[ALICE], ""),
+                    _ => _ = send_request(port, "PUT", &at, &[ALICE], "one"),
                 }
                 let slash = if what == "d" { "/" } else { "" };
-                let tag = ask(port, "HEAD", &format!("{at}{slash}"), &[ALICE], "");
+                let tag = send_request(port, "HEAD", &format!("{at}{slash}"), &[ALICE], "");
                 let tag = tag.headers.get("etag").map(|tags| tags[0].clone());
                 let tag = tag.unwrap_or("\"none\"".to_owned());
                 let token = is_locked.then(|| {
                     let owner = if what == "bobs" { BOB } else { ALICE };
-                    let locked = ask(port, "LOCK", &at, &[owner], LOCK);
+                    let locked = send_request(port, "LOCK", &at, &[owner], LOCK);
                     locked.headers["lock-token"][0].clone()
                 });
                 let token = token.unwrap_or("<opaquelocktoken:x>".to_owned());
@@ -109,26 +110,26 @@ fn believing(side: Side) -> Vec<String> {
                     _ => "",
                 };
                 let method_sent = if *method == "REFRESH" { "LOCK" } else { method };
-                let status = ask(port, method_sent, &at, &headers, body).status;
-                said.push(format!("{method} {what} {belief}: {status}"));
+                let status = send_request(port, method_sent, &at, &headers, body).status;
+                output_text.push(format!("{method} {what} {belief}: {status}"));
             }
         }
     }
-    said
+    output_text
 }
 
-/// Where Apache asks also the folder above what a file should be, or lets a lock be taken over with a token that is said to be of
-/// something else.
+/// True for known differences: Apache also checks the parent directory, and lets a client take over a lock with a
+/// token for another URL.
 fn is_known(theirs: &str, ours: &str) -> bool {
     let asks_above = theirs.ends_with(": 424") && (ours.ends_with(": 204") || ours.ends_with(": 412"));
     asks_above || theirs == "REFRESH bobs <URLelse> (<TOKEN>): 200" && ours.ends_with(": 403")
 }
 
 #[test]
-fn writes_depend_on_what_is_believed() {
+fn conditional_writes_have_apaches_results() {
     let [theirs, ours] = std::thread::scope(|scope| {
-        let theirs = scope.spawn(|| believing(Side::Theirs));
-        let ours = believing(Side::Ours);
+        let theirs = scope.spawn(|| conditional_writes(Side::Theirs));
+        let ours = conditional_writes(Side::Ours);
         [theirs.join().expect("because Apache is there"), ours]
     });
     assert_eq!(theirs.len(), ours.len());
@@ -142,14 +143,14 @@ fn writes_depend_on_what_is_believed() {
 
 const ASKING: &str = "<propfind xmlns='DAV:'><prop><resourcetype/></prop></propfind>";
 
-/// What is not a collection has no depth: only of collections everything below is refused.
+/// `Depth: infinity` is refused for collections only.
 #[test]
-fn what_holds_nothing_may_be_asked_for_everything_below() {
+fn infinite_depth_is_refused_for_collections_only() {
     let [theirs, ours] = Side::BOTH.map(|side| {
-        let place = Place::new(side);
+        let place = WebDavServer::new(side);
         let port = place.server.port();
-        ask(port, "PUT", "/repo/f", &[ALICE], "one");
-        let mut said = Vec::new();
+        send_request(port, "PUT", "/repo/f", &[ALICE], "one");
+        let mut output_text = Vec::new();
         for path in [
             "",
             "f",
@@ -164,13 +165,13 @@ fn what_holds_nothing_may_be_asked_for_everything_below() {
             for depth in [None, Some("infinity"), Some("Infinity"), Some("1"), Some("2")] {
                 let depth_line = depth.map(|depth| ("Depth", depth));
                 let headers: Vec<_> = [ALICE].into_iter().chain(depth_line).collect();
-                let answer = ask(port, "PROPFIND", &format!("/repo/{path}"), &headers, ASKING);
-                let body = String::from_utf8_lossy(&answer.body);
+                let response = send_request(port, "PROPFIND", &format!("/repo/{path}"), &headers, ASKING);
+                let body = String::from_utf8_lossy(&response.body);
                 let found = body.matches("<D:response").count();
-                said.push(format!("{path} {depth:?}: {} {found}", answer.status));
+                output_text.push(format!("{path} {depth:?}: {} {found}", response.status));
             }
         }
-        said
+        output_text
     });
     assert_eq!(theirs, ours);
 }

@@ -1,4 +1,4 @@
-//! Plain WebDAV programs, which know nothing of Subversion: litmus, which tries everything, and cadaver.
+//! Plain WebDAV clients without Subversion's extensions: the test suite litmus, and cadaver.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,21 +8,21 @@ use testkit::server::TestServer;
 use testkit::server::http::HttpSite;
 use testkit::{Side, Tool, scratch};
 
-use super::ask::ask;
+use super::raw_http::send_request;
 
-/// Everybody must say a name: such programs lock, and locks have owners.
+/// All requests need a login, because these programs lock, and locks have owners.
 const APACHE: &str = "SVNAutoversioning on\nModMimeUsePathInfo on\nAuthType Basic\nAuthName r\nAuthUserFile USERS\nRequire valid-user\n";
 const OURS: &str = "autoversioning = true\nanonymous = false\n[location.auth]\nhtpasswd-file = 'USERS'\n";
 
-/// A server with an empty repository in which every write becomes a revision.
-pub(super) struct Place {
+/// A server with an empty repository and autoversioning.
+pub(super) struct WebDavServer {
     pub(super) server: TestServer,
     pub(super) repository: PathBuf,
     root: TempDir,
 }
 
-impl Place {
-    pub(super) fn new(side: Side) -> Place {
+impl WebDavServer {
+    pub(super) fn new(side: Side) -> WebDavServer {
         let root = scratch();
         let repository = root.path().join("repo");
         Tool::new("svnadmin").arg("create").arg(&repository).ok();
@@ -31,7 +31,7 @@ impl Place {
             ours: OURS,
             ..HttpSite::plain(root.path())
         };
-        Place {
+        WebDavServer {
             server: TestServer::http_site(side, &site),
             repository,
             root,
@@ -43,26 +43,26 @@ impl Place {
     }
 }
 
-/// How many checks of each part of litmus passed and how many failed.
+/// Returns the numbers of passed and failed checks of each part of litmus.
 fn litmus(side: Side) -> Vec<(String, u32, u32)> {
-    let place = Place::new(side);
-    let said = Tool::new("litmus")
+    let place = WebDavServer::new(side);
+    let output_text = Tool::new("litmus")
         .args(["-k", &place.url(), "alice", "secret"])
         .dir(place.root.path())
         .run();
-    let said = said.out();
+    let output_text = output_text.out();
     let number = |text: &str, after: &str| -> u32 {
         let rest = text.split_once(after).map_or("", |(_, rest)| rest).trim_start();
         let digits = rest.split(|c: char| !c.is_ascii_digit()).next();
         digits.and_then(|digits| digits.parse().ok()).unwrap_or(0)
     };
-    let summaries = said.lines().filter(|line| line.contains("<- summary for"));
+    let summaries = output_text.lines().filter(|line| line.contains("<- summary for"));
     let found = summaries.map(|line| {
         let name = line.split(['`', '\'']).nth(1).unwrap_or_default().to_owned();
         (name, number(line, "tests run:"), number(line, "passed,"))
     });
     let found: Vec<_> = found.collect();
-    assert_eq!(found.len(), 5, "{said}");
+    assert_eq!(found.len(), 5, "{output_text}");
     if side == Side::Ours {
         Tool::new("svnadmin")
             .args(["verify", "-q"])
@@ -74,7 +74,7 @@ fn litmus(side: Side) -> Vec<(String, u32, u32)> {
 }
 
 #[test]
-fn litmus_finds_no_more_faults_than_in_apache() {
+fn litmus_has_no_more_failures_than_with_apache() {
     let [theirs, ours] = std::thread::scope(|scope| {
         let theirs = scope.spawn(|| litmus(Side::Theirs));
         let ours = litmus(Side::Ours);
@@ -114,28 +114,28 @@ ls
 quit
 ";
 
-/// What cadaver says, without dates, and what is there afterwards.
+/// Returns cadaver's output without dates, and the resulting tree.
 fn cadaver(side: Side) -> String {
-    let (place, home) = (Place::new(side), scratch());
+    let (place, home) = (WebDavServer::new(side), scratch());
     let login = home.path().join(".netrc");
     fs::write(&login, "machine 127.0.0.1\nlogin alice\npassword secret\n").expect("because it is ours");
     Tool::new("chmod").arg("600").arg(&login).ok();
     fs::write(home.path().join("up.txt"), "hello\n").expect("because it is ours");
-    let said = Tool::new("cadaver")
+    let output_text = Tool::new("cadaver")
         .arg(place.url())
         .env("HOME", home.path())
         .stdin(SESSION)
         .dir(home.path())
         .run();
     let got = fs::read_to_string(home.path().join("got.txt")).unwrap_or_default();
-    assert_eq!(got, "hello\n", "{said:?}");
+    assert_eq!(got, "hello\n", "{output_text:?}");
     let log = Tool::new("svnlook")
         .args(["changed", "-r", "1"])
         .arg(&place.repository)
         .ok();
     let tree = Tool::new("svnlook").arg("tree").arg(&place.repository).ok();
     let mut out = String::new();
-    for line in said.out().lines() {
+    for line in output_text.out().lines() {
         // A listing ends with a date.
         out += match line.split_once("  ") {
             Some((name, rest)) if line.contains('>') || rest.ends_with(|c: char| c.is_ascii_digit()) => name,
@@ -166,11 +166,11 @@ pub(super) const LOCK: &str =
 pub(super) const PROPPATCH: &str = "<propertyupdate xmlns='DAV:'><set><prop><c xmlns='http://subversion.tigris.org/xmlns/custom/'>v</c>\
                          </prop></set></propertyupdate>";
 
-/// What becomes of writes that depend on what is there: a file, a folder, nothing.
+/// Returns the results of conditional writes to a file, a directory and a missing path.
 fn conditional(side: Side) -> String {
-    let place = Place::new(side);
+    let place = WebDavServer::new(side);
     let port = place.server.port();
-    let mut said = String::new();
+    let mut output_text = String::new();
     let mut count = 0;
     for (what, methods) in [
         ("f&", &["PUT", "DELETE", "MOVE", "COPY", "PROPPATCH", "LOCK"][..]),
@@ -187,21 +187,23 @@ fn conditional(side: Side) -> String {
                 ("If-Unmodified-Since", "Sun, 01 Nov 2020 10:00:00 GMT"),
                 ("If", "its own"),
             ] {
-                // Apache asks for the tag at the destination as well, and for tokens at what is above.
+                // Apache also checks the tag of the destination, and tokens of the parent.
                 let moves = ["MOVE", "COPY"].contains(method);
                 if moves && wanted == "*" || name == "If" && !["PUT", "PROPPATCH"].contains(method) {
                     continue;
                 }
                 count += 1;
                 let folder = format!("/repo/{count}");
-                ask(port, "MKCOL", &folder, &[ALICE], "");
+                send_request(port, "MKCOL", &folder, &[ALICE], "");
                 match what {
-                    "f&" => _ = ask(port, "PUT", &format!("{folder}/f&"), &[ALICE], "one"),
-                    "d/" => _ = ask(port, "MKCOL", &format!("{folder}/d"), &[ALICE], ""),
+                    "f&" => _ = send_request(port, "PUT", &format!("{folder}/f&"), &[ALICE], "one"),
+                    "d/" => _ = send_request(port, "MKCOL", &format!("{folder}/d"), &[ALICE], ""),
                     _ => {}
                 }
                 let at = format!("{folder}/{what}");
-                let tag = ask(port, "HEAD", &at, &[ALICE], "").headers.remove("etag");
+                let tag = send_request(port, "HEAD", &at, &[ALICE], "")
+                    .headers
+                    .remove("etag");
                 let tag = tag.map_or("\"none\"".to_owned(), |mut tag| tag.remove(0));
                 let condition = match (name, wanted) {
                     ("If", _) => format!("([{tag}])"),
@@ -216,16 +218,16 @@ fn conditional(side: Side) -> String {
                     "PROPPATCH" => PROPPATCH,
                     _ => "",
                 };
-                let status = ask(port, method, &at, &headers, body).status;
-                said += &format!("{method} {what} {name} {wanted}: {status}\n");
+                let status = send_request(port, method, &at, &headers, body).status;
+                output_text += &format!("{method} {what} {name} {wanted}: {status}\n");
             }
         }
     }
-    said
+    output_text
 }
 
 #[test]
-fn writes_depend_on_what_is_there() {
+fn conditional_writes_of_plain_clients_have_apaches_results() {
     let [theirs, ours] = std::thread::scope(|scope| {
         let theirs = scope.spawn(|| conditional(Side::Theirs));
         let ours = conditional(Side::Ours);
@@ -234,13 +236,13 @@ fn writes_depend_on_what_is_there() {
     crate::pair::compare(&theirs, &ours);
 }
 
-/// The properties of every node and the paths of every revision, without dates.
-fn properties(place: &Place) -> String {
+/// Returns the properties of every node and the paths of every revision, without dates.
+fn properties(place: &WebDavServer) -> String {
     let url = format!("file://{}", place.repository.display());
-    let said = Tool::new("svn").args(["proplist", "-v", "-R", &url]).ok().out();
-    let said = said.replace(&url, "URL");
-    // Nodes come in no particular order.
-    let mut nodes: Vec<&str> = said.split("Properties on ").map(str::trim_end).collect();
+    let output_text = Tool::new("svn").args(["proplist", "-v", "-R", &url]).ok().out();
+    let output_text = output_text.replace(&url, "URL");
+    // Nodes have no defined order.
+    let mut nodes: Vec<&str> = output_text.split("Properties on ").map(str::trim_end).collect();
     nodes.sort_unstable();
     let log = Tool::new("svn").args(["log", "-v", "-q", &url]).ok().out();
     let log = log
@@ -249,12 +251,12 @@ fn properties(place: &Place) -> String {
     nodes.join("\n") + "\n" + &log.collect::<Vec<_>>().join("\n")
 }
 
-/// What `PROPPATCH` is told, and what is stored then.
+/// Returns the responses to `PROPPATCH`, and the stored properties.
 fn foreign_properties(side: Side) -> String {
-    let place = Place::new(side);
+    let place = WebDavServer::new(side);
     let port = place.server.port();
-    let mut said = String::new();
-    ask(port, "PUT", "/repo/f", &[ALICE], "text");
+    let mut output_text = String::new();
+    send_request(port, "PUT", "/repo/f", &[ALICE], "text");
     for (path, change) in [
         ("f", "<set><prop><z:color>red</z:color></prop></set>"),
         (
@@ -287,12 +289,12 @@ fn foreign_properties(side: Side) -> String {
             "<propertyupdate xmlns='DAV:' xmlns:z='http://example.com/z' xmlns:y='urn:y' \
              xmlns:c='http://subversion.tigris.org/xmlns/custom/' xmlns:s='http://subversion.tigris.org/xmlns/svn/'>{change}</propertyupdate>"
         );
-        let answer = ask(port, "PROPPATCH", &format!("/repo/{path}"), &[ALICE], &body);
-        let text = String::from_utf8_lossy(&answer.body).into_owned();
+        let response = send_request(port, "PROPPATCH", &format!("/repo/{path}"), &[ALICE], &body);
+        let text = String::from_utf8_lossy(&response.body).into_owned();
         let stati: Vec<&str> = text.lines().filter(|line| line.contains("<D:status>")).collect();
-        said += &format!("{path} {change}: {} {stati:?}\n", answer.status);
+        output_text += &format!("{path} {change}: {} {stati:?}\n", response.status);
     }
-    said + &properties(&place)
+    output_text + &properties(&place)
 }
 
 #[test]
@@ -302,24 +304,27 @@ fn properties_of_other_namespaces_are_stored() {
     assert!(ours.contains("displayname") && ours.contains("blue"), "{ours}");
 }
 
-/// What the names of new files say about their types.
+/// Returns the types of new files.
 fn types_by_name(side: Side) -> String {
-    let place = Place::new(side);
+    let place = WebDavServer::new(side);
     let port = place.server.port();
     let names = "a.png A.PNG b.txt c.html d e.unknown f.tar.gz g.C .png png h.en.html i.html.en j.svg k.json l.js m.css n.xml \
                  o.docx p.sh q.zip r%2etxt s.png.unknown t..png u.";
     for name in names.split(' ') {
-        let made = ask(port, "PUT", &format!("/repo/{name}"), &[ALICE], "text");
+        let made = send_request(port, "PUT", &format!("/repo/{name}"), &[ALICE], "text");
         assert_eq!(made.status, 201, "{name}");
     }
-    assert_eq!(ask(port, "PUT", "/repo/a.png", &[ALICE], "more").status, 204);
-    // A file that a lock has made has no type until it has a text.
-    ask(port, "LOCK", "/repo/locked.png", &[ALICE], LOCK);
+    assert_eq!(
+        send_request(port, "PUT", "/repo/a.png", &[ALICE], "more").status,
+        204
+    );
+    // A file that a LOCK created has no type until it has a text.
+    send_request(port, "LOCK", "/repo/locked.png", &[ALICE], LOCK);
     properties(&place)
 }
 
 #[test]
-fn new_files_have_the_type_that_their_names_suggest() {
+fn new_files_get_a_type_by_their_name() {
     let [theirs, ours] = Side::BOTH.map(types_by_name);
     crate::pair::compare(&theirs, &ours);
     assert!(ours.contains("image/png"), "{ours}");

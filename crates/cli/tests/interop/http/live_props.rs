@@ -1,4 +1,4 @@
-//! Live properties of what has odd values stored, beside Apache.
+//! Live properties of revisions with unusual stored values, compared with Apache.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -6,9 +6,9 @@ use std::fs;
 use testkit::server::TestServer;
 use testkit::{Side, Tool, scratch};
 
-use super::ask::ask;
+use super::raw_http::send_request;
 
-/// Values of `svn:date`; `None` is none.
+/// Values of `svn:date`; `None` for no property.
 const DATES: [Option<&str>; 14] = [
     Some("2015-01-02T03:04:05.0Z"),
     Some("2015-01-02T03:04:05Z"),
@@ -30,7 +30,7 @@ const ALL: &str = "<propfind xmlns='DAV:'><allprop/></propfind>";
 const DATED: &str = "<propfind xmlns='DAV:'><prop><creationdate/><getlastmodified/></prop></propfind>";
 
 #[test]
-fn odd_dates_are_shown_as_they_are_stored() {
+fn unusual_dates_are_sent_as_stored() {
     let root = scratch();
     let repository = root.path().join("r");
     Tool::new("svnadmin").arg("create").arg(&repository).ok();
@@ -43,7 +43,7 @@ fn odd_dates_are_shown_as_they_are_stored() {
             .arg(repository.join("format"))
             .arg(format!("d{nth}/f"))
             .ok();
-        // As tools that check nothing would have stored it.
+        // Stored without any check.
         let date = date.map_or(String::new(), |date| {
             format!("K 8\nsvn:date\nV {}\n{date}\n", date.len())
         });
@@ -53,7 +53,7 @@ fn odd_dates_are_shown_as_they_are_stored() {
     }
     let [theirs, ours] = Side::BOTH.map(|side| {
         let server = TestServer::http(side, root.path(), "", &[]);
-        let mut told = String::new();
+        let mut reported = String::new();
         for nth in 0..DATES.len() {
             let rev = nth + 1;
             for path in [
@@ -65,12 +65,13 @@ fn odd_dates_are_shown_as_they_are_stored() {
             ] {
                 for body in [ALL, DATED] {
                     let headers = [("Depth", "0"), ("User-Agent", "SVN/1.14.2")];
-                    let answer = ask(server.port(), "PROPFIND", &format!("/r/{path}"), &headers, body);
-                    _ = writeln!(told, "{path} {}", answer.shown(&[]));
+                    let response =
+                        send_request(server.port(), "PROPFIND", &format!("/r/{path}"), &headers, body);
+                    _ = writeln!(reported, "{path} {}", response.shown(&[]));
                 }
             }
         }
-        told
+        reported
     });
     crate::pair::compare(&theirs, &ours);
 }

@@ -1,4 +1,4 @@
-//! Repositories that have moved, and paths on which recursive actions are refused: what the stock client makes of it.
+//! Redirects, and paths on which recursive actions are refused, with the stock client.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ const LINES: &str = "Redirect permanent /perm http://127.0.0.1:@PORT/new\nRedire
     RedirectMatch permanent ^/match/(.*)$ http://127.0.0.1:@PORT/new/$1\n\
     <Location /new>\nDAV svn\nSVNParentPath REPOSITORIES\n</Location>\n";
 
-/// A folder with the repository `r`, in which these directories are.
+/// Makes a directory with the repository `r`, which has these directories.
 fn repositories(directories: &[&str]) -> TempDir {
     let folder = scratch();
     let at = folder.path().join("r");
@@ -27,25 +27,25 @@ fn repositories(directories: &[&str]) -> TempDir {
     folder
 }
 
-/// What the stock client says to a number of things, at one server.
+/// Returns the output of some commands of the stock client.
 fn story(server: &TestServer, folder: &Path) -> String {
     let root = format!("http://127.0.0.1:{}", server.port());
-    let mut told = String::new();
+    let mut reported = String::new();
     let mut run = |words: &[&str]| {
         let output = Tool::new("svn")
             .args(words)
             .arg("--non-interactive")
             .dir(folder)
             .run();
-        let said = format!("{}{}{}\n", words.join(" "), output.out(), output.err());
-        let said = said.replace(&folder.display().to_string(), "FOLDER");
-        told += &said.replace(&format!(":{}", server.port()), ":PORT");
+        let output_text = format!("{}{}{}\n", words.join(" "), output.out(), output.err());
+        let output_text = output_text.replace(&folder.display().to_string(), "FOLDER");
+        reported += &output_text.replace(&format!(":{}", server.port()), ":PORT");
     };
     for kind in ["perm", "temp", "loop", "path", "match", "perma"] {
         let old = format!("{root}/{kind}/r");
         run(&["checkout", &old, kind]);
         run(&["info", "--show-item", "url", kind]);
-        // A working copy of before.
+        // A working copy of the old URL.
         let copy = format!("{kind}-old");
         run(&["checkout", "-q", &format!("{root}/new/r"), &copy]);
         let table = format!("UPDATE repository SET root = '{old}'");
@@ -59,11 +59,11 @@ fn story(server: &TestServer, folder: &Path) -> String {
         run(&["mkdir", "-m", "x", &format!("{old}/no")]);
         run(&["log", "-q", &copy]);
     }
-    told
+    reported
 }
 
 #[test]
-fn clients_find_what_has_moved() {
+fn clients_follow_redirects() {
     let repositories = repositories(&["trunk%20x"]);
     let parent = repositories.path();
     let lines = LINES.replace("REPOSITORIES", &parent.display().to_string());
@@ -72,20 +72,20 @@ fn clients_find_what_has_moved() {
         TestServer::imported(&lines, &[]),
     );
     let folders = [scratch(), scratch()];
-    let told = [story(&theirs, folders[0].path()), story(&ours, folders[1].path())];
+    let reported = [story(&theirs, folders[0].path()), story(&ours, folders[1].path())];
     assert!(
-        told[0].contains("Redirecting to URL 'http://127.0.0.1:PORT/new/r'"),
+        reported[0].contains("Redirecting to URL 'http://127.0.0.1:PORT/new/r'"),
         "{}",
-        told[0]
+        reported[0]
     );
-    // Of a URL at which nothing stands both say no, each in its words.
+    // Both report an error for a missing URL, with different texts.
     let plain = |text: &str| {
         let lines = text
             .lines()
             .filter(|line| !line.contains("perma") || line.contains("Redirecting"));
         lines.map(|line| format!("{line}\n")).collect::<String>()
     };
-    let [theirs, ours] = told.map(|text| plain(&text));
+    let [theirs, ours] = reported.map(|text| plain(&text));
     let differing = theirs
         .lines()
         .zip(ours.lines())
@@ -94,7 +94,7 @@ fn clients_find_what_has_moved() {
 }
 
 #[test]
-fn recursive_actions_are_refused_where_a_location_says_so() {
+fn recursive_actions_are_refused_by_configuration() {
     let repositories = repositories(&[
         "p",
         "p/tags",
@@ -144,7 +144,7 @@ fn recursive_actions_are_refused_where_a_location_says_so() {
     svn(&["update", "-q", "trunk"]).expect_ok();
     refused(&["switch", "-q", "--ignore-ancestry", &url("/p/tags"), "trunk"]);
     refused(&["diff", "--old", &url("/p/trunk"), "--new", &url("/p/tags")]);
-    // Sparse working copies: what goes no further down is served, what does is not.
+    // Sparse working copies: actions with a limited depth are allowed, recursive ones are not.
     svn(&["checkout", "-q", "--depth", "empty", &url(""), "sparse"]).expect_ok();
     svn(&["update", "-q", "--set-depth", "immediates", "sparse/p"]).expect_ok();
     svn(&["update", "-q", "sparse"]).expect_ok();

@@ -1,55 +1,55 @@
-//! Requests that are about as long as Apache takes them (`LimitXMLRequestBody`, 1,000,000 bytes): ours answers the same. It
-//! refuses what is longer than its own limit, but for the report of a working copy.
+//! Requests near Apache's limit (`LimitXMLRequestBody`, 1,000,000 bytes) get the same responses. Longer requests than
+//! Sven's limit are refused, except for reports of working copies.
 
 use testkit::server::TestServer;
 use testkit::stream::{Content, DumpStream, RecordKind};
 use testkit::{Side, Tool};
 
-use super::ask::{Answer, ask};
+use super::raw_http::{HttpResponse, send_request};
 
-/// The longest body that Apache takes.
+/// Apache's limit of a body.
 const THEIRS: usize = 1_000_000;
 
-/// The longest that ours takes.
+/// Sven's limit of a body.
 const OURS: usize = 1 << 20;
 
 const SPACES: &str = "xmlns:S=\"svn:\" xmlns:D=\"DAV:\"";
 
-/// A body of elements: the beginning, one of many, the end.
-struct Body(&'static str, &'static str, &'static str, &'static str);
+/// A body with many elements: method or report, beginning, one element, end.
+struct BodyTemplate(&'static str, &'static str, &'static str, &'static str);
 
-const BODIES: &[Body] = &[
-    Body(
+const BODIES: &[BodyTemplate] = &[
+    BodyTemplate(
         "log-report",
         "<S:start-revision>3</S:start-revision><S:end-revision>0</S:end-revision>",
         "<S:path>a</S:path>",
         "",
     ),
-    Body(
+    BodyTemplate(
         "log-report",
         "<S:start-revision>3</S:start-revision><S:end-revision>0</S:end-revision>",
         "<S:revprop>p</S:revprop>",
         "<S:path></S:path>",
     ),
-    Body(
+    BodyTemplate(
         "mergeinfo-report",
         "<S:revision>3</S:revision><S:inherit>inherited</S:inherit>",
         "<S:path>b</S:path>",
         "",
     ),
-    Body(
+    BodyTemplate(
         "get-locations",
         "<S:path>a</S:path><S:peg-revision>3</S:peg-revision>",
         "<S:location-revision>2</S:location-revision>",
         "",
     ),
-    Body(
+    BodyTemplate(
         "list-report",
         "<S:path></S:path><S:revision>3</S:revision><S:depth>infinity</S:depth><S:prop/>",
         "<S:pattern>x</S:pattern>",
         "",
     ),
-    Body(
+    BodyTemplate(
         "update-report",
         "<S:src-path>http://127.0.0.1/r</S:src-path><S:target-revision>3</S:target-revision>\
          <S:depth>infinity</S:depth><S:entry rev=\"3\"></S:entry>",
@@ -58,10 +58,10 @@ const BODIES: &[Body] = &[
     ),
 ];
 
-impl Body {
-    /// About `length` bytes, no more.
+impl BodyTemplate {
+    /// Returns a body of about `length` bytes, at most.
     fn of(&self, length: usize) -> String {
-        let Body(name, begin, one, end) = self;
+        let BodyTemplate(name, begin, one, end) = self;
         let frame = format!("<S:{name} {SPACES}>{begin}{end}</S:{name}>").len();
         let count = (length - frame) / one.len();
         let filler = " ".repeat(length - frame - count * one.len());
@@ -92,16 +92,16 @@ fn site(side: Side) -> (tempfile::TempDir, TestServer) {
     (folder, server)
 }
 
-fn report(server: &TestServer, body: &Body, length: usize) -> Answer {
+fn report(server: &TestServer, body: &BodyTemplate, length: usize) -> HttpResponse {
     let target = match body.0 {
         "update-report" => "/r/!svn/me",
         _ => "/r/!svn/rvr/3/",
     };
-    ask(server.port(), "REPORT", target, &[], &body.of(length))
+    send_request(server.port(), "REPORT", target, &[], &body.of(length))
 }
 
 #[test]
-fn long_reports_are_answered_as_apache_answers_them() {
+fn long_reports_get_apaches_responses() {
     let ((_ours, ours), (_theirs, theirs)) = (site(Side::Ours), site(Side::Theirs));
     for body in BODIES {
         let (our, their) = (report(&ours, body, THEIRS), report(&theirs, body, THEIRS));
@@ -112,9 +112,10 @@ fn long_reports_are_answered_as_apache_answers_them() {
             String::from_utf8_lossy(&our.body),
             String::from_utf8_lossy(&their.body),
         );
-        // The answer to an update has texts.
+        // The response to an update contains texts.
         if name != "update-report" {
-            // With theirs the properties of a revision come in any order, and mergeinfo for each time that a path is named.
+            // Subversion sends the properties of a revision in any order, and mergeinfo once for each occurrence of a
+            // path.
             let lines = |text: &str| {
                 let text = text
                     .replace("<S:mergeinfo-item>", "\n<S:mergeinfo-item>")
@@ -138,9 +139,9 @@ fn very_many_lock_tokens_are_read() {
     let commit = |side, length: usize| {
         let (_folder, server) = site(side);
         let skel = [("Content-Type", "application/vnd.svn-skel")];
-        let begun = ask(server.port(), "POST", "/r/!svn/me", &skel, "( create-txn )");
+        let begun = send_request(server.port(), "POST", "/r/!svn/me", &skel, "( create-txn )");
         let txn = begun.headers["svn-txn-name"][0].clone();
-        let made = ask(server.port(), "MKCOL", &format!("/r/!svn/txr/{txn}/new"), &[], "");
+        let made = send_request(server.port(), "MKCOL", &format!("/r/!svn/txr/{txn}/new"), &[], "");
         assert_eq!(made.status, 201);
         let begin = format!(
             "<D:merge {SPACES}><D:source><D:href>/r/!svn/txn/{txn}</D:href></D:source><D:no-auto-merge/><D:no-checkout/>\
@@ -158,7 +159,7 @@ fn very_many_lock_tokens_are_read() {
             locks += &lock;
         }
         let filler = " ".repeat(length - begin.len() - locks.len() - end.len());
-        let answer = ask(
+        let response = send_request(
             server.port(),
             "MERGE",
             "/r/",
@@ -169,9 +170,9 @@ fn very_many_lock_tokens_are_read() {
             .args(["info", "--show-item", "revision"])
             .arg(format!("http://127.0.0.1:{}/r", server.port()))
             .ok();
-        (answer.status, youngest.out().trim().to_owned())
+        (response.status, youngest.out().trim().to_owned())
     };
-    // All of it is read: nobody has said a name.
+    // The whole body is read: the request has no login.
     let judged = (423, "3".to_owned());
     let refused = (413, "3".to_owned());
     assert_eq!(commit(Side::Theirs, THEIRS), judged);

@@ -1,5 +1,6 @@
-//! Repositories that an administrator changes under a running server: a backup put in place, another repository with the same
-//! UUID, an upgrade, a pack. What is served afterwards is what is on disk, over new connections and over open ones.
+//! Repositories that an administrator changes while the server is running: a restored backup, another repository with
+//! the same UUID, an upgrade, a pack. Afterwards the server serves the files on disk, over new and over open
+//! connections.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,51 +12,51 @@ use testkit::server::http::{HttpSite, READ_FREELY};
 use testkit::server::transport::Transport;
 use testkit::{Side, Tool, scratch};
 
-/// What the administrator does.
+/// The change of the administrator.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Change {
-    /// Revisions 4 and 5 and `current` as a backup of revision 3 has them: everything else stays.
+enum AdminChange {
+    /// `current` and the revision files are those of a backup of revision 3; all other files stay.
     FilesBack,
-    /// The same, and commits by another process before the server looks again.
+    /// The same, and another process commits before the server reads the repository again.
     FilesBackAndOn,
     /// The directory is replaced by the backup.
     DirectoryBack,
-    /// The directory is replaced by another repository with the same UUID and as many revisions.
+    /// The directory is replaced by another repository with the same UUID and the same number of revisions.
     Another,
     /// The same, and it is packed.
     AnotherPacked,
-    /// The same with one revision more, packed.
+    /// The same with one more revision, packed.
     AnotherLonger,
-    /// A new instance ID.
+    /// The instance ID changes.
     SetUuid,
-    /// Upgraded to the newest format.
+    /// The repository is upgraded to the newest format.
     Upgrade,
-    /// Packed.
+    /// The repository is packed.
     Pack,
 }
 
-const CHANGES: [Change; 9] = [
-    Change::FilesBack,
-    Change::FilesBackAndOn,
-    Change::DirectoryBack,
-    Change::Another,
-    Change::AnotherPacked,
-    Change::AnotherLonger,
-    Change::SetUuid,
-    Change::Upgrade,
-    Change::Pack,
+const CHANGES: [AdminChange; 9] = [
+    AdminChange::FilesBack,
+    AdminChange::FilesBackAndOn,
+    AdminChange::DirectoryBack,
+    AdminChange::Another,
+    AdminChange::AnotherPacked,
+    AdminChange::AnotherLonger,
+    AdminChange::SetUuid,
+    AdminChange::Upgrade,
+    AdminChange::Pack,
 ];
 
-struct Place {
+struct ChangedRepository {
     root: TempDir,
     path: PathBuf,
 }
 
-impl Place {
-    /// Five revisions, of which the first three are in `backup` too.
-    fn new(version: &str) -> Place {
+impl ChangedRepository {
+    /// Makes a repository with five revisions; `backup` has the first three.
+    fn new(version: &str) -> ChangedRepository {
         let root = scratch();
-        let place = Place {
+        let place = ChangedRepository {
             path: root.path().join("repo"),
             root,
         };
@@ -80,7 +81,7 @@ impl Place {
         format!("file://{}", self.path.display())
     }
 
-    fn change(&self, change: Change) {
+    fn change(&self, change: AdminChange) {
         let (db, backup) = (self.path.join("db"), self.root.path().join("backup"));
         let back = || {
             for kind in ["revs", "revprops"] {
@@ -94,25 +95,25 @@ impl Place {
             }
         };
         match change {
-            Change::FilesBack => back(),
-            Change::FilesBackAndOn => {
+            AdminChange::FilesBack => back(),
+            AdminChange::FilesBackAndOn => {
                 back();
                 (4..=6).for_each(|rev| put(&self.url(), &format!("new {rev}")));
             }
-            Change::DirectoryBack => {
+            AdminChange::DirectoryBack => {
                 std::fs::remove_dir_all(&self.path).expect("because it is ours");
                 copy(&backup, &self.path);
             }
-            Change::Another => self.replace("1.14", 5),
-            Change::AnotherPacked => {
+            AdminChange::Another => self.replace("1.14", 5),
+            AdminChange::AnotherPacked => {
                 self.replace("1.14", 5);
                 Tool::new("svnadmin").args(["pack", "-q"]).arg(&self.path).ok();
             }
-            Change::AnotherLonger => {
+            AdminChange::AnotherLonger => {
                 self.replace("1.14", 6);
                 Tool::new("svnadmin").args(["pack", "-q"]).arg(&self.path).ok();
             }
-            Change::SetUuid => {
+            AdminChange::SetUuid => {
                 let uuid = Tool::new("svnlook").arg("uuid").arg(&self.path).ok().out();
                 Tool::new("svnadmin")
                     .arg("setuuid")
@@ -120,12 +121,12 @@ impl Place {
                     .arg(uuid.trim())
                     .ok();
             }
-            Change::Upgrade => drop(Tool::new("svnadmin").arg("upgrade").arg(&self.path).ok()),
-            Change::Pack => drop(Tool::new("svnadmin").args(["pack", "-q"]).arg(&self.path).ok()),
+            AdminChange::Upgrade => drop(Tool::new("svnadmin").arg("upgrade").arg(&self.path).ok()),
+            AdminChange::Pack => drop(Tool::new("svnadmin").args(["pack", "-q"]).arg(&self.path).ok()),
         }
     }
 
-    /// Puts another repository with the same UUID in the place of this one.
+    /// Replaces this repository by another one with the same UUID.
     fn replace(&self, version: &str, revisions: u64) {
         let uuid = Tool::new("svnlook").arg("uuid").arg(&self.path).ok().out();
         let conf = std::fs::read(self.path.join("conf/svnserve.conf")).expect("because it is there");
@@ -180,13 +181,13 @@ fn svn(args: &[&str]) -> testkit::Output {
         .run()
 }
 
-/// The file in the youngest revision.
+/// Returns the file in the youngest revision.
 fn head(connection: &mut Probe) -> String {
-    let said = connection.request("get-file", vec![text("file"), list([]), flag(false), flag(true)]);
+    let output_text = connection.request("get-file", vec![text("file"), list([]), flag(false), flag(true)]);
     assert_eq!(
-        said.items().first(),
+        output_text.items().first(),
         Some(&ProbeItem::Word("success".into())),
-        "{said:?}"
+        "{output_text:?}"
     );
     let mut bytes = Vec::new();
     while let ProbeItem::Text(piece) = connection.read() {
@@ -199,9 +200,9 @@ fn head(connection: &mut Probe) -> String {
     String::from_utf8(bytes).expect("because it is a text")
 }
 
-fn check(transport: Transport, version: &str, change: Change) {
+fn check(transport: Transport, version: &str, change: AdminChange) {
     let what = format!("{transport:?} {version} {change:?}");
-    let place = Place::new(version);
+    let place = ChangedRepository::new(version);
     let server = Arc::new(match transport {
         Transport::Svn => TestServer::svnserve(Side::Ours, place.root.path(), &[]),
         _ => TestServer::http_site(
@@ -215,7 +216,7 @@ fn check(transport: Transport, version: &str, change: Change) {
     });
     let url = crate::pair::url(transport, server.port(), "repo");
     let at = |rev: u64| format!("{url}/file@{rev}");
-    // Everything is in memory, and one connection is open.
+    // Everything is in the cache, and one connection is open.
     let wc = place.root.path().join("wc").display().to_string();
     assert_eq!(svn(&["checkout", "-q", &url, &wc]).code, 0, "{what}");
     for rev in 1..=5 {
@@ -250,13 +251,13 @@ fn check(transport: Transport, version: &str, change: Change) {
         }
     };
     read_all("after it");
-    // A commit goes on top of what is there.
+    // A commit is based on the new youngest revision.
     let log = Tool::new("svnmucc").args(["--non-interactive", "-U", &url, "-m", "on top"]);
-    let said = log
+    let output_text = log
         .args(["-u", "alice", "-p", "secret", "--", "put", "-", "file"])
         .stdin("on top")
         .run();
-    assert_eq!(said.code, 0, "{what}: {said:?}");
+    assert_eq!(output_text.code, 0, "{what}: {output_text:?}");
     assert_eq!(place.youngest(), youngest + 1, "{what}");
     read_all("after a commit");
     let logged = svn(&["log", "-v", &url]).out();
@@ -265,10 +266,9 @@ fn check(transport: Transport, version: &str, change: Change) {
     Tool::new("svnadmin").args(["verify", "-q"]).arg(&place.path).ok();
 }
 
-/// Commits that have begun before another repository is put in the place of theirs, over one connection each: `edit` ends with
-/// what the first revision is based on.
-fn check_commit(version: &str, change: impl Fn(&Place)) {
-    let place = Place::new(version);
+/// Commits that began before their repository was replaced by another one, each over its own connection.
+fn check_commit(version: &str, change: impl Fn(&ChangedRepository)) {
+    let place = ChangedRepository::new(version);
     let server = Arc::new(TestServer::svnserve(Side::Ours, place.root.path(), &[]));
     let url = crate::pair::url(Transport::Svn, server.port(), "repo");
     let connect = || Probe::connect_as(server.clone(), url.clone(), None);
@@ -279,38 +279,42 @@ fn check_commit(version: &str, change: impl Fn(&Place)) {
                   ( change-dir-prop ( 2:d0 1:p ( 1:v ) ) ) ";
     let end = b"( close-dir ( 2:d0 ) ) ( close-edit ( ) ) ";
     before.send(begin);
-    // Nobody is asked for a name, and the edit may begin.
+    // No login is needed, and the edit can begin.
     (0..2).for_each(|_| drop(before.read()));
-    // Nothing says that the server has taken the edit so far.
+    // There is no response that shows how much of the edit the server has read.
     std::thread::sleep(std::time::Duration::from_millis(200));
     change(&place);
     let (youngest, text) = (place.youngest(), place.text(place.youngest()));
     before.send(end);
-    let said = before.read();
-    assert!(format!("{said:?}").contains("failure"), "{said:?}");
-    assert_eq!(place.youngest(), youngest, "{said:?}");
-    // One that begins now goes on top of what is there, or is refused because the layout is another one.
+    let output_text = before.read();
+    assert!(format!("{output_text:?}").contains("failure"), "{output_text:?}");
+    assert_eq!(place.youngest(), youngest, "{output_text:?}");
+    // A commit that begins now is based on the new repository, or is refused because the layout differs.
     idle.send(begin);
     idle.send(end);
-    let said: Vec<ProbeItem> = (0..3).map(|_| idle.read()).collect();
-    let is_refused = format!("{said:?}").contains("failure");
-    assert_eq!(place.youngest(), youngest + u64::from(!is_refused), "{said:?}");
+    let output_text: Vec<ProbeItem> = (0..3).map(|_| idle.read()).collect();
+    let is_refused = format!("{output_text:?}").contains("failure");
+    assert_eq!(
+        place.youngest(),
+        youngest + u64::from(!is_refused),
+        "{output_text:?}"
+    );
     assert_eq!(place.text(place.youngest()), text);
     Tool::new("svnadmin").args(["verify", "-q"]).arg(&place.path).ok();
 }
 
 #[test]
-fn no_commit_goes_on_top_of_what_was_replaced() {
+fn no_commit_continues_on_a_replaced_repository() {
     check_commit("1.14", |place| place.replace("1.14", 5));
     check_commit("1.14", |place| place.replace("1.6", 5));
     check_commit("1.6", |place| place.replace("1.14", 5));
-    check_commit("1.14", |place| place.change(Change::DirectoryBack));
+    check_commit("1.14", |place| place.change(AdminChange::DirectoryBack));
 }
 
-/// The format in which the change has something to do.
-fn version(change: Change) -> &'static str {
+/// Returns a format in which the change has an effect.
+fn version(change: AdminChange) -> &'static str {
     match change {
-        Change::Upgrade | Change::Pack => "1.6",
+        AdminChange::Upgrade | AdminChange::Pack => "1.6",
         _ => "1.14",
     }
 }

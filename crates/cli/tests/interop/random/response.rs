@@ -1,18 +1,18 @@
-//! Hearing answers to their end, and putting in order what comes in no particular order.
+//! Reads responses completely, and sorts the parts without a defined order.
 
 use std::collections::HashMap;
 
 use delta::svndiff::{Codec, Decoder};
 use testkit::probe::{Probe, ProbeItem, list, text, word};
 
-use super::drive::{self, Known, Texts};
+use super::drive::{self, DeltaReceiver, EditFacts};
 
-/// How an answer is put together.
+/// The structure of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
-    /// One response.
+pub enum ResponseShape {
+    /// One item.
     Single,
-    /// One response, perhaps with a text after it.
+    /// One item, sometimes followed by a text.
     File,
     /// Entries until `done`, in order.
     Stream,
@@ -20,65 +20,70 @@ pub enum Shape {
     Unordered,
     /// Revisions of a file until `done`, with deltas.
     FileRevs,
-    /// An edit after a report: siblings come in an order that is free in part.
+    /// An edit after a report; the order of siblings is partly undefined.
     Edit,
     /// Replayed revisions.
     Replay,
 }
 
-/// An answer: everything that was said.
-pub type Answer = Vec<ProbeItem>;
+/// A response: all items.
+pub type ResponseItems = Vec<ProbeItem>;
 
-/// True if the server hung up or fell silent.
-pub fn is_closed(answer: &Answer) -> bool {
-    answer.last() == Some(&word("closed"))
+/// True if the server closed the connection or stopped responding.
+pub fn is_closed(response: &ResponseItems) -> bool {
+    response.last() == Some(&word("closed"))
 }
 
-/// True if an edit came to its end.
-pub fn is_complete(answer: &Answer) -> bool {
-    answer.iter().any(|item| is(item, "close-edit"))
+/// True if an edit is complete.
+pub fn is_complete(response: &ResponseItems) -> bool {
+    response.iter().any(|item| is(item, "close-edit"))
 }
 
-/// Asks, and hears everything that belongs to the answer.
-pub fn hear(probe: &mut Probe, words: &str, shape: Shape, known: &Known<'_>) -> Answer {
+/// Sends a request and reads the complete response.
+pub fn read_response(
+    probe: &mut Probe,
+    words: &str,
+    shape: ResponseShape,
+    known: &EditFacts<'_>,
+) -> ResponseItems {
     probe.send_text(words);
-    let mut heard = Vec::new();
-    // The authentication request; after a report there is another one.
-    for _ in 0..if shape == Shape::Edit { 2 } else { 1 } {
+    let mut received = Vec::new();
+    // The authentication request; there is another one after a report.
+    for _ in 0..if shape == ResponseShape::Edit { 2 } else { 1 } {
         let auth = probe.read();
         let is_over = !is(&auth, "success");
-        heard.push(auth);
+        received.push(auth);
         if is_over {
-            return heard;
+            return received;
         }
     }
     match shape {
-        Shape::Single => heard.push(tidy(probe.read())),
-        Shape::File => file(probe, &mut heard),
-        Shape::Stream | Shape::Unordered | Shape::FileRevs => {
-            let begin = heard.len();
-            entries(probe, &mut heard);
-            if shape == Shape::Unordered {
-                let end = heard.len() - 1;
-                heard[begin..end].sort();
+        ResponseShape::Single => received.push(tidy(probe.read())),
+        ResponseShape::File => file(probe, &mut received),
+        ResponseShape::Stream | ResponseShape::Unordered | ResponseShape::FileRevs => {
+            let begin = received.len();
+            entries(probe, &mut received);
+            if shape == ResponseShape::Unordered {
+                let end = received.len() - 1;
+                received[begin..end].sort();
             }
-            if shape == Shape::FileRevs {
-                heard = texts_of(heard);
+            if shape == ResponseShape::FileRevs {
+                received = texts_of(received);
             }
         }
-        Shape::Edit => {
-            edit(probe, &mut heard, known);
-            let edit = heard.split_off(2);
-            heard.extend(drive::canonical(edit, known));
+        ResponseShape::Edit => {
+            edit(probe, &mut received, known);
+            let edit = received.split_off(2);
+            received.extend(drive::canonical(edit, known));
         }
-        Shape::Replay => {
-            edit(probe, &mut heard, known);
-            for run in heard.chunk_by_mut(|a, b| is_prop(a) && is_prop(b)) {
+        ResponseShape::Replay => {
+            edit(probe, &mut received, known);
+            for run in received.chunk_by_mut(|a, b| is_prop(a) && is_prop(b)) {
                 run.sort();
             }
         }
     }
-    heard
+    received
 }
 
 fn is(item: &ProbeItem, name: &str) -> bool {
@@ -89,11 +94,11 @@ fn is_prop(item: &ProbeItem) -> bool {
     is(item, "change-dir-prop") || is(item, "change-file-prop")
 }
 
-fn file(probe: &mut Probe, heard: &mut Answer) {
+fn file(probe: &mut Probe, received: &mut ResponseItems) {
     let response = tidy(probe.read());
     let has_text = is(&response, "success") && response.items()[1].items()[0].items().len() == 1;
-    heard.push(response);
-    // Contents were asked for in every question of this shape.
+    received.push(response);
+    // All requests of this structure ask for contents.
     let mut whole = Vec::new();
     if !has_text {
         return;
@@ -101,28 +106,28 @@ fn file(probe: &mut Probe, heard: &mut Answer) {
     loop {
         match probe.read() {
             ProbeItem::Text(piece) if piece.is_empty() => {
-                heard.push(text(&whole));
-                heard.push(probe.read());
+                received.push(text(&whole));
+                received.push(probe.read());
                 return;
             }
             ProbeItem::Text(piece) => whole.extend(piece),
             other => {
-                heard.push(other);
+                received.push(other);
                 return;
             }
         }
     }
 }
 
-fn entries(probe: &mut Probe, heard: &mut Answer) {
+fn entries(probe: &mut Probe, received: &mut ResponseItems) {
     loop {
         let item = tidy(probe.read());
         let is_over = item == word("closed") || is(&item, "failure");
         let is_done = item == word("done");
         if is_done {
-            heard.push(tidy(probe.read()));
+            received.push(tidy(probe.read()));
         } else {
-            heard.push(item);
+            received.push(item);
         }
         if is_over || is_done {
             return;
@@ -130,16 +135,16 @@ fn entries(probe: &mut Probe, heard: &mut Answer) {
     }
 }
 
-/// Hears one or more edits up to the response. Names open nodes by their paths.
-fn edit(probe: &mut Probe, heard: &mut Answer, known: &Known<'_>) {
+/// Reads one or more edits up to the final item, and replaces tokens by paths.
+fn edit(probe: &mut Probe, received: &mut ResponseItems, known: &EditFacts<'_>) {
     let mut open: HashMap<ProbeItem, ProbeItem> = HashMap::new();
-    let mut texts = Texts::default();
+    let mut texts = DeltaReceiver::default();
     loop {
         let item = probe.read();
         let (Some(ProbeItem::Word(name)), Some(params)) = (item.items().first(), item.items().get(1)) else {
-            // A revision's properties in a range, or the end.
-            heard.push(tidy(item));
-            if is_closed(heard) {
+            // The properties of a revision of a range, or the end.
+            received.push(tidy(item));
+            if is_closed(received) {
                 return;
             }
             continue;
@@ -147,7 +152,7 @@ fn edit(probe: &mut Probe, heard: &mut Answer, known: &Known<'_>) {
         let mut args = params.items().to_vec();
         let begins = match name.as_str() {
             "success" | "failure" => {
-                heard.push(item);
+                received.push(item);
                 return;
             }
             "open-root" => {
@@ -166,13 +171,13 @@ fn edit(probe: &mut Probe, heard: &mut Answer, known: &Known<'_>) {
                 texts.begin(&args[0], &args[1]);
                 None
             }
-            // How a text is cut and packed is the server's own affair; what it makes is not.
+            // The windows and encoding of a delta may differ, its result may not.
             "textdelta-chunk" => {
                 texts.push(&args[0], &args[1]);
                 continue;
             }
             "textdelta-end" => {
-                heard.extend(texts.end(&args[0], known));
+                received.extend(texts.end(&args[0], known));
                 None
             }
             _ => None,
@@ -198,7 +203,7 @@ fn edit(probe: &mut Probe, heard: &mut Answer, known: &Known<'_>) {
         if name == "absent-dir" || name == "absent-file" {
             args.remove(1);
         }
-        heard.push(tidy(list([word(name), list(args)])));
+        received.push(tidy(list([word(name), list(args)])));
     }
 }
 
@@ -217,7 +222,7 @@ fn tidy(item: ProbeItem) -> ProbeItem {
 fn is_pair(item: &ProbeItem) -> bool {
     match item.items() {
         [ProbeItem::Text(_), ProbeItem::Text(_)] => true,
-        // A property that changed, perhaps to nothing.
+        // A changed or deleted property.
         [ProbeItem::Text(_), ProbeItem::List(value)] => matches!(&value[..], [] | [ProbeItem::Text(_)]),
         _ => false,
     }
@@ -244,15 +249,15 @@ fn is_lock(item: &ProbeItem) -> bool {
     )
 }
 
-/// File revisions with texts instead of deltas.
-fn texts_of(heard: Answer) -> Answer {
-    let mut told = Vec::new();
+/// Replaces the deltas of file revisions by texts.
+fn texts_of(received: ResponseItems) -> ResponseItems {
+    let mut reported = Vec::new();
     let mut before = Vec::new();
     let mut delta: Vec<u8> = Vec::new();
-    for item in heard {
+    for item in received {
         match item {
             ProbeItem::Text(bytes) if !bytes.is_empty() => delta.extend(bytes),
-            ProbeItem::Text(_) if delta.is_empty() => told.push(word("same")),
+            ProbeItem::Text(_) if delta.is_empty() => reported.push(word("same")),
             ProbeItem::Text(_) => {
                 let (mut decoder, mut codec, mut now) = (Decoder::new(), Codec::new(), Vec::new());
                 let applied = decoder.push(&std::mem::take(&mut delta), |window| {
@@ -262,22 +267,22 @@ fn texts_of(heard: Answer) -> Answer {
                     Ok(())
                 });
                 match applied {
-                    Ok(_) => told.push(text(&now)),
-                    Err(error) => told.push(word(&format!("{error:?}"))),
+                    Ok(_) => reported.push(text(&now)),
+                    Err(error) => reported.push(word(&format!("{error:?}"))),
                 }
                 before = now;
             }
-            other => told.push(other),
+            other => reported.push(other),
         }
     }
-    told
+    reported
 }
 
-/// Shows both with the first line in which they differ.
-pub fn difference(theirs: &Answer, ours: &Answer) -> String {
+/// Formats both with the first line in which they differ.
+pub fn difference(theirs: &ResponseItems, ours: &ResponseItems) -> String {
     let at = theirs.iter().zip(ours).take_while(|(a, b)| a == b).count();
-    let show = |answer: &Answer| -> String {
-        let lines = answer.iter().enumerate().skip(at.saturating_sub(8)).take(14);
+    let show = |response: &ResponseItems| -> String {
+        let lines = response.iter().enumerate().skip(at.saturating_sub(8)).take(14);
         lines.map(|(n, item)| format!("  {n}: {item:?}\n")).collect()
     };
     format!(

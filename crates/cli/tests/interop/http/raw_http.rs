@@ -1,4 +1,4 @@
-//! Requests by hand, and answers in a form in which both servers' can be compared.
+//! Raw HTTP requests, and responses in a form in which those of both servers can be compared.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -7,19 +7,25 @@ use std::net::TcpStream;
 
 use wire::dav::xml::{Element, Limits};
 
-/// What a server answered.
+/// A response.
 #[derive(Debug)]
-pub struct Answer {
-    /// The number.
+pub struct HttpResponse {
+    /// The status code.
     pub status: u16,
-    /// Header lines by name, in small letters.
+    /// The header lines by name in lower case.
     pub headers: BTreeMap<String, Vec<String>>,
-    /// The body, without chunks around it.
+    /// The body, without chunk sizes.
     pub body: Vec<u8>,
 }
 
-/// Sends one request over a connection of its own.
-pub fn ask(port: u16, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+/// Sends a request over a new connection.
+pub fn send_request(
+    port: u16,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &str,
+) -> HttpResponse {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("because the server is there");
     let mut request = format!("{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n");
     for (name, value) in headers {
@@ -44,7 +50,7 @@ pub fn ask(port: u16, method: &str, path: &str, headers: &[(&str, &str)], body: 
     if headers.contains_key("transfer-encoding") {
         body = unchunked(&body);
     }
-    Answer {
+    HttpResponse {
         status,
         headers,
         body: without_port(body, port),
@@ -71,26 +77,32 @@ fn without_port(body: Vec<u8>, port: u16) -> Vec<u8> {
     }
 }
 
-/// Sends many requests over one connection; over another one where the server has ended it.
+/// A connection for many requests, which is reopened if the server has closed it.
 #[derive(Debug)]
-pub struct Connection {
+pub struct HttpConnection {
     port: u16,
     stream: Option<BufReader<TcpStream>>,
 }
 
-impl Connection {
-    /// A connection to a server on this machine, which is opened by the first request.
-    pub fn new(port: u16) -> Connection {
-        Connection { port, stream: None }
+impl HttpConnection {
+    /// Returns a connection to a server on this machine, opened by the first request.
+    pub fn new(port: u16) -> HttpConnection {
+        HttpConnection { port, stream: None }
     }
 
-    /// True if the server has left the connection open for the next request.
+    /// True if the server keeps the connection open for the next request.
     pub fn is_open(&self) -> bool {
         self.stream.is_some()
     }
 
-    /// Sends a request. Of a body that is cut off the answer has what came.
-    pub fn ask(&mut self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+    /// Sends a request. If the body of the response is truncated, returns the received part.
+    pub fn send_request(
+        &mut self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> HttpResponse {
         let port = self.port;
         let mut request = format!("{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n");
         for (name, value) in headers {
@@ -102,18 +114,18 @@ impl Connection {
         request += "\r\n";
         request += body;
         if let Some(stream) = self.stream.take()
-            && let Some(answer) = self.answer(stream, &request)
+            && let Some(response) = self.response(stream, &request)
         {
-            return answer;
+            return response;
         }
         let stream = TcpStream::connect(("127.0.0.1", port)).expect("because the server is there");
         stream.set_nodelay(true).expect("because it is a TCP socket");
-        self.answer(BufReader::new(stream), &request)
+        self.response(BufReader::new(stream), &request)
             .unwrap_or_else(|| panic!("no answer to {method} {path}"))
     }
 
-    /// Sends a request and reads the answer; `None` if none comes.
-    fn answer(&mut self, mut stream: BufReader<TcpStream>, request: &str) -> Option<Answer> {
+    /// Sends a request and reads the response; `None` if there is none.
+    fn response(&mut self, mut stream: BufReader<TcpStream>, request: &str) -> Option<HttpResponse> {
         stream.get_mut().write_all(request.as_bytes()).ok()?;
         let mut lines = Vec::new();
         while !lines.ends_with(b"\r\n\r\n") {
@@ -134,7 +146,7 @@ impl Connection {
         if is_whole && !first("connection").eq_ignore_ascii_case("close") {
             self.stream = Some(stream);
         }
-        Some(Answer {
+        Some(HttpResponse {
             status,
             headers,
             body: without_port(body, self.port),
@@ -142,7 +154,7 @@ impl Connection {
     }
 }
 
-/// Reads a chunked body; `None` if it is cut off.
+/// Reads a chunked body; `None` if it is truncated.
 fn chunks(stream: &mut BufReader<TcpStream>, body: &mut Vec<u8>) -> Option<()> {
     loop {
         let mut line = String::new();
@@ -175,9 +187,9 @@ fn unchunked(mut rest: &[u8]) -> Vec<u8> {
     out
 }
 
-impl Answer {
-    /// Everything that clients look at: status, these header lines, and the body; XML without regard to the order of
-    /// properties and to prefixes. Pages that only say what the status says are left out.
+impl HttpResponse {
+    /// Returns the parts that clients use: status, these header lines, and the body. XML is normalized: order of
+    /// properties, prefixes. Pages that only repeat the status are omitted.
     pub fn shown(&self, headers: &[&str]) -> String {
         let mut out = format!("{}\n", self.status);
         for name in headers {
@@ -201,7 +213,7 @@ impl Answer {
     }
 }
 
-/// An element, with properties and responses in one order.
+/// Formats an element, with sorted properties and responses.
 fn tree(element: &Element) -> String {
     let mut children: Vec<String> = element.children.iter().map(tree).collect();
     if ["prop", "multistatus"].contains(&element.name.local.as_str()) {

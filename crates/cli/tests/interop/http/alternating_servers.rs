@@ -1,4 +1,4 @@
-//! One commit whose requests go to Apache and to ours in turns, on one repository.
+//! One commit whose requests go to Apache and to Sven in turns, on one repository.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -13,8 +13,8 @@ struct Turns {
     root: tempfile::TempDir,
 }
 
-/// A status, and the head and body of an answer.
-struct Answer(u16, String);
+/// The status, and the head and body of a response.
+struct RawResponse(u16, String);
 
 impl Turns {
     fn new() -> Turns {
@@ -29,7 +29,14 @@ impl Turns {
         }
     }
 
-    fn ask(&self, server: usize, method: &str, path: &str, content_type: &str, body: &str) -> Answer {
+    fn send_request(
+        &self,
+        server: usize,
+        method: &str,
+        path: &str,
+        content_type: &str,
+        body: &str,
+    ) -> RawResponse {
         let mut stream = TcpStream::connect(self.servers[server].addr()).expect("because it listens");
         let length = body.len();
         let request = format!(
@@ -37,16 +44,16 @@ impl Turns {
              Content-Type: {content_type}\r\nContent-Length: {length}\r\n\r\n{body}"
         );
         stream.write_all(request.as_bytes()).expect("because it reads");
-        let mut answer = String::new();
+        let mut response = String::new();
         stream
-            .read_to_string(&mut answer)
+            .read_to_string(&mut response)
             .expect("because it answers in text");
-        let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok());
-        Answer(status.expect("because every answer has a status"), answer)
+        let status = response.split(' ').nth(1).and_then(|status| status.parse().ok());
+        RawResponse(status.expect("because every answer has a status"), response)
     }
 
-    /// Commits `files` files into a new folder; request `n` goes to `server(n)`. Answers what `MERGE` said, and how many files
-    /// the folder has.
+    /// Commits `files` files into a new directory; request `n` goes to `server(n)`. Returns the response to `MERGE`,
+    /// and the number of files in the directory.
     fn commit(
         &self,
         folder: &str,
@@ -54,44 +61,45 @@ impl Turns {
         pause: Duration,
         server: impl Fn(usize) -> usize,
     ) -> (u16, usize) {
-        let Answer(status, said) = self.ask(
+        let RawResponse(status, output_text) = self.send_request(
             server(0),
             "POST",
             "!svn/me",
             "application/vnd.svn-skel",
             "(create-txn-with-props (svn:log 1 x))",
         );
-        assert_eq!(status, 201, "{said}");
-        let name = said.lines().find_map(|line| {
+        assert_eq!(status, 201, "{output_text}");
+        let name = output_text.lines().find_map(|line| {
             let (name, value) = line.split_once(": ")?;
             name.eq_ignore_ascii_case("svn-txn-name")
                 .then(|| value.trim().to_owned())
         });
         let txn = name.expect("because it names the transaction");
-        let Answer(status, said) = self.ask(
+        let RawResponse(status, output_text) = self.send_request(
             server(1),
             "MKCOL",
             &format!("!svn/txr/{txn}/{folder}"),
             "text/xml",
             "",
         );
-        assert_eq!(status, 201, "{said}");
+        assert_eq!(status, 201, "{output_text}");
         let mut taken = 0;
         for nth in 0..files {
             std::thread::sleep(pause);
             let path = format!("!svn/txr/{txn}/{folder}/f{nth}");
-            let Answer(status, said) = self.ask(server(nth + 2), "PUT", &path, "text/plain", "text");
+            let RawResponse(status, output_text) =
+                self.send_request(server(nth + 2), "PUT", &path, "text/plain", "text");
             match status {
                 201 => taken += 1,
-                // A client that is refused gives up; we go on, to see what becomes of the rest.
-                _ => assert!(status >= 400, "{said}"),
+                // The test continues after a refused request, unlike a client.
+                _ => assert!(status >= 400, "{output_text}"),
             }
         }
         std::thread::sleep(pause);
         let body = format!(
             "<D:merge xmlns:D=\"DAV:\"><D:source><D:href>/repo/!svn/txn/{txn}</D:href></D:source></D:merge>"
         );
-        let Answer(status, _) = self.ask(server(files + 2), "MERGE", "", "text/xml", &body);
+        let RawResponse(status, _) = self.send_request(server(files + 2), "MERGE", "", "text/xml", &body);
         let list = Tool::new("svn")
             .arg("ls")
             .arg(format!("file://{}/repo/{folder}", self.root.path().display()))
@@ -122,7 +130,7 @@ fn requests_of_one_commit_may_alternate() {
 }
 
 #[test]
-fn what_only_one_server_knows_is_never_left_out() {
+fn changes_known_to_one_server_are_never_lost() {
     let turns = Turns::new();
     let (status, files) = turns.commit("a", 40, Duration::ZERO, |n| usize::from(n < 30));
     assert!(status == 200 || (status >= 400 && files == 0), "{status} {files}");

@@ -1,4 +1,4 @@
-//! Clients that go away in the middle of an answer: nobody's fault, and nothing that an operator should read_some of.
+//! Clients that disconnect within a response: this is no server error and is not logged as one.
 
 use std::fs;
 use std::io::Write as _;
@@ -11,14 +11,21 @@ use testkit::probe::read_some;
 use testkit::server::TestServer;
 use testkit::server::http::HttpSite;
 
-use super::ask::ask;
+use super::raw_http::send_request;
 use crate::hostile::big;
 
 const EVERYTHING: &str = "<S:update-report xmlns:S='svn:' send-all='true'><S:src-path>http://x/r</S:src-path><S:target-revision>1</S:target-revision>\
                           <S:entry rev='1' start-empty='true'></S:entry></S:update-report>";
 
-/// Says `method`, reads some of the answer and goes; with `hard` the system sends no farewell but a reset.
-fn leave(server: &TestServer, method: &str, path: &str, body: &str, some: usize, hard: bool) {
+/// Sends a request, reads a part of the response and disconnects; with `hard` by a reset.
+fn disconnect_within_response(
+    server: &TestServer,
+    method: &str,
+    path: &str,
+    body: &str,
+    some: usize,
+    hard: bool,
+) {
     let mut stream = TcpStream::connect(server.addr()).expect("because it listens");
     let socket = socket2::SockRef::from(&stream);
     socket.set_recv_buffer_size(4096).expect("because it is a socket");
@@ -39,8 +46,8 @@ fn leave(server: &TestServer, method: &str, path: &str, body: &str, some: usize,
     }
 }
 
-/// The lines of the access log but for what differs each time: request and status.
-fn asked(server: &TestServer, count: usize) -> Vec<String> {
+/// Returns request and status of the lines of the access log.
+fn logged_requests(server: &TestServer, count: usize) -> Vec<String> {
     for _ in 0..1500 {
         let log = fs::read_to_string(server.access_log()).unwrap_or_default();
         if log.lines().count() >= count {
@@ -57,7 +64,7 @@ fn asked(server: &TestServer, count: usize) -> Vec<String> {
 }
 
 #[test]
-fn clients_that_go_in_the_middle_are_no_failures() {
+fn disconnects_are_not_logged_as_server_errors() {
     let [theirs, ours] = Side::BOTH.map(|side| {
         let parent = big();
         let site = HttpSite {
@@ -72,26 +79,26 @@ fn clients_that_go_in_the_middle_are_no_failures() {
                 ("REPORT", "/r/!svn/me", EVERYTHING),
                 ("REPORT", "/r/!svn/vcc/default", EVERYTHING),
             ] {
-                // Who goes before the first byte may never have been heard.
+                // A request of a client that disconnects before the first byte may not be received.
                 for some in [1, 20_000] {
-                    leave(&server, method, path, body, some, hard);
+                    disconnect_within_response(&server, method, path, body, some, hard);
                     count += 1;
-                    asked(&server, count);
+                    logged_requests(&server, count);
                 }
             }
         }
-        let mut asked = asked(&server, count);
+        let mut logged_requests = logged_requests(&server, count);
         if side == Side::Ours {
-            let said = fs::read_to_string(server.operational_log()).unwrap_or_default();
-            assert!(!said.contains(" ERR"), "{said}");
-            let metrics = ask(server.port(), "GET", "/-/metrics", &[], "");
+            let output_text = fs::read_to_string(server.operational_log()).unwrap_or_default();
+            assert!(!output_text.contains(" ERR"), "{output_text}");
+            let metrics = send_request(server.port(), "GET", "/-/metrics", &[], "");
             let metrics = String::from_utf8_lossy(&metrics.body).into_owned();
             assert!(metrics.contains("sven_operation_seconds_count"), "{metrics}");
             assert!(!metrics.contains("operations_failed_total{"), "{metrics}");
         }
-        // Apache takes it for its own fault where it was sending a file, and not where it made a report.
-        asked.retain(|line| side == Side::Ours || line.starts_with("REPORT"));
-        asked
+        // Apache logs a server error if it was sending a file, and not for a report.
+        logged_requests.retain(|line| side == Side::Ours || line.starts_with("REPORT"));
+        logged_requests
     });
     assert!(ours.iter().all(|line| line.ends_with(" 200")), "{ours:#?}");
     let reports: Vec<_> = ours.iter().filter(|line| line.starts_with("REPORT")).collect();

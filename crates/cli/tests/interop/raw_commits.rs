@@ -1,4 +1,4 @@
-//! Commits in the protocol's own words: what is wrong in the middle of a pipelined edit, and many at once.
+//! Raw svn:// commits: errors within a pipelined edit, and many commits at the same time.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -16,8 +16,8 @@ use crate::twins::Twins;
 
 const OPEN_TO_ALL: &str = "[general]\nanon-access = write\n";
 
-/// Introduces itself, says each part of `says` (parts end with `|`), and answers all that came back after each.
-fn talk(port: u16, says: &str) -> String {
+/// Sends the greeting and each part of `input` (parts end with `|`). Returns all received bytes.
+fn send_and_receive(port: u16, input: &str) -> String {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("because it listens");
     let patience = Some(Duration::from_millis(300));
     stream.set_read_timeout(patience).expect("because it is a socket");
@@ -26,11 +26,11 @@ fn talk(port: u16, says: &str) -> String {
         "( 2 ( edit-pipeline svndiff1 accepts-svndiff2 absent-entries depth mergeinfo log-revprops ) {}:{url} 4:test ( ) ) ( ANONYMOUS ( 0: ) ) ",
         url.len()
     );
-    let mut heard = String::new();
-    let says = hello + says;
-    let mut parts = says.split('|').peekable();
+    let mut received = String::new();
+    let input = hello + input;
+    let mut parts = input.split('|').peekable();
     while let Some(part) = parts.next() {
-        // The server may have hung up.
+        // The server may have closed the connection.
         _ = stream.write_all(part.as_bytes());
         if parts.peek().is_none() {
             _ = stream.shutdown(std::net::Shutdown::Write);
@@ -38,29 +38,29 @@ fn talk(port: u16, says: &str) -> String {
         }
         let mut piece = [0; 65536];
         while let Ok(len @ 1..) = read_some(&mut stream, &mut piece) {
-            heard += &String::from_utf8_lossy(&piece[..len]);
+            received += &String::from_utf8_lossy(&piece[..len]);
         }
-        heard.push('|');
+        received.push('|');
     }
-    mask_dates(&mask_uuids(&heard.replace(&format!(":{port}"), ":PORT")))
+    mask_dates(&mask_uuids(&received.replace(&format!(":{port}"), ":PORT")))
 }
 
-/// What both answer, theirs first.
-fn answers(twins: &Twins, says: &str) -> [String; 2] {
+/// Returns the responses of both servers, Subversion's first.
+fn responses_of_both(twins: &Twins, input: &str) -> [String; 2] {
     let [theirs, ours] = twins.both().each_ref().map(|twin| twin.server.port());
     thread::scope(|scope| {
-        let theirs = scope.spawn(|| talk(theirs, says));
-        let ours = talk(ours, says);
+        let theirs = scope.spawn(|| send_and_receive(theirs, input));
+        let ours = send_and_receive(ours, input);
         [theirs.join().expect("because nothing in it panics"), ours]
     })
 }
 
-/// As [`answers`], asked a second time if they differ: what only a pause of a busy machine made different is not twice so.
-fn settled(twins: &Twins, says: &str) -> [String; 2] {
-    let first = answers(twins, says);
+/// As [`responses`], repeated once if they differ, because a pause of a busy machine can cause a difference.
+fn stable_responses(twins: &Twins, input: &str) -> [String; 2] {
+    let first = responses_of_both(twins, input);
     match first[0] == first[1] {
         true => first,
-        false => answers(twins, says),
+        false => responses_of_both(twins, input),
     }
 }
 
@@ -70,7 +70,7 @@ fn errors_in_the_middle_of_an_edit() {
     let twins = Twins::with(&[("svnserve.conf", OPEN_TO_ALL)], &[]);
     let mut differ = Vec::new();
     for rest in [
-        // The rest comes at once, the end of the edit in any shape.
+        // The rest is sent at once, with different ends of the edit.
         "( add-dir ( 1:A 1:r 1:a ( ) ) ) ( add-dir ( 3:A/n 1:a 1:n ( ) ) ) ( close-edit ( ) ) ( abort-edit ( ) ) ( get-latest-rev ( ) ) ",
         "( add-dir ( 1:A 1:r 1:a ( ) ) ) |( close-dir ( 1:a ) ) |( abort-edit ( ) ) |( get-latest-rev ( ) ) ",
         "( delete-entry ( 4:nope ( 1 ) 1:r ) ) ( nonsense ( ) ) ( abort-edit ( ) ) ( get-latest-rev ( ) ) ",
@@ -110,19 +110,22 @@ fn errors_in_the_middle_of_an_edit() {
         "( target-rev ( 7 ) ) ( abort-edit ( ) ) ( get-latest-rev ( ) ) ",
         "( get-latest-rev ( ) ) ( abort-edit ( ) ) ( get-latest-rev ( ) ) ",
         "( abort-edit ( ) ) ( get-latest-rev ( ) ) ",
-        // No words of the protocol: the conversation ends.
+        // Invalid protocol: the connection ends.
         "( add-dir ( x",
         ") ",
         "( add-dir ( 1:n ) ) ",
         "( add-dir ( 1:A 1:r 1:a ( ) ) ) |( x ",
     ] {
-        let says = format!("{begin}{rest}");
-        let answers = settled(&twins, &says);
-        if answers[0] != answers[1] {
-            differ.push(format!("{rest}\n{}\n{}\n", answers[0], answers[1]));
+        let input = format!("{begin}{rest}");
+        let responses_of_both = stable_responses(&twins, &input);
+        if responses_of_both[0] != responses_of_both[1] {
+            differ.push(format!(
+                "{rest}\n{}\n{}\n",
+                responses_of_both[0], responses_of_both[1]
+            ));
         }
     }
-    for says in [
+    for input in [
         "( commit ( 1:m ( ) false ( ) ) ) |( abort-edit ( ) ) ( get-latest-rev ( ) ) ",
         "( commit ( 1:m ( ) false ( ) ) ) |( close-edit ( ) ) ( get-latest-rev ( ) ) ",
         "( commit ( 1:m ( ) false ( ) ) ) |( open-root ( ( 99 ) 1:r ) ) ( close-edit ( ) ) ( abort-edit ( ) ) ( get-latest-rev ( ) ) ",
@@ -138,19 +141,22 @@ fn errors_in_the_middle_of_an_edit() {
         "( lock ( 4:iota ( ) false ( ) ) ) ( unlock ( 4:iota ( ) false ) ) ( unlock ( 4:iota ( ) true ) ) ",
         "( unlock-many ( true ( ) ) ) ",
     ] {
-        let answers = answers(&twins, says);
-        // Pairs of a property list come in no particular order.
-        let words = answers.each_ref().map(|answer| {
-            let mut words: Vec<&str> = answer.split(' ').collect();
+        let responses_of_both = responses_of_both(&twins, input);
+        // Pairs of a property list have no defined order.
+        let words = responses_of_both.each_ref().map(|response| {
+            let mut words: Vec<&str> = response.split(' ').collect();
             words.sort_unstable();
             words
         });
         if words[0] != words[1] {
-            differ.push(format!("{says}\n{}\n{}\n", answers[0], answers[1]));
+            differ.push(format!(
+                "{input}\n{}\n{}\n",
+                responses_of_both[0], responses_of_both[1]
+            ));
         }
     }
     assert!(differ.is_empty(), "{}", differ.concat());
-    // The incumbent leaves transactions behind when a connection is lost.
+    // The incumbent leaves transactions when a connection is lost.
     let left = twins.both().each_ref().map(|twin| {
         let left = twin.left();
         let (repository, transactions) = left.split_once("\ntransactions:\n").unwrap_or((&left, ""));
@@ -161,7 +167,7 @@ fn errors_in_the_middle_of_an_edit() {
 }
 
 #[test]
-fn racing_for_one_path_and_for_many() {
+fn concurrent_commits_to_one_path_and_to_many() {
     const COMMITTERS: usize = 200;
     let twins = Twins::with(&[("svnserve.conf", OPEN_TO_ALL)], &[]);
     let ours = &twins.both()[1];
@@ -171,61 +177,61 @@ fn racing_for_one_path_and_for_many() {
         let running: Vec<_> = (0..COMMITTERS)
             .map(|number| scope.spawn(move || commit(port, &format!("n{number:03}"))))
             .collect();
-        let heard = running.into_iter().map(|one| one.join());
-        heard
+        let received = running.into_iter().map(|one| one.join());
+        received
             .map(|one| one.expect("because nothing in it panics"))
             .collect()
     });
     let mut revs: Vec<u64> = all
         .iter()
-        .map(|heard| {
-            let info = heard
+        .map(|received| {
+            let info = received
                 .rsplit_once("( success ( ( ) 0: ) ) ( ")
                 .map(|(_, info)| info);
             let rev = info.and_then(|info| info.split(' ').next()?.parse().ok());
-            rev.unwrap_or_else(|| panic!("refused: {heard}"))
+            rev.unwrap_or_else(|| panic!("refused: {received}"))
         })
         .collect();
     revs.sort_unstable();
     assert_eq!(revs, (2..COMMITTERS as u64 + 2).collect::<Vec<_>>());
-    // One path: only one makes it, the others are told as by the real server.
+    // One path: one commit succeeds, the others get the same error as from Subversion.
     let all: Vec<String> = thread::scope(|scope| {
         let running: Vec<_> = (0..8)
             .map(|_| scope.spawn(move || commit(port, "same")))
             .collect();
-        let heard = running.into_iter().map(|one| one.join());
-        heard
+        let received = running.into_iter().map(|one| one.join());
+        received
             .map(|one| one.expect("because nothing in it panics"))
             .collect()
     });
-    let refused = |heard: &&String| heard.contains(" 160020 ") || heard.contains(" 160024 ");
+    let refused = |received: &&String| received.contains(" 160020 ") || received.contains(" 160024 ");
     assert_eq!(all.iter().filter(refused).count(), 7, "{all:?}");
     Tool::new("svnadmin").args(["verify", "-q"]).arg(&ours.path).ok();
     let left = fs::read_dir(ours.path.join("db/transactions")).expect("because it is a repository");
     assert_eq!(left.count(), 0);
 }
 
-/// Makes a folder and answers all that was heard.
+/// Commits a new directory and returns all received bytes.
 fn commit(port: u16, name: &str) -> String {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("because it listens");
     let patience = Some(Duration::from_secs(60));
     stream.set_read_timeout(patience).expect("because it is a socket");
     let url = format!("svn://127.0.0.1:{port}/repo");
     let len = name.len();
-    let says = format!(
+    let input = format!(
         "( 2 ( edit-pipeline svndiff1 depth log-revprops ) {}:{url} 4:test ( ) ) ( ANONYMOUS ( 0: ) ) \
          ( commit ( 1:m ( ) false ( ) ) ) ( open-root ( ( ) 1:r ) ) ( add-dir ( {len}:{name} 1:r 1:a ( ) ) ) \
          ( close-dir ( 1:a ) ) ( close-dir ( 1:r ) ) ( close-edit ( ) ) ( abort-edit ( ) ) ",
         url.len()
     );
-    _ = stream.write_all(says.as_bytes());
+    _ = stream.write_all(input.as_bytes());
     _ = stream.shutdown(std::net::Shutdown::Write);
-    let mut heard = Vec::new();
-    _ = stream.read_to_end(&mut heard);
-    String::from_utf8_lossy(&heard).into_owned()
+    let mut received = Vec::new();
+    _ = stream.read_to_end(&mut received);
+    String::from_utf8_lossy(&received).into_owned()
 }
 
-/// As many as the stock client starts at once, each a process of its own.
+/// Commits by two hundred processes of the stock client.
 #[test]
 fn two_hundred_clients_commit_at_once() {
     let twins = Twins::with(&[("svnserve.conf", OPEN_TO_ALL)], &[]);
@@ -243,8 +249,8 @@ fn two_hundred_clients_commit_at_once() {
     let mut revs = Vec::new();
     for commit in commits {
         let output = commit.wait_with_output().expect("because it runs");
-        let said = String::from_utf8_lossy(&output.stdout).into_owned();
-        let rev = said.rsplit("Committed revision ").next();
+        let output_text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let rev = output_text.rsplit("Committed revision ").next();
         let rev = rev.and_then(|rest| rest.trim().trim_end_matches('.').parse::<u64>().ok());
         revs.push(rev.unwrap_or_else(|| panic!("refused: {output:?}")));
     }

@@ -1,6 +1,7 @@
-//! Files of rules and passwords that change while a client's connection stays: the next request sees them.
+//! Authz and password files that change while a client's connection stays open: the next request uses the new
+//! content.
 //!
-//! Apache keeps what it has read of an access file for a whole connection, so this is ours alone.
+//! Apache keeps an authz file for a whole connection, so only Sven is tested.
 
 use std::fs;
 use std::io::Write;
@@ -15,17 +16,17 @@ use testkit::server::TestServer;
 use testkit::server::http::HttpSite;
 use testkit::{Side, Tool, scratch};
 
-/// What is found for a connection holds 5 ms.
+/// Sven checks the files again after 5 ms.
 const FRESH: Duration = Duration::from_millis(6);
 
-/// As many bytes as each other.
+/// Two texts of equal length.
 const RULES: [&str; 2] = ["[/]\nalice = r\n", "[/]\nalicf = r\n"];
 const USERS: [&str; 2] = [
     "alice:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=\n",
     "alice:{SHA}GpHWL3ymc5liWkNopqtdSjuqYHM=\n",
 ];
 
-/// The status of a request over a connection that stays.
+/// Returns the status of a request over a persistent connection.
 fn status(stream: &mut TcpStream) -> u16 {
     let request = "HEAD /repo/ HTTP/1.1\r\nHost: x\r\nAuthorization: Basic YWxpY2U6c2VjcmV0\r\n\r\n";
     stream.write_all(request.as_bytes()).expect("because it is open");
@@ -41,7 +42,7 @@ fn status(stream: &mut TcpStream) -> u16 {
     number.expect("because it is an answer")
 }
 
-/// Changes a file such that neither size nor modification time tell; every other time it is another file.
+/// Changes a file without changing its size and modification time. With `replace` it becomes another file.
 fn change(path: &Path, text: &str, replace: bool) {
     let before = fs::metadata(path).expect("because it is there");
     let target = if replace {
@@ -65,7 +66,7 @@ fn change(path: &Path, text: &str, replace: bool) {
 }
 
 #[test]
-fn changed_rules_and_passwords_count_at_once() {
+fn changed_rules_and_passwords_apply_at_once() {
     let root = scratch();
     let conf = scratch();
     Tool::new("svnadmin")
