@@ -1,6 +1,7 @@
 //! The server from outside: connections, bytes, and responses.
 
 #![expect(clippy::disallowed_methods, reason = "tests start programs")]
+#![expect(clippy::too_many_lines, reason = "a test reads best as one piece")]
 
 mod access;
 mod announced_digests;
