@@ -31,11 +31,17 @@ fn main() -> Result<()> {
         state: 0x9e37_79b9_7f4a_7c15 ^ base.0,
         kind: kind.clone(),
     };
-    let begun = Instant::now();
-    let mut txn = fs.begin_txn(base, TxnOptions::default(), Date(0))?;
     let dir = format!("/made-{base}");
-    let path = |text: &str| FsPath::parse(text).expect("a path");
-    txn.make_dir(&path(&dir))?;
+    one_revision(&fs, &dir, files, bytes, &mut supply)?;
+    let revisions = more.first().map_or(0, |text| number(text));
+    many_revisions(&fs, &dir, files, bytes, revisions, &mut supply)
+}
+
+/// Commits the directory with all files.
+fn one_revision(fs: &Fs, dir: &str, files: u64, bytes: u64, supply: &mut Supply) -> Result<()> {
+    let begun = Instant::now();
+    let mut txn = fs.begin_txn(fs.youngest()?, TxnOptions::default(), Date(0))?;
+    txn.make_dir(&path(dir))?;
     let mut buffer = vec![0; 64 << 10];
     for number in 0..files {
         let file = path(&format!("{dir}/file-{number:06}"));
@@ -60,15 +66,27 @@ fn main() -> Result<()> {
         (files * bytes) as f64 / seconds / 1e6,
         files as f64 / seconds
     );
-    let revisions = more.first().map_or(0, |text| number(text));
+    Ok(())
+}
+
+/// Commits `revisions` changes of one file each.
+fn many_revisions(
+    fs: &Fs,
+    dir: &str,
+    files: u64,
+    bytes: u64,
+    revisions: u64,
+    supply: &mut Supply,
+) -> Result<()> {
     let begun = Instant::now();
+    let mut buffer = vec![0; bytes.min(64 << 10) as usize];
     let mut batch = fs.batch()?;
     for at in 0..revisions {
         let mut txn = batch.begin_txn(TxnOptions::default(), Date(0))?;
         let file = path(&format!("{dir}/file-{:06}", at % files));
         let mut writer = txn.apply_text(&file, None)?;
-        supply.fill(&mut buffer[..bytes.min(64 << 10) as usize]);
-        writer.write(&buffer[..bytes.min(64 << 10) as usize])?;
+        supply.fill(&mut buffer);
+        writer.write(&buffer)?;
         writer.finish(&mut txn)?;
         batch.commit(txn, &|| Date(0))?;
         if at % 1000 == 999 {
@@ -82,6 +100,10 @@ fn main() -> Result<()> {
         revisions as f64 / seconds
     );
     Ok(())
+}
+
+fn path(text: &str) -> FsPath {
+    FsPath::parse(text).expect("a path")
 }
 
 /// Bytes that are cheap to make.

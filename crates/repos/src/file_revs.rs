@@ -104,14 +104,20 @@ pub fn run(
     if start <= end {
         versions.reverse();
     }
-    let versions: Arc<[FileVersion]> = versions.into();
-    let mut prefetched = VersionPrefetch::start(
-        repo.prefetch(),
-        fs,
-        &versions,
-        include_merged,
-        sink.accepts_encoded(),
-    );
+    send_all(repo, &versions.into(), include_merged, sink, cancel)
+}
+
+/// Sends the versions in their order.
+fn send_all(
+    repo: &Repository,
+    versions: &Arc<[FileVersion]>,
+    include_merged: bool,
+    sink: &mut dyn FileRevSink,
+    cancel: &Cancel,
+) -> Result<()> {
+    let fs = repo.fs();
+    let accepts = sink.accepts_encoded();
+    let mut prefetched = VersionPrefetch::start(repo.prefetch(), fs, versions, include_merged, accepts);
     // The node of the version before, if this thread looked it up.
     let mut last: Option<Node> = None;
     for (at, version) in versions.iter().enumerate() {

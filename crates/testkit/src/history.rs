@@ -48,6 +48,7 @@ pub fn rich() -> DumpStream {
     first_steps(&mut s, &big, &binary);
     long_texts(&mut s, &big, &binary);
     copies(&mut s);
+    moves_and_replacements(&mut s);
     merges(&mut s);
     names(&mut s);
     directories(&mut s);
@@ -150,7 +151,7 @@ fn long_texts(s: &mut DumpStream, big: &str, binary: &[u8]) {
         .edit("trunk/never-a-text.txt", "A text at last.\n");
 }
 
-/// Copies and moves of every kind.
+/// Copies of every kind.
 fn copies(s: &mut DumpStream) {
     let at = s.youngest();
     s.rev("Branch the trunk").copy(Dir, "branches/b1", at, "trunk");
@@ -185,6 +186,11 @@ fn copies(s: &mut DumpStream) {
         .delete("branches/b3/inner/hello.txt")
         .file("branches/b3/inner/new.txt", "new in b3\n")
         .edit("branches/b3/inner/no-newline", "not empty in b3");
+}
+
+/// Moves, and replacements of every kind.
+fn moves_and_replacements(s: &mut DumpStream) {
+    let at = s.youngest() - 1;
     s.rev("Move a file")
         .copy(File, "trunk/moved.txt", at, "trunk/hello.txt")
         .delete("trunk/hello.txt");

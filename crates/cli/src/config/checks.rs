@@ -384,6 +384,7 @@ fn balanced(filter: &str) -> bool {
 }
 
 #[cfg(test)]
+#[expect(clippy::too_many_lines, reason = "a test reads best as one piece")]
 mod tests {
     use super::super::tests::complaints;
 

@@ -13,6 +13,7 @@
     clippy::disallowed_methods,
     reason = "tests start programs, make files and print their seeds"
 )]
+#![expect(clippy::too_many_lines, reason = "a test reads best as one piece")]
 
 mod access;
 mod apache;

@@ -93,71 +93,29 @@ impl L2pHeader {
             None if PREFIX.starts_with(input) => return Err(L2pError::Truncated),
             None => return Err(L2pError::Prefix),
         };
-        let number = |rest: &mut &[u8]| match take_uint(rest) {
-            Some(number) => Ok(number),
-            None if rest.len() < 10 => Err(L2pError::Truncated),
-            None => Err(L2pError::PageData),
-        };
-        if number(&mut rest)? != expect.first_rev.0 {
+        if header_number(&mut rest)? != expect.first_rev.0 {
             return Err(L2pError::FirstRevision);
         }
-        let page_size = number(&mut rest)?;
+        let page_size = header_number(&mut rest)?;
         if !page_size.is_power_of_two() {
             return Err(L2pError::PageSize);
         }
-        let rev_count = number(&mut rest)?;
+        let rev_count = header_number(&mut rest)?;
         if rev_count != expect.rev_count {
             return Err(L2pError::RevisionCount);
         }
-        let page_count = number(&mut rest)?;
+        let page_count = header_number(&mut rest)?;
         // Each page takes at least two bytes of the header, so the length of the index bounds what is allocated.
         if page_count < rev_count || page_count > expect.index_len / 2 || page_count > u64::from(u32::MAX) {
             return Err(L2pError::PageCount);
         }
-        let mut rev_pages = Vec::with_capacity(rev_count as usize + 1);
-        let mut first_page = 0u64;
-        for _ in 0..rev_count {
-            rev_pages.push(first_page as u32);
-            let pages = number(&mut rest)?;
-            if pages == 0 {
-                return Err(L2pError::EmptyRevision);
-            }
-            first_page = first_page
-                .checked_add(pages)
-                .filter(|&n| n <= page_count)
-                .ok_or(L2pError::PageCount)?;
-        }
-        if first_page != page_count {
-            return Err(L2pError::PageCount);
-        }
-        rev_pages.push(page_count as u32);
-        let mut pages = Vec::with_capacity(page_count as usize);
-        let mut offset = 0u64;
-        for _ in 0..page_count {
-            let length = number(&mut rest)?;
-            let entries = number(&mut rest)?;
-            if length == 0 || entries == 0 {
-                return Err(L2pError::EmptyPage);
-            }
-            // Every entry takes at least one byte.
-            if entries > page_size || entries > length {
-                return Err(L2pError::PageEntries);
-            }
-            let length = u32::try_from(length).map_err(|_| L2pError::PageLength)?;
-            pages.push(L2pPage {
-                offset,
-                length,
-                entries: entries as u32,
-            });
-            offset = offset
-                .checked_add(u64::from(length))
-                .ok_or(L2pError::PageLength)?;
-        }
+        let rev_pages = parse_rev_pages(&mut rest, rev_count, page_count)?;
+        let (mut pages, data_length) = parse_pages(&mut rest, page_count, page_size)?;
         let data_start = (input.len() - rest.len()) as u64;
         for page in &mut pages {
             page.offset += data_start;
         }
-        if data_start.checked_add(offset) != Some(expect.index_len) {
+        if data_start.checked_add(data_length) != Some(expect.index_len) {
             return Err(L2pError::PageLength);
         }
         Ok(L2pHeader {
@@ -192,6 +150,65 @@ impl L2pHeader {
         }
         Ok((page, entry as usize))
     }
+}
+
+/// Takes a number of the header.
+fn header_number(rest: &mut &[u8]) -> Result<u64, L2pError> {
+    match take_uint(rest) {
+        Some(number) => Ok(number),
+        None if rest.len() < 10 => Err(L2pError::Truncated),
+        None => Err(L2pError::PageData),
+    }
+}
+
+/// Parses the numbers of pages of the revisions. Returns the first page of each revision, and the number of pages at the end.
+fn parse_rev_pages(rest: &mut &[u8], rev_count: u64, page_count: u64) -> Result<Vec<u32>, L2pError> {
+    let mut rev_pages = Vec::with_capacity(rev_count as usize + 1);
+    let mut first_page = 0u64;
+    for _ in 0..rev_count {
+        rev_pages.push(first_page as u32);
+        let pages = header_number(rest)?;
+        if pages == 0 {
+            return Err(L2pError::EmptyRevision);
+        }
+        first_page = first_page
+            .checked_add(pages)
+            .filter(|&n| n <= page_count)
+            .ok_or(L2pError::PageCount)?;
+    }
+    if first_page != page_count {
+        return Err(L2pError::PageCount);
+    }
+    rev_pages.push(page_count as u32);
+    Ok(rev_pages)
+}
+
+/// Parses the lengths of the pages and their numbers of entries. Returns the pages, with offsets from the first one, and the length of
+/// all, bytes.
+fn parse_pages(rest: &mut &[u8], page_count: u64, page_size: u64) -> Result<(Vec<L2pPage>, u64), L2pError> {
+    let mut pages = Vec::with_capacity(page_count as usize);
+    let mut offset = 0u64;
+    for _ in 0..page_count {
+        let length = header_number(rest)?;
+        let entries = header_number(rest)?;
+        if length == 0 || entries == 0 {
+            return Err(L2pError::EmptyPage);
+        }
+        // Every entry takes at least one byte.
+        if entries > page_size || entries > length {
+            return Err(L2pError::PageEntries);
+        }
+        let length = u32::try_from(length).map_err(|_| L2pError::PageLength)?;
+        pages.push(L2pPage {
+            offset,
+            length,
+            entries: entries as u32,
+        });
+        offset = offset
+            .checked_add(u64::from(length))
+            .ok_or(L2pError::PageLength)?;
+    }
+    Ok((pages, offset))
 }
 
 /// Decodes a page: offsets by item number, `None` for unused numbers.

@@ -230,6 +230,7 @@ const KILO: u64 = 1024;
 const DEFAULT_ZLIB_LEVEL: u8 = 5;
 
 #[cfg(test)]
+#[expect(clippy::too_many_lines, reason = "a test reads best as one piece")]
 mod tests {
     use super::*;
 

@@ -5,6 +5,7 @@
     reason = "tests start programs, make files and print their seeds"
 )]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+#![expect(clippy::too_many_lines, reason = "a test reads best as one piece")]
 
 mod admin;
 mod commits;

@@ -1,6 +1,7 @@
 //! Compiles the rules of a file to the rights of one user in one repository.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::rights::{RanksBelow, Rights, RuleNode, RuleTree, UserRights};
@@ -144,17 +145,7 @@ impl Authz {
     /// Builds the tree that holds `rules` (sorted by node) and the nodes above them.
     fn tree(&self, rules: &[UserRule]) -> RuleTree {
         let paths = &self.paths.nodes;
-        let mut needed: Vec<u32> = vec![0];
-        let mut seen: HashSet<u32> = HashSet::from([0]);
-        for rule in rules {
-            let mut node = rule.node;
-            while seen.insert(node) {
-                needed.push(node);
-                node = paths[node as usize].parent;
-            }
-        }
-        // Ascending: parents before children.
-        needed.sort_unstable();
+        let needed = self.nodes_above(rules);
         let new: HashMap<u32, u32> = needed.iter().copied().zip(0..).collect();
         let mut nodes = vec![RuleNode::default(); needed.len()];
         for rule in rules {
@@ -162,8 +153,8 @@ impl Authz {
             node.rank = rule.rank;
             node.rights = rule.rights;
         }
-        let mut names: Vec<(u32, u32, u32)> = Vec::new();
-        let mut patterns: Vec<(u32, u32, u32)> = Vec::new();
+        let mut names: Vec<Edge> = Vec::new();
+        let mut patterns: Vec<Edge> = Vec::new();
         for (at, old) in needed.iter().enumerate().skip(1) {
             let at = index(at);
             let parent = new[&paths[*old as usize].parent];
@@ -180,25 +171,19 @@ impl Authz {
         }
         names.sort_unstable();
         patterns.sort_unstable();
-        let ranges = |edges: &[(u32, u32, u32)], set: &mut dyn FnMut(u32, std::ops::Range<u32>)| {
-            let mut start = 0;
-            for same in edges.chunk_by(|a, b| a.0 == b.0) {
-                let end = start + same.len();
-                set(same[0].0, index(start)..index(end));
-                start = end;
-            }
-        };
-        ranges(&names, &mut |node, range| nodes[node as usize].names = range);
-        ranges(&patterns, &mut |node, range| {
-            nodes[node as usize].patterns = range
-        });
+        for (node, range) in ranges_by_parent(&names) {
+            nodes[node as usize].names = range;
+        }
+        for (node, range) in ranges_by_parent(&patterns) {
+            nodes[node as usize].patterns = range;
+        }
         for at in (1..nodes.len()).rev() {
             let parent = new[&paths[needed[at] as usize].parent] as usize;
             let child = &nodes[at];
             let below = child.below.with(child.rank, child.rights);
             nodes[parent].below = nodes[parent].below.merge(below);
         }
-        let without_parent = |edges: Vec<(u32, u32, u32)>| -> Box<[(u32, u32)]> {
+        let without_parent = |edges: Vec<Edge>| -> Box<[(u32, u32)]> {
             edges.into_iter().map(|(_, label, node)| (label, node)).collect()
         };
         RuleTree {
@@ -207,6 +192,35 @@ impl Authz {
             patterns: without_parent(patterns),
         }
     }
+
+    /// Returns the nodes of `rules` and all above them, in ascending order: parents before children.
+    fn nodes_above(&self, rules: &[UserRule]) -> Vec<u32> {
+        let paths = &self.paths.nodes;
+        let mut nodes: Vec<u32> = vec![0];
+        let mut seen: HashSet<u32> = HashSet::from([0]);
+        for rule in rules {
+            let mut node = rule.node;
+            while seen.insert(node) {
+                nodes.push(node);
+                node = paths[node as usize].parent;
+            }
+        }
+        nodes.sort_unstable();
+        nodes
+    }
+}
+
+/// The way from a node to a child: the parent, the name or pattern, the child.
+type Edge = (u32, u32, u32);
+
+/// Returns the range of the edges of each parent. `edges` are sorted.
+fn ranges_by_parent(edges: &[Edge]) -> impl Iterator<Item = (u32, Range<u32>)> {
+    let mut start = 0;
+    edges.chunk_by(|a, b| a.0 == b.0).map(move |same| {
+        let range = index(start)..index(start + same.len());
+        start += same.len();
+        (same[0].0, range)
+    })
 }
 
 impl RanksBelow {

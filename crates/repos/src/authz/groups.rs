@@ -119,12 +119,9 @@ impl Definitions {
     /// # Errors
     /// `AUTHZ_INVALID_CONFIG` for undefined members and for groups that contain themselves.
     pub(super) fn resolve(&self) -> std::result::Result<Groups, AuthzFault> {
-        let ids: HashMap<Vec<u8>, u32> = self.groups.keys().cloned().zip(0..).collect();
         let lists: Vec<Vec<&[u8]>> = self.groups.values().map(|(list, _)| members(list)).collect();
-        let places: Vec<LinePosition> = self.groups.values().map(|(_, position)| *position).collect();
-        let wrong = |group: usize, error: Error| AuthzFault::at(places[group], error);
         let mut groups = Groups {
-            ids,
+            ids: self.groups.keys().cloned().zip(0..).collect(),
             users: HashMap::new(),
             within: vec![Vec::new(); lists.len()],
             empty: vec![true; lists.len()],
@@ -132,56 +129,96 @@ impl Definitions {
         for user in self.aliases.values() {
             groups.users.entry(user.clone()).or_default();
         }
-        let mut state = vec![VisitState::New; lists.len()];
-        for first in 0..lists.len() {
-            // Depth first, with a stack of (group, members seen): nesting may be as deep as the file is long.
-            let mut open = match state[first] {
-                VisitState::New => vec![(first, 0)],
-                VisitState::Open | VisitState::Done => continue,
+        let mut resolver = GroupResolver {
+            definitions: self,
+            positions: self.groups.values().map(|(_, position)| *position).collect(),
+            state: vec![VisitState::New; lists.len()],
+            lists,
+            groups,
+        };
+        for group in 0..resolver.lists.len() {
+            resolver.resolve(group)?;
+        }
+        Ok(resolver.groups)
+    }
+}
+
+/// Resolves the groups in depth-first order.
+struct GroupResolver<'a> {
+    definitions: &'a Definitions,
+    /// The members of each group.
+    lists: Vec<Vec<&'a [u8]>>,
+    /// The definition of each group in the file.
+    positions: Vec<LinePosition>,
+    state: Vec<VisitState>,
+    groups: Groups,
+}
+
+impl GroupResolver<'_> {
+    /// Resolves a group and those that it contains, unless that was done before.
+    fn resolve(&mut self, first: usize) -> std::result::Result<(), AuthzFault> {
+        // A stack of (group, members seen): nesting may be as deep as the file is long.
+        let mut open = match self.state[first] {
+            VisitState::New => vec![(first, 0)],
+            VisitState::Open | VisitState::Done => return Ok(()),
+        };
+        self.state[first] = VisitState::Open;
+        while let Some((group, next)) = open.pop() {
+            let Some(&member) = self.lists[group].get(next) else {
+                self.state[group] = VisitState::Done;
+                if let Some((parent, _)) = open.last() {
+                    self.groups.empty[*parent] &= self.groups.empty[group];
+                }
+                continue;
             };
-            state[first] = VisitState::Open;
-            while let Some((group, next)) = open.pop() {
-                let Some(member) = lists[group].get(next) else {
-                    state[group] = VisitState::Done;
-                    if let Some((parent, _)) = open.last() {
-                        groups.empty[*parent] &= groups.empty[group];
-                    }
-                    continue;
-                };
-                open.push((group, next + 1));
-                let id = u32::try_from(group).map_err(|_| invalid("Too many groups".into()))?;
-                match member.split_first() {
-                    Some((b'@', name)) => {
-                        let Some(&inner) = groups.ids.get(name) else {
-                            let error = invalid(format!("Undefined group '@{}'", shown(name)));
-                            return Err(wrong(group, error));
-                        };
-                        groups.within[inner as usize].push(id);
-                        match state[inner as usize] {
-                            VisitState::New => {
-                                state[inner as usize] = VisitState::Open;
-                                open.push((inner as usize, 0));
-                            }
-                            VisitState::Open => {
-                                let name = shown(name);
-                                let error = invalid(format!("Recursive definition of group '@{name}'"));
-                                return Err(wrong(group, error));
-                            }
-                            VisitState::Done => groups.empty[group] &= groups.empty[inner as usize],
+            open.push((group, next + 1));
+            let id = u32::try_from(group).map_err(|_| invalid("Too many groups".into()))?;
+            match member.split_first() {
+                Some((b'@', name)) => open.extend(self.add_group(id, name)?.map(|inner| (inner, 0))),
+                first => {
+                    let user = match first {
+                        Some((b'&', alias)) => {
+                            let user = self.definitions.alias(alias);
+                            user.map_err(|error| self.fault(group, error))?
                         }
-                    }
-                    first => {
-                        let user = match first {
-                            Some((b'&', alias)) => self.alias(alias).map_err(|e| wrong(group, e))?,
-                            _ => member,
-                        };
-                        groups.users.entry(user.to_vec()).or_default().push(id);
-                        groups.empty[group] = false;
-                    }
+                        _ => member,
+                    };
+                    self.groups.users.entry(user.to_vec()).or_default().push(id);
+                    self.groups.empty[group] = false;
                 }
             }
         }
-        Ok(groups)
+        Ok(())
+    }
+
+    /// Adds the group `name` to the members of the group `id`. Returns it if its own members must be resolved first.
+    fn add_group(&mut self, id: u32, name: &[u8]) -> std::result::Result<Option<usize>, AuthzFault> {
+        let group = id as usize;
+        let Some(&inner) = self.groups.ids.get(name) else {
+            let error = invalid(format!("Undefined group '@{}'", shown(name)));
+            return Err(self.fault(group, error));
+        };
+        let inner = inner as usize;
+        self.groups.within[inner].push(id);
+        match self.state[inner] {
+            VisitState::New => {
+                self.state[inner] = VisitState::Open;
+                Ok(Some(inner))
+            }
+            VisitState::Open => {
+                let error = invalid(format!("Recursive definition of group '@{}'", shown(name)));
+                Err(self.fault(group, error))
+            }
+            VisitState::Done => {
+                self.groups.empty[group] &= self.groups.empty[inner];
+                Ok(None)
+            }
+        }
+    }
+
+    /// Returns the fault at the definition of a group.
+    fn fault(&self, group: usize, error: Error) -> AuthzFault {
+        AuthzFault::at(self.positions[group], error)
     }
 }
 

@@ -191,6 +191,53 @@ impl<'o> Printer<'o> {
     }
 }
 
+impl Printer<'_> {
+    /// Fills the headers about the source of a copy.
+    fn source_headers<'a>(&mut self, change: &NodeRecord<'a>, headers: &mut NodeHeaders<'a>) -> Result<()> {
+        let Some((rev, path)) = change.copyfrom else {
+            return Ok(());
+        };
+        let number = i64::try_from(rev.0).unwrap_or(i64::MAX);
+        headers.copyfrom = Some((number, Cow::Borrowed(path.rel_str())));
+        let is_file = change.node.kind() != NodeKind::Dir;
+        if let Some(source) = change.compared.filter(|_| is_file) {
+            headers.copy_source_md5 = known_md5(source)?;
+            headers.copy_source_sha1 = known_sha1(source);
+        }
+        if rev < self.style.oldest {
+            self.warnings.push(Warning::OldSource { rev });
+        }
+        Ok(())
+    }
+
+    /// Fills the headers about the text. Fills the spool as well if the text is written as a difference.
+    fn text_headers(&mut self, change: &NodeRecord<'_>, headers: &mut NodeHeaders<'_>) -> Result<()> {
+        let node = change.node;
+        headers.content_md5 = known_md5(node)?;
+        headers.content_sha1 = known_sha1(node);
+        headers.text_length = Some(match self.style.deltas {
+            false => {
+                let size = node.size()?;
+                self.overflowed |= size > self.limit;
+                if self.overflowed {
+                    return Err(too_long());
+                }
+                size
+            }
+            true => {
+                headers.text_delta = true;
+                if let Some(compared) = change.compared {
+                    headers.delta_base_md5 = known_md5(compared)?;
+                    headers.delta_base_sha1 = known_sha1(compared);
+                }
+                self.text_delta(node, change.compared)?;
+                self.spool.len()
+            }
+        });
+        Ok(())
+    }
+}
+
 impl Records for Printer<'_> {
     fn delete(&mut self, path: &FsPath, for_a_copy: bool) -> Result<()> {
         let headers = NodeHeaders {
@@ -214,17 +261,7 @@ impl Records for Printer<'_> {
             action: Some(change.action),
             ..NodeHeaders::default()
         };
-        if let Some((rev, path)) = change.copyfrom {
-            let number = i64::try_from(rev.0).unwrap_or(i64::MAX);
-            headers.copyfrom = Some((number, Cow::Borrowed(path.rel_str())));
-            if let Some(source) = change.compared.filter(|_| is_file) {
-                headers.copy_source_md5 = known_md5(source)?;
-                headers.copy_source_sha1 = known_sha1(source);
-            }
-            if rev < self.style.oldest {
-                self.warnings.push(Warning::OldSource { rev });
-            }
-        }
+        self.source_headers(change, &mut headers)?;
         let with_props = match change.compared {
             Some(compared) => node.props_key() != compared.props_key(),
             None => true,
@@ -239,27 +276,7 @@ impl Records for Printer<'_> {
             headers.prop_length = Some(self.section.len() as u64);
         }
         if with_text {
-            headers.content_md5 = known_md5(node)?;
-            headers.content_sha1 = known_sha1(node);
-            headers.text_length = Some(match self.style.deltas {
-                false => {
-                    let size = node.size()?;
-                    self.overflowed |= size > self.limit;
-                    if self.overflowed {
-                        return Err(too_long());
-                    }
-                    size
-                }
-                true => {
-                    headers.text_delta = true;
-                    if let Some(compared) = change.compared {
-                        headers.delta_base_md5 = known_md5(compared)?;
-                        headers.delta_base_sha1 = known_sha1(compared);
-                    }
-                    self.text_delta(node, change.compared)?;
-                    self.spool.len()
-                }
-            });
+            self.text_headers(change, &mut headers)?;
         }
         if with_props || with_text {
             headers.content_length =

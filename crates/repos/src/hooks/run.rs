@@ -242,6 +242,7 @@ const BUSY_PAUSE: Duration = Duration::from_millis(5);
 const UNTRANSLATABLE: &str = "[Error output could not be translated from the native locale to UTF-8.]";
 
 #[cfg(test)]
+#[expect(clippy::too_many_lines, reason = "a test reads best as one piece")]
 mod tests {
     use super::*;
 

@@ -98,21 +98,7 @@ fn log(
     lapses: bool,
 ) -> Result<()> {
     let youngest = repo.youngest()?;
-    let start = options.start.unwrap_or(youngest);
-    let end = options.end.unwrap_or(youngest);
-    for rev in [start, end] {
-        if rev > youngest {
-            return Err(Error::new(
-                Code::FS_NO_SUCH_REVISION,
-                format!("No such revision {rev}"),
-            ));
-        }
-    }
-    let span = RevisionSpan {
-        old: start.min(end),
-        young: start.max(end),
-        descending: start >= end,
-    };
+    let span = RevisionSpan::requested(options, youngest)?;
     let root = [FsPath::root()];
     let paths = if options.paths.is_empty() {
         &root[..]
@@ -145,21 +131,21 @@ fn log(
         };
     }
     let mut traces = PathHistories::open(repo.fs(), paths, span.young, span.old, options.strict, readable)?;
-    if span.descending {
-        let mut left = limit;
-        while left > 0
-            && let Some(rev) = traces.next(cancel)?
-        {
-            entries.send(rev)?;
-            left -= 1;
+    if !span.descending {
+        let mut revs = Vec::new();
+        while let Some(rev) = traces.next(cancel)? {
+            revs.push(rev);
         }
-        return Ok(());
+        return scan::run(&mut entries, revs.into_iter().rev().take(limit));
     }
-    let mut revs = Vec::new();
-    while let Some(rev) = traces.next(cancel)? {
-        revs.push(rev);
+    let mut left = limit;
+    while left > 0
+        && let Some(rev) = traces.next(cancel)?
+    {
+        entries.send(rev)?;
+        left -= 1;
     }
-    scan::run(&mut entries, revs.into_iter().rev().take(limit))
+    Ok(())
 }
 
 /// A range of revisions and the direction in which it is sent.
@@ -168,4 +154,28 @@ struct RevisionSpan {
     old: Revnum,
     young: Revnum,
     descending: bool,
+}
+
+impl RevisionSpan {
+    /// Returns the range that a request asks for.
+    ///
+    /// # Errors
+    /// `FS_NO_SUCH_REVISION`.
+    fn requested(options: &LogOptions, youngest: Revnum) -> Result<RevisionSpan> {
+        let start = options.start.unwrap_or(youngest);
+        let end = options.end.unwrap_or(youngest);
+        for rev in [start, end] {
+            if rev > youngest {
+                return Err(Error::new(
+                    Code::FS_NO_SUCH_REVISION,
+                    format!("No such revision {rev}"),
+                ));
+            }
+        }
+        Ok(RevisionSpan {
+            old: start.min(end),
+            young: start.max(end),
+            descending: start >= end,
+        })
+    }
 }

@@ -257,18 +257,8 @@ impl ReportWalk<'_> {
         let (olds, news) = (frame.old.clone(), frame.new.clone());
         let old = find(&olds, name).filter(|_| !handled.old);
         let new = find(&news, name).filter(|_| !handled.new);
-        match &reported {
-            Some(None) => {
-                frame.mark_handled(name, true, false);
-                return Ok(None);
-            }
-            Some(Some(reported)) if reported.depth == Depth::Exclude => {
-                // It is not in the target: the old entry is left to the pass of deletions.
-                let there = new.is_some();
-                frame.mark_handled(name, there, there);
-                return Ok(None);
-            }
-            Some(Some(_)) | None => frame.mark_handled(name, true, true),
+        if !frame.mark_reported(name, reported.as_ref(), new.is_some()) {
+            return Ok(None);
         }
         let path = frame.path.join_str(name);
         let is_dir = |entry: Option<&DirEntry>| entry.is_some_and(|e| e.kind == NodeKind::Dir);
@@ -276,17 +266,12 @@ impl ReportWalk<'_> {
             return Ok(None);
         }
         let reported = reported.flatten();
-        let mut held = below(frame.held);
+        let held = reported
+            .as_ref()
+            .map_or(below(frame.held), |reported| reported.depth);
         let source = match &reported {
-            Some(reported) => {
-                held = reported.depth;
-                self.reported_source(frame.source.as_ref(), name, reported, &path)?
-            }
-            None => match (&frame.source, old) {
-                (Some(source), Some(old)) => Some(source.child_of(old)?),
-                (Some(_), None) => return Err(no_such_working_path(&path)),
-                (None, _) => None,
-            },
+            Some(reported) => self.reported_source(frame.source.as_ref(), name, reported, &path)?,
+            None => unreported_source(frame.source.as_ref(), old, &path)?,
         };
         let link = reported.as_ref().and_then(|reported| reported.link.as_ref());
         let link = link.filter(|_| self.options.switch_to.is_none());
@@ -483,6 +468,22 @@ impl ReportWalk<'_> {
 fn find<'e>(entries: &'e [DirEntry], name: &str) -> Option<&'e DirEntry> {
     let at = entries.binary_search_by(|entry| (*entry.name).cmp(name)).ok()?;
     entries.get(at)
+}
+
+/// Returns what the client has at a path that it does not report, though something below it. `entry` is the entry of `dir`.
+///
+/// # Errors
+/// `FS_NOT_FOUND` if `dir` has no such entry.
+fn unreported_source(
+    dir: Option<&SourceNode>,
+    entry: Option<&DirEntry>,
+    path: &RelPath,
+) -> Result<Option<SourceNode>> {
+    match (dir, entry) {
+        (Some(dir), Some(entry)) => dir.child_of(entry).map(Some),
+        (Some(_), None) => Err(no_such_working_path(path)),
+        (None, _) => Ok(None),
+    }
 }
 
 fn no_such_working_path(path: &RelPath) -> Error {

@@ -8,6 +8,7 @@ use delta::editor::DirToken;
 use fsfs::{DirEntry, Node};
 
 use crate::access::Subtree;
+use crate::report::reported_paths::Reported;
 
 /// The node that the client has at a path, and its revision.
 #[derive(Clone)]
@@ -157,7 +158,32 @@ impl Frame {
         self.handled.get(name).copied().unwrap_or_default()
     }
 
-    pub fn mark_handled(&mut self, name: &str, old: bool, new: bool) {
+    /// Marks a child that the report mentions; `reported` is `None` if it mentions only something below the child, and holds `None` if
+    /// the client does not have the child. Returns whether the child is to be compared now.
+    pub fn mark_reported(
+        &mut self,
+        name: &str,
+        reported: Option<&Option<Reported>>,
+        is_in_target: bool,
+    ) -> bool {
+        match reported {
+            Some(None) => {
+                self.mark_handled(name, true, false);
+                false
+            }
+            Some(Some(reported)) if reported.depth == Depth::Exclude => {
+                // If it is not in the target, the old entry is left to the pass of deletions.
+                self.mark_handled(name, is_in_target, is_in_target);
+                false
+            }
+            Some(Some(_)) | None => {
+                self.mark_handled(name, true, true);
+                true
+            }
+        }
+    }
+
+    fn mark_handled(&mut self, name: &str, old: bool, new: bool) {
         let handled = self.handled.entry(name.into()).or_default();
         handled.old |= old;
         handled.new |= new;

@@ -1,16 +1,17 @@
 //! One connection: TLS if its listener has it, hyper's protocol loop, timeouts, and a clean end when the server stops.
 
+use std::convert::Infallible;
 use std::future::{Future, poll_fn};
 use std::net::SocketAddr;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use http::Request;
+use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
-use hyper::service::service_fn;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -25,7 +26,7 @@ use super::handler::Handler;
 use super::request::Peer;
 use super::request_framing::RequestFraming;
 use super::request_reader::{HadFragment, RequestReader};
-use super::response_body::ResponseDelivery;
+use super::response_body::{DeliveredBody, ResponseDelivery};
 use super::server::ListenerKind;
 use super::timeouts::{TimeoutVerdict, Timeouts};
 use crate::context::ServerContext;
@@ -106,7 +107,7 @@ impl<H: Handler> Connection<H> {
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {
-        let mut stopping = self.stopping;
+        let stopping = self.stopping;
         let shared = Arc::new(ConnectionShared {
             context: self.context,
             handler: self.handler,
@@ -137,53 +138,67 @@ impl<H: Handler> Connection<H> {
             .max_headers(limits.header_lines)
             .max_buf_size(limits.header_bytes.max(16 << 10))
             .serve_connection(TokioIo::new(socket.clone()), handler);
-        let mut connection = pin!(connection);
-        let mut armed = deadline_of(&timeouts);
-        let mut clock = pin!(sleep_until(armed));
-        let mut stop = pin!(stopping.changed());
-        let (mut is_told_to_stop, mut is_over) = (false, false);
-        loop {
-            let reason = poll_fn(|cx| {
-                // An error means that the client has gone.
-                is_over = is_over || connection.as_mut().poll(cx).is_ready();
-                while !is_over && socket.has_more() {
-                    is_over = connection.as_mut().poll(cx).is_ready();
+        drive(pin!(connection), &socket, &timeouts, stopping).await;
+    }
+}
+
+/// Lets hyper serve a connection until the connection ends or a deadline passes. When the server stops, the current request is
+/// answered first.
+async fn drive<S, H, F>(
+    mut connection: Pin<&mut http1::Connection<TokioIo<BufferedSocket<S, H>>, F>>,
+    socket: &BufferedSocket<S, H>,
+    timeouts: &Timeouts,
+    mut stopping: watch::Receiver<bool>,
+) where
+    S: AsyncRead + AsyncWrite + Unpin,
+    H: Handler,
+    F: Service<Request<Incoming>, Response = Response<DeliveredBody>, Error = Infallible>,
+{
+    let mut armed = deadline_of(timeouts);
+    let mut clock = pin!(sleep_until(armed));
+    let mut stop = pin!(stopping.changed());
+    let (mut is_stopping, mut is_over) = (false, false);
+    loop {
+        let reason = poll_fn(|cx| {
+            // An error means that the client has gone.
+            is_over = is_over || connection.as_mut().poll(cx).is_ready();
+            while !is_over && socket.has_more() {
+                is_over = connection.as_mut().poll(cx).is_ready();
+            }
+            // The task is about to sleep: what is held leaves now.
+            match socket.poll_send(cx) {
+                Poll::Ready(Ok(())) if !is_over => {}
+                Poll::Pending => {}
+                Poll::Ready(_) => return Poll::Ready(WakeReason::Over),
+            }
+            if !is_stopping && stop.as_mut().poll(cx).is_ready() {
+                return Poll::Ready(WakeReason::Stop);
+            }
+            let deadline = deadline_of(timeouts);
+            if deadline < armed {
+                armed = deadline;
+                clock.as_mut().reset(deadline);
+            }
+            clock.as_mut().poll(cx).map(|()| WakeReason::Deadline)
+        });
+        match reason.await {
+            WakeReason::Over => return,
+            WakeReason::Stop => {
+                is_stopping = true;
+                connection.as_mut().graceful_shutdown();
+            }
+            WakeReason::Deadline => match timeouts.judge() {
+                TimeoutVerdict::Wait(until) => {
+                    armed = until.map_or_else(far_future, Instant::from_std);
+                    clock.as_mut().reset(armed);
                 }
-                // The task is about to sleep: what is held leaves now.
-                match socket.poll_send(cx) {
-                    Poll::Ready(Ok(())) if !is_over => {}
-                    Poll::Pending => {}
-                    Poll::Ready(_) => return Poll::Ready(WakeReason::Over),
-                }
-                if !is_told_to_stop && stop.as_mut().poll(cx).is_ready() {
-                    return Poll::Ready(WakeReason::Stop);
-                }
-                let deadline = deadline_of(&timeouts);
-                if deadline < armed {
-                    armed = deadline;
-                    clock.as_mut().reset(deadline);
-                }
-                clock.as_mut().poll(cx).map(|()| WakeReason::Deadline)
-            });
-            match reason.await {
-                WakeReason::Over => return,
-                WakeReason::Stop => {
-                    is_told_to_stop = true;
+                TimeoutVerdict::Idle => {
+                    armed = far_future();
+                    clock.as_mut().reset(armed);
                     connection.as_mut().graceful_shutdown();
                 }
-                WakeReason::Deadline => match timeouts.judge() {
-                    TimeoutVerdict::Wait(until) => {
-                        armed = until.map_or_else(far_future, Instant::from_std);
-                        clock.as_mut().reset(armed);
-                    }
-                    TimeoutVerdict::Idle => {
-                        armed = far_future();
-                        clock.as_mut().reset(armed);
-                        connection.as_mut().graceful_shutdown();
-                    }
-                    TimeoutVerdict::Stalled => return,
-                },
-            }
+                TimeoutVerdict::Stalled => return,
+            },
         }
     }
 }

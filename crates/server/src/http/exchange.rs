@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Instant;
 
+use http::request::Parts;
 use http::{Method, Request as Head, Response, StatusCode};
 use http_body::Body as _;
 use hyper::body::Incoming;
@@ -23,6 +24,7 @@ use super::respond::{respond, try_respond_inline};
 use super::response_body::{DeliveredBody, ResponseBody, ResponseDelivery};
 use super::response_writer::ResponseWriter;
 use crate::context::ServerContext;
+use crate::net::QuotaShare;
 
 /// Answers one request. `head` is the request's head as it was sent, if that is known: then the response may be cached.
 /// The connection is busy until the response has been sent.
@@ -48,15 +50,40 @@ pub(super) async fn exchange<H: Handler>(
             RequestBody::new(incoming, wait.clone(), expects)
         }
     };
-    let may_be_inline = is_read_method(&parts.method);
     let mut memory = connection.context.limits.request_memory.of(Some(address));
     if parts.method != Method::PUT {
         // A client that sends its body slowly must not hold a thread.
         body.gather(options.limits.xml_body, &mut memory).await;
     }
+    let mut request = request_of(&connection, parts, body, memory, wait.clone());
+    // Subversion's clients accept gzip and are slowed down by it, unless their network slows them down even more.
+    let gzip = options
+        .gzip
+        .filter(|_| delivery.busy.is_slow() || !request.is_svn_client());
+    let gzip = request.takes_gzip(gzip);
+    if let Some(response) = answer_inline(&connection, &mut request, gzip, head.as_deref()) {
+        return Ok(response.map(|body| DeliveredBody { body, delivery }));
+    }
+    let (sender, answered) = oneshot::channel();
+    let reply = ResponseWriter::streaming(sender, request.method == Method::HEAD, wait, gzip);
+    let pool = connection.pool.clone();
+    // The channels show when the job has ended.
+    pool.submit(address, move || respond(&connection, request, reply));
+    let response = answered.await.unwrap_or_else(|_| no_response());
+    Ok(response.map(|body| DeliveredBody { body, delivery }))
+}
+
+/// Returns the request for the handler.
+fn request_of<H: Handler>(
+    connection: &ConnectionShared<H>,
+    parts: Parts,
+    body: RequestBody,
+    memory: QuotaShare,
+    wait: ClientWait,
+) -> Request {
     let mut id = String::new();
     write_id(&connection.context, &mut id);
-    let mut request = Request {
+    Request {
         path: parts.uri.path().to_owned(),
         query: parts.uri.query().map(str::to_owned),
         method: parts.method,
@@ -71,36 +98,36 @@ pub(super) async fn exchange<H: Handler>(
         cacheable: None,
         body,
         _memory: memory,
-        wait: wait.clone(),
+        wait,
         read_mode: ReadMode::MayWait,
-    };
-    let bodiless = request.method == Method::HEAD;
-    // Subversion's clients accept gzip and are slowed down by it, unless their network slows them down even more.
-    let gzip = options
-        .gzip
-        .filter(|_| delivery.busy.is_slow() || !request.is_svn_client());
-    let gzip = request.takes_gzip(gzip);
-    if may_be_inline
-        && let Some(body) = request.body.copy()
-        && let Some(_permit) = connection.pool.try_inline()
-    {
-        request.read_mode = ReadMode::cached_only();
-        let reply = ResponseWriter::buffered(bodiless, wait.clone(), gzip, request.read_mode.clone());
-        if let Some(response) = try_respond_inline(&connection, &mut request, reply) {
-            if let Some(head) = head {
-                cached_requests::store(&connection.context.responses, &head, &mut request, &response);
-            }
-            return Ok(response.map(|body| DeliveredBody { body, delivery }));
-        }
-        (request.body, request.cacheable, request.read_mode) = (body, None, ReadMode::MayWait);
     }
-    let (sender, answered) = oneshot::channel();
-    let reply = ResponseWriter::streaming(sender, bodiless, wait, gzip);
-    let pool = connection.pool.clone();
-    // The channels show when the job has ended.
-    pool.submit(address, move || respond(&connection, request, reply));
-    let response = answered.await.unwrap_or_else(|_| no_response());
-    Ok(response.map(|body| DeliveredBody { body, delivery }))
+}
+
+/// Answers a request on the connection's own thread, and stores the response for requests with the same `head`. Returns `None` if that
+/// would have to wait for something; `request` is as it was then.
+fn answer_inline<H: Handler>(
+    connection: &Arc<ConnectionShared<H>>,
+    request: &mut Request,
+    gzip: Option<u32>,
+    head: Option<&[u8]>,
+) -> Option<Response<ResponseBody>> {
+    if !is_read_method(&request.method) {
+        return None;
+    }
+    let body = request.body.copy()?;
+    let _permit = connection.pool.try_inline()?;
+    request.read_mode = ReadMode::cached_only();
+    let is_head = request.method == Method::HEAD;
+    let reply = ResponseWriter::buffered(is_head, request.wait.clone(), gzip, request.read_mode.clone());
+    let response = try_respond_inline(connection, request, reply);
+    match (&response, head) {
+        (Some(response), Some(head)) => {
+            cached_requests::store(&connection.context.responses, head, request, response);
+        }
+        (Some(_), None) => {}
+        (None, _) => (request.body, request.cacheable, request.read_mode) = (body, None, ReadMode::MayWait),
+    }
+    response
 }
 
 /// Returns whether requests with this method only read, so that they may be answered on the connection's own thread as long as they

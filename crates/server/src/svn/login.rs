@@ -176,29 +176,54 @@ fn client_error(service: &Service, origin: Origin<'_>, error: &Error) -> Error {
     }
 }
 
-fn find(service: &Service, url: &str, origin: Origin<'_>) -> Result<(SessionRepository, FsPath)> {
-    let parsed = SvnUrl::parse(url)?;
+/// Where a URL's repository is.
+struct RepositoryLocation {
+    directory: PathBuf,
+    /// The name in authz sections; `None` for a repository that is the server's root.
+    authz_name: Option<String>,
+    /// The number of the URL's components that name the repository.
+    in_url: usize,
+}
+
+/// Finds the repository that a URL is in.
+///
+/// # Errors
+/// `RA_SVN_REPOS_NOT_FOUND`; the system's.
+fn locate(service: &Service, url: &SvnUrl) -> Result<RepositoryLocation> {
     // With virtual hosts the authority is the first directory.
     let host: Vec<Vec<u8>> = match service.context.options().virtual_host {
-        true => vec![parsed.host_directory()?],
+        true => vec![url.host_directory()?],
         false => Vec::new(),
     };
-    let all: Vec<&[u8]> = host.iter().chain(&parsed.path).map(Vec::as_slice).collect();
-    let (path, names) = search(&service.root(), &all, host.len())?.ok_or_else(|| {
+    let all: Vec<&[u8]> = host.iter().chain(&url.path).map(Vec::as_slice).collect();
+    let (directory, names) = search(&service.root(), &all, host.len())?.ok_or_else(|| {
         Error::new(
             Code::RA_SVN_REPOS_NOT_FOUND,
-            format!("No repository found in '{}'", parsed.prefix(parsed.path.len())),
+            format!("No repository found in '{}'", url.prefix(url.path.len())),
         )
     })?;
     let count = names.len();
-    let repository = service.repositories.open(&path, &ReadMode::MayWait)?;
-    let authz_name = (count > 0).then(|| names.join("/"));
-    let in_url = count - host.len().min(count);
-    let parent = FsPath::canonicalize(&parsed.behind(in_url))?;
+    Ok(RepositoryLocation {
+        directory,
+        authz_name: (count > 0).then(|| names.join("/")),
+        in_url: count - host.len().min(count),
+    })
+}
+
+/// Opens the repository that `url` names, with its configuration. Returns it and the path in it that the URL names.
+fn find(service: &Service, url: &str, origin: Origin<'_>) -> Result<(SessionRepository, FsPath)> {
+    let mut url = SvnUrl::parse(url)?;
+    let RepositoryLocation {
+        directory,
+        authz_name,
+        in_url,
+    } = locate(service, &url)?;
+    let repository = service.repositories.open(&directory, &ReadMode::MayWait)?;
+    let parent = FsPath::canonicalize(&url.behind(in_url))?;
     let log_name = match &authz_name {
         Some(name) => encoded(name),
         None => {
-            let base = path.file_name().unwrap_or_default().to_string_lossy();
+            let base = directory.file_name().unwrap_or_default().to_string_lossy();
             encoded(&base)
         }
     };
@@ -224,9 +249,8 @@ fn find(service: &Service, url: &str, origin: Origin<'_>) -> Result<(SessionRepo
         Some(realm) => String::from_utf8_lossy(realm).into_owned(),
         None => repository.uuid(),
     };
-    let root_url = parsed.prefix(in_url);
-    let mut root = parsed;
-    root.path.truncate(in_url);
+    let root_url = url.prefix(in_url);
+    url.path.truncate(in_url);
     let repo = SessionRepository {
         repository,
         conf,
@@ -235,7 +259,7 @@ fn find(service: &Service, url: &str, origin: Origin<'_>) -> Result<(SessionRepo
         realm,
         authz_name,
         log_name,
-        root,
+        root: url,
         root_url,
     };
     Ok((repo, parent))

@@ -172,68 +172,82 @@ impl Session {
     fn run(&mut self, linger: Duration) -> Result<SessionStatus> {
         let mut slice = TimeSlice::begin();
         loop {
-            match &mut self.phase {
+            if let Some(status) = self.await_message(linger, &mut slice)? {
+                return Ok(status);
+            }
+            let goes_on = match &mut self.phase {
                 Phase::New(conn) => {
                     let compression = self.service.context.options().compression > 0;
                     Greeting::new(Capabilities::server(compression)).write(conn.out());
                     conn.flush()?;
+                    self.await_hello()
                 }
-                Phase::Greeted(conn) => {
-                    if !conn.await_message(linger)? {
-                        return Ok(SessionStatus::Waiting);
-                    }
-                    let hello = conn.receive_patiently()?.list().and_then(Hello::parse)?;
-                    if hello.version != 2 || !hello.capabilities().has(Capabilities::EDIT_PIPELINE) {
-                        return Ok(SessionStatus::Ended);
-                    }
-                    let Phase::Greeted(conn) = std::mem::replace(&mut self.phase, Phase::Ended) else {
-                        return Ok(SessionStatus::Ended);
-                    };
-                    match RepoSession::open(&self.service, conn, hello)? {
-                        Some(login) => self.phase = Phase::Login(Box::new(login)),
-                        None => return Ok(SessionStatus::Ended),
-                    }
-                    continue;
-                }
-                Phase::Login(login) => {
-                    if !login.session.conn.await_message(linger)? {
-                        return Ok(SessionStatus::Waiting);
-                    }
-                    if slice.is_over(&login.session.conn) {
-                        return Ok(SessionStatus::Interrupted);
-                    }
-                    if !login.take_answer()? {
-                        continue;
-                    }
-                    let Phase::Login(login) = std::mem::replace(&mut self.phase, Phase::Ended) else {
-                        return Ok(SessionStatus::Ended);
-                    };
-                    match login.finish()? {
-                        Some(session) => self.phase = Phase::Open(Box::new(session)),
-                        None => return Ok(SessionStatus::Ended),
-                    }
-                    continue;
-                }
+                Phase::Greeted(conn) => match receive_hello(conn)? {
+                    Some(hello) => self.open_repository(hello)?,
+                    None => false,
+                },
+                Phase::Login(login) => match login.take_answer()? {
+                    true => self.finish_login()?,
+                    false => true,
+                },
                 Phase::Open(session) => {
-                    if !session.conn.await_message(linger)? {
-                        return Ok(SessionStatus::Waiting);
-                    }
-                    if slice.is_over(&session.conn) {
-                        return Ok(SessionStatus::Interrupted);
-                    }
-                    if !session.command(&mut slice)? || self.service.context.stopping.load(Ordering::Relaxed)
-                    {
-                        return Ok(SessionStatus::Ended);
-                    }
-                    continue;
+                    session.command(&mut slice)? && !self.service.context.stopping.load(Ordering::Relaxed)
                 }
-                Phase::Ended => return Ok(SessionStatus::Ended),
-            }
-            self.phase = match std::mem::replace(&mut self.phase, Phase::Ended) {
-                Phase::New(conn) => Phase::Greeted(conn),
-                other => other,
+                Phase::Ended => false,
             };
+            if !goes_on {
+                return Ok(SessionStatus::Ended);
+            }
         }
+    }
+
+    /// Waits for the client's next message, if it has to send one. Returns why the session must leave its thread before it reads the
+    /// message.
+    fn await_message(&mut self, linger: Duration, slice: &mut TimeSlice) -> Result<Option<SessionStatus>> {
+        let (conn, is_interruptible) = match &mut self.phase {
+            Phase::New(_) | Phase::Ended => return Ok(None),
+            Phase::Greeted(conn) => (conn, false),
+            Phase::Login(login) => (&mut login.session.conn, true),
+            Phase::Open(session) => (&mut session.conn, true),
+        };
+        if !conn.await_message(linger)? {
+            return Ok(Some(SessionStatus::Waiting));
+        }
+        let is_over = is_interruptible && slice.is_over(conn);
+        Ok(is_over.then_some(SessionStatus::Interrupted))
+    }
+
+    /// Goes from [`Phase::New`] to [`Phase::Greeted`]. False from any other phase.
+    fn await_hello(&mut self) -> bool {
+        let Phase::New(conn) = std::mem::replace(&mut self.phase, Phase::Ended) else {
+            return false;
+        };
+        self.phase = Phase::Greeted(conn);
+        true
+    }
+
+    /// Goes from [`Phase::Greeted`] to [`Phase::Login`]. False if the client was refused.
+    fn open_repository(&mut self, hello: Hello) -> Result<bool> {
+        let Phase::Greeted(conn) = std::mem::replace(&mut self.phase, Phase::Ended) else {
+            return Ok(false);
+        };
+        let Some(login) = RepoSession::open(&self.service, conn, hello)? else {
+            return Ok(false);
+        };
+        self.phase = Phase::Login(Box::new(login));
+        Ok(true)
+    }
+
+    /// Goes from [`Phase::Login`] to [`Phase::Open`]. False if the client was refused.
+    fn finish_login(&mut self) -> Result<bool> {
+        let Phase::Login(login) = std::mem::replace(&mut self.phase, Phase::Ended) else {
+            return Ok(false);
+        };
+        let Some(session) = login.finish()? else {
+            return Ok(false);
+        };
+        self.phase = Phase::Open(Box::new(session));
+        Ok(true)
     }
 
     fn log_end(&self, error: &Error) {
@@ -241,4 +255,11 @@ impl Session {
             log.error(Origin::at(self.peer), error);
         }
     }
+}
+
+/// Reads the client's first message; `None` if the client is too old.
+fn receive_hello(conn: &mut SvnConnection) -> Result<Option<Hello>> {
+    let hello = conn.receive_patiently()?.list().and_then(Hello::parse)?;
+    let is_supported = hello.version == 2 && hello.capabilities().has(Capabilities::EDIT_PIPELINE);
+    Ok(is_supported.then_some(hello))
 }

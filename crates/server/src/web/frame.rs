@@ -1,6 +1,6 @@
 //! The frame of all pages: the links to the parents, the revision, the other views of the node.
 
-use base::{FsPath, NodeKind};
+use base::{FsPath, NodeKind, Revnum};
 
 use super::{ViewedNode, url};
 use crate::site::RequestContext;
@@ -56,65 +56,10 @@ impl PageFrame {
             .name
             .clone()
             .unwrap_or_else(|| context.mount.basename());
-        let mut crumbs = vec![Crumb {
-            href: url(context, &FsPath::root(), NodeKind::Dir, "", rev),
-            name: name.clone(),
-        }];
-        let (is_cut, shown) = last_parents(&viewed.path);
-        for (at, path) in shown.iter().enumerate() {
-            let last = at + 1 == shown.len();
-            let (kind, below) = match last && viewed.kind == NodeKind::File {
-                true => (NodeKind::File, "file"),
-                false => (NodeKind::Dir, ""),
-            };
-            let name = match is_cut && at == 0 {
-                true => "…",
-                false => path.basename(),
-            };
-            crumbs.push(Crumb {
-                href: url(context, path, kind, below, rev),
-                name: name.to_owned(),
-            });
-        }
-        let views: &[(&'static str, &'static str)] = match viewed.kind {
-            NodeKind::File => &[
-                ("File", "file"),
-                ("Blame", "blame"),
-                ("Log", "log"),
-                ("Download", "download"),
-            ],
-            _ => &[("Files", ""), ("Log", "log")],
-        };
-        let mut tabs: Vec<Tab> = views
-            .iter()
-            .map(|(name, other)| Tab {
-                name,
-                href: url(context, &viewed.path, viewed.kind, other, rev),
-                current: *other == view,
-            })
-            .collect();
-        if viewed.kind == NodeKind::File {
-            tabs.push(Tab {
-                name: "Raw",
-                href: url(context, &viewed.path, viewed.kind, "", rev),
-                current: false,
-            });
-        }
-        tabs.push(Tab {
-            name: "Revision",
-            href: url(
-                context,
-                &FsPath::root(),
-                NodeKind::Dir,
-                "revision",
-                Some(viewed.rev),
-            ),
-            current: view == "revision",
-        });
         PageFrame {
+            crumbs: crumbs(context, viewed, name.clone(), rev),
+            tabs: tabs(context, viewed, view, rev),
             title: format!("{}: {} (r{})", name, viewed.path, viewed.rev),
-            crumbs,
-            tabs,
             has_revision: true,
             rev: viewed.rev.to_string(),
             view,
@@ -126,6 +71,71 @@ impl PageFrame {
     pub(super) fn style(&self) -> &'static str {
         STYLE
     }
+}
+
+/// Returns the links to the parents of a node, and to itself.
+fn crumbs(
+    context: &RequestContext<'_>,
+    viewed: &ViewedNode,
+    repository: String,
+    rev: Option<Revnum>,
+) -> Vec<Crumb> {
+    let mut crumbs = vec![Crumb {
+        href: url(context, &FsPath::root(), NodeKind::Dir, "", rev),
+        name: repository,
+    }];
+    let (is_cut, shown) = last_parents(&viewed.path);
+    for (at, path) in shown.iter().enumerate() {
+        let last = at + 1 == shown.len();
+        let (kind, below) = match last && viewed.kind == NodeKind::File {
+            true => (NodeKind::File, "file"),
+            false => (NodeKind::Dir, ""),
+        };
+        let name = match is_cut && at == 0 {
+            true => "…",
+            false => path.basename(),
+        };
+        crumbs.push(Crumb {
+            href: url(context, path, kind, below, rev),
+            name: name.to_owned(),
+        });
+    }
+    crumbs
+}
+
+/// Returns the links to the views of a node; `view` is the one that is shown.
+fn tabs(context: &RequestContext<'_>, viewed: &ViewedNode, view: &str, rev: Option<Revnum>) -> Vec<Tab> {
+    let views: &[(&'static str, &'static str)] = match viewed.kind {
+        NodeKind::File => &[
+            ("File", "file"),
+            ("Blame", "blame"),
+            ("Log", "log"),
+            ("Download", "download"),
+        ],
+        _ => &[("Files", ""), ("Log", "log")],
+    };
+    let mut tabs: Vec<Tab> = views
+        .iter()
+        .map(|(name, other)| Tab {
+            name,
+            href: url(context, &viewed.path, viewed.kind, other, rev),
+            current: *other == view,
+        })
+        .collect();
+    if viewed.kind == NodeKind::File {
+        tabs.push(Tab {
+            name: "Raw",
+            href: url(context, &viewed.path, viewed.kind, "", rev),
+            current: false,
+        });
+    }
+    let root = FsPath::root();
+    tabs.push(Tab {
+        name: "Revision",
+        href: url(context, &root, NodeKind::Dir, "revision", Some(viewed.rev)),
+        current: view == "revision",
+    });
+    tabs
 }
 
 /// Returns the last parents of `path`, and whether some are left out before them. Each link has a whole path, so links to all parents

@@ -62,7 +62,6 @@ pub(super) fn page(
     permit: Option<ConcurrencyPermit<'_>>,
 ) -> Outcome {
     let readable = context.readable();
-    let repository = context.repository();
     let rev = viewed.rev;
     let link = |rev| url(context, &FsPath::root(), NodeKind::Dir, "revision", Some(rev));
     let mut page = RevisionPage {
@@ -76,23 +75,7 @@ pub(super) fn page(
         left_out: 0,
         patches: Vec::new(),
     };
-    let options = log::LogOptions {
-        start: Some(rev),
-        end: Some(rev),
-        changed_paths: true,
-        ..log::LogOptions::default()
-    };
-    let mut all: Vec<ChangedPath> = Vec::new();
-    let mut take = |entry: &log::LogEntry<'_>| {
-        let prop = |name| text(entry.prop(name).unwrap_or_default());
-        page.author = prop(props::AUTHOR);
-        page.date = date(entry.prop(props::DATE));
-        page.message = prop(props::LOG);
-        all = entry.changes.to_vec();
-        Ok(())
-    };
-    log::run(repository, &options, &*readable, &mut take, &Cancel::new())
-        .map_err(|error| Fault::hidden(StatusCode::FORBIDDEN, error))?;
+    let all = read_log(context, &*readable, &mut page, rev)?;
     page.left_out = all.len().saturating_sub(MAX_PATHS);
     let mut patches = PatchMaker {
         context,
@@ -108,31 +91,74 @@ pub(super) fn page(
             true => patches.patch(change, page.patches.len() + 1)?,
             false => None,
         };
-        page.changes.push(Change {
-            letter: letter(change.change),
-            path: change.path.to_string(),
-            href: match change.change {
-                ChangeKind::Delete => String::new(),
-                _ => {
-                    let view = if change.node_kind == NodeKind::File {
-                        "file"
-                    } else {
-                        "dir"
-                    };
-                    url(context, &change.path, change.node_kind, view, Some(rev))
-                }
-            },
-            from: match &change.copyfrom {
-                Some((rev, from)) if readable.read(from) => format!("{from}@{rev}"),
-                _ => String::new(),
-            },
-            anchor: patch.as_ref().map(|patch| patch.anchor),
-        });
+        let anchor = patch.as_ref().map(|patch| patch.anchor);
+        page.changes
+            .push(listed_change(context, &*readable, rev, change, anchor));
         page.patches.extend(patch);
     }
     context.log_operation(|| format!("log (/) r{rev}:{rev} discover-changed-paths"));
     drop(permit);
     send(reply, &page, true)
+}
+
+/// Fills the page with the properties of revision `rev`. Returns the changed paths.
+fn read_log(
+    context: &RequestContext<'_>,
+    readable: &dyn Readable,
+    page: &mut RevisionPage,
+    rev: Revnum,
+) -> Result<Vec<ChangedPath>, Fault> {
+    let options = log::LogOptions {
+        start: Some(rev),
+        end: Some(rev),
+        changed_paths: true,
+        ..log::LogOptions::default()
+    };
+    let mut all: Vec<ChangedPath> = Vec::new();
+    let mut take = |entry: &log::LogEntry<'_>| {
+        let prop = |name| text(entry.prop(name).unwrap_or_default());
+        page.author = prop(props::AUTHOR);
+        page.date = date(entry.prop(props::DATE));
+        page.message = prop(props::LOG);
+        all = entry.changes.to_vec();
+        Ok(())
+    };
+    log::run(
+        context.repository(),
+        &options,
+        readable,
+        &mut take,
+        &Cancel::new(),
+    )
+    .map_err(|error| Fault::hidden(StatusCode::FORBIDDEN, error))?;
+    Ok(all)
+}
+
+/// Returns the line of a changed path; `anchor` is the number of its patch.
+fn listed_change(
+    context: &RequestContext<'_>,
+    readable: &dyn Readable,
+    rev: Revnum,
+    change: &ChangedPath,
+    anchor: Option<usize>,
+) -> Change {
+    let view = match change.node_kind {
+        NodeKind::File => "file",
+        _ => "dir",
+    };
+    Change {
+        letter: letter(change.change),
+        path: change.path.to_string(),
+        href: match change.change {
+            ChangeKind::Delete => String::new(),
+            _ => url(context, &change.path, change.node_kind, view, Some(rev)),
+        },
+        from: match &change.copyfrom {
+            Some((rev, from)) if readable.read(from) => format!("{from}@{rev}"),
+            _ => String::new(),
+        },
+        anchor,
+    }
 }
 
 /// Compares the changed files of a revision.

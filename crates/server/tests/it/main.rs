@@ -1,6 +1,7 @@
 //! Integration tests of the server through its connections, in one binary.
 
 #![expect(clippy::disallowed_methods, reason = "tests start programs")]
+#![expect(clippy::too_many_lines, reason = "a test reads best as one piece")]
 
 mod access;
 mod announced_digests;

@@ -208,23 +208,7 @@ impl DiskImage {
     fn apply(&mut self, event: &DiskChange, open: &mut HashMap<u64, usize>) {
         match event {
             DiskChange::Write(path, how, number) => {
-                let file = match self.names.get(path) {
-                    Some(NameTarget::File(file)) => *file,
-                    _ => {
-                        self.files.push(FileState {
-                            bytes: Vec::new(),
-                            durable: Vec::new(),
-                            mode: 0o644,
-                        });
-                        let file = self.files.len() - 1;
-                        self.set(path, Some(NameTarget::File(file)));
-                        file
-                    }
-                };
-                if *how == Create::Replace {
-                    self.files[file].bytes.clear();
-                }
-                open.insert(*number, file);
+                open.insert(*number, self.open(path, *how));
             }
             DiskChange::Append(number, bytes) => self.files[open[number]].bytes.extend_from_slice(bytes),
             DiskChange::Truncate(number, length) => self.files[open[number]].bytes.truncate(*length as usize),
@@ -232,25 +216,7 @@ impl DiskImage {
                 let file = &mut self.files[open[number]];
                 file.durable = file.bytes.clone();
             }
-            DiskChange::Rename(from, to) => {
-                let entry = self.names.get(from).copied();
-                if let Some(NameTarget::Dir(_)) = entry {
-                    let below: Vec<_> = self
-                        .names
-                        .keys()
-                        .filter(|path| path.starts_with(from) && *path != from)
-                        .cloned()
-                        .collect();
-                    for path in below {
-                        let moved = to.join(path.strip_prefix(from).unwrap_or(&path));
-                        let entry = self.names.get(&path).copied();
-                        self.set(&path, None);
-                        self.set(&moved, entry);
-                    }
-                }
-                self.set(from, None);
-                self.set(to, entry);
-            }
+            DiskChange::Rename(from, to) => self.rename(from, to),
             DiskChange::Remove(path) => self.set(path, None),
             DiskChange::CreateDir(path) => self.set(path, Some(NameTarget::Dir(0o755))),
             DiskChange::Mode(path, mode) => match self.names.get_mut(path) {
@@ -271,6 +237,47 @@ impl DiskImage {
                 }
             }
         }
+    }
+
+    /// Returns the number of the file at `path`, which is created if it does not exist.
+    fn open(&mut self, path: &Path, how: Create) -> usize {
+        let file = match self.names.get(path) {
+            Some(NameTarget::File(file)) => *file,
+            _ => {
+                self.files.push(FileState {
+                    bytes: Vec::new(),
+                    durable: Vec::new(),
+                    mode: 0o644,
+                });
+                let file = self.files.len() - 1;
+                self.set(path, Some(NameTarget::File(file)));
+                file
+            }
+        };
+        if how == Create::Replace {
+            self.files[file].bytes.clear();
+        }
+        file
+    }
+
+    fn rename(&mut self, from: &Path, to: &Path) {
+        let entry = self.names.get(from).copied();
+        if let Some(NameTarget::Dir(_)) = entry {
+            let below: Vec<_> = self
+                .names
+                .keys()
+                .filter(|path| path.starts_with(from) && *path != from)
+                .cloned()
+                .collect();
+            for path in below {
+                let moved = to.join(path.strip_prefix(from).unwrap_or(&path));
+                let entry = self.names.get(&path).copied();
+                self.set(&path, None);
+                self.set(&moved, entry);
+            }
+        }
+        self.set(from, None);
+        self.set(to, entry);
     }
 
     fn set(&mut self, path: &Path, entry: Option<NameTarget>) {

@@ -20,156 +20,116 @@ impl Command {
             "reparent" => Command::Reparent { url: text(p)? },
             "get-latest-rev" => Command::GetLatestRev,
             "get-dated-rev" => Command::GetDatedRev { date: text(p)? },
-            "change-rev-prop" => Command::ChangeRevProp(ChangeRevProp {
-                rev: rev(p)?,
-                name: text(p)?,
-                value: if p.is_empty() {
-                    None
-                } else {
-                    Some(p.string()?.to_vec())
-                },
-                expect: None,
-            }),
+            "change-rev-prop" => Command::ChangeRevProp(change_rev_prop(p)?),
             "change-rev-prop2" => Command::ChangeRevProp(change_rev_prop2(p)?),
             "rev-proplist" => Command::RevPropList { rev: rev(p)? },
-            "rev-prop" => Command::RevProp {
-                rev: rev(p)?,
-                name: text(p)?,
-            },
+            "rev-prop" => rev_prop(p)?,
             "commit" => Command::Commit(commit(p)?),
-            "get-file" => Command::GetFile(GetFile {
-                at: at_rev(p)?,
-                want_props: p.boolean()?,
-                want_contents: p.boolean()?,
-                want_iprops: tail(p, false, Tuple::boolean)?,
-            }),
-            "get-dir" => Command::GetDir(GetDir {
-                at: at_rev(p)?,
-                want_props: p.boolean()?,
-                want_contents: p.boolean()?,
-                fields: tail(p, Fields::ALL, |p| Fields::parse(p.list()?))?,
-                want_iprops: tail(p, false, Tuple::boolean)?,
-            }),
+            "get-file" => Command::GetFile(get_file(p)?),
+            "get-dir" => Command::GetDir(get_dir(p)?),
             "check-path" => Command::CheckPath(at_rev(p)?),
             "stat" => Command::Stat(at_rev(p)?),
-            "get-mergeinfo" => Command::GetMergeinfo(GetMergeinfo {
-                paths: texts(p)?,
-                rev: maybe_rev(p)?,
-                inherit: p.word()?.to_owned(),
-                descendants: p.boolean()?,
-            }),
+            "get-mergeinfo" => Command::GetMergeinfo(get_mergeinfo(p)?),
             "update" => Command::Update(update(p)?),
             "switch" => Command::Switch(switch(p)?),
-            "status" => Command::Status(Status {
-                target: text(p)?,
-                recurse: p.boolean()?,
-                rev: tail(p, None, maybe_rev)?,
-                depth: tail_depth(p)?,
-            }),
-            "diff" => Command::Diff(Diff {
-                rev: maybe_rev(p)?,
-                target: text(p)?,
-                recurse: p.boolean()?,
-                ignore_ancestry: p.boolean()?,
-                url: text(p)?,
-                text_deltas: tail(p, true, Tuple::boolean)?,
-                depth: tail_depth(p)?,
-            }),
+            "status" => Command::Status(status(p)?),
+            "diff" => Command::Diff(diff(p)?),
             "log" => Command::Log(log(p)?),
-            "get-locations" => Command::GetLocations {
-                path: text(p)?,
-                peg: rev(p)?,
-                revs: revs(p)?,
-            },
-            "get-location-segments" => Command::GetLocationSegments {
-                path: text(p)?,
-                peg: maybe_rev(p)?,
-                start: maybe_rev(p)?,
-                end: maybe_rev(p)?,
-            },
-            "get-file-revs" => Command::GetFileRevs {
-                path: text(p)?,
-                start: maybe_rev(p)?,
-                end: maybe_rev(p)?,
-                include_merged: tail(p, false, Tuple::boolean)?,
-            },
-            "lock" => {
-                let path = text(p)?;
-                let comment = maybe_text(p)?;
-                let steal = p.boolean()?;
-                Command::Lock {
-                    target: LockTarget {
-                        path,
-                        rev: maybe_rev(p)?,
-                    },
-                    comment,
-                    steal,
-                }
-            }
-            "lock-many" => Command::LockMany {
-                comment: maybe_text(p)?,
-                steal: p.boolean()?,
-                targets: each(p, |t| {
-                    Ok(LockTarget {
-                        path: text(t)?,
-                        rev: maybe_rev(t)?,
-                    })
-                })?,
-            },
-            "unlock" => Command::Unlock {
-                target: UnlockTarget {
-                    path: text(p)?,
-                    token: maybe_text(p)?,
-                },
-                force: p.boolean()?,
-            },
-            "unlock-many" => Command::UnlockMany {
-                force: p.boolean()?,
-                targets: each(p, |t| {
-                    Ok(UnlockTarget {
-                        path: text(t)?,
-                        token: maybe_text(t)?,
-                    })
-                })?,
-            },
+            "get-locations" => get_locations(p)?,
+            "get-location-segments" => get_location_segments(p)?,
+            "get-file-revs" => get_file_revs(p)?,
+            "lock" => lock(p)?,
+            "lock-many" => lock_many(p)?,
+            "unlock" => unlock(p)?,
+            "unlock-many" => unlock_many(p)?,
             "get-lock" => Command::GetLock { path: text(p)? },
-            "get-locks" => Command::GetLocks {
-                path: text(p)?,
-                depth: tail(p, None, |p| {
-                    // Here the depth is in a bracket, unlike everywhere else.
-                    let mut bracket = p.list()?;
-                    if bracket.is_empty() {
-                        return Ok(None);
-                    }
-                    Ok(Some(Depth::from_word(bracket.word()?.as_bytes())))
-                })?,
-            },
-            "replay" => Command::Replay {
-                rev: rev(p)?,
-                low_water_mark: rev(p)?,
-                send_deltas: p.boolean()?,
-            },
-            "replay-range" => Command::ReplayRange {
-                start: rev(p)?,
-                end: rev(p)?,
-                low_water_mark: rev(p)?,
-                send_deltas: p.boolean()?,
-            },
-            "get-deleted-rev" => Command::GetDeletedRev {
-                path: text(p)?,
-                peg: rev(p)?,
-                end: rev(p)?,
-            },
+            "get-locks" => get_locks(p)?,
+            "replay" => replay(p)?,
+            "replay-range" => replay_range(p)?,
+            "get-deleted-rev" => get_deleted_rev(p)?,
             "get-iprops" => Command::GetIprops(at_rev(p)?),
-            "list" => Command::List(List {
-                at: at_rev(p)?,
-                depth: Depth::from_word(p.word()?.as_bytes()),
-                fields: tail(p, Fields::ALL, |p| Fields::parse(p.list()?))?,
-                patterns: tail(p, None, |p| texts(p).map(Some))?,
-            }),
+            "list" => Command::List(list(p)?),
             _ => return Ok(None),
         }))
     }
+}
+
+fn change_rev_prop(p: &mut Tuple<'_>) -> Result<ChangeRevProp, Malformed> {
+    Ok(ChangeRevProp {
+        rev: rev(p)?,
+        name: text(p)?,
+        value: tail(p, None, |p| Ok(Some(p.string()?.to_vec())))?,
+        expect: None,
+    })
+}
+
+fn change_rev_prop2(p: &mut Tuple<'_>) -> Result<ChangeRevProp, Malformed> {
+    let rev = rev(p)?;
+    let name = text(p)?;
+    let value = p.maybe_string()?.map(<[u8]>::to_vec);
+    let mut expect = p.list()?;
+    let dont_care = expect.boolean()?;
+    let previous = tail(&mut expect, None, |t| Ok(Some(t.string()?.to_vec())))?;
+    Ok(ChangeRevProp {
+        rev,
+        name,
+        value,
+        expect: Some(ExpectedValue { dont_care, previous }),
+    })
+}
+
+fn rev_prop(p: &mut Tuple<'_>) -> Result<Command, Malformed> {
+    Ok(Command::RevProp {
+        rev: rev(p)?,
+        name: text(p)?,
+    })
+}
+
+fn commit(p: &mut Tuple<'_>) -> Result<Commit, Malformed> {
+    let message = text(p)?;
+    let mut commit = Commit {
+        message,
+        lock_tokens: Vec::new(),
+        keep_locks: true,
+        revprops: None,
+    };
+    if p.is_empty() {
+        return Ok(commit);
+    }
+    commit.lock_tokens = each(p, |t| Ok((text(t)?, text(t)?)))?;
+    commit.keep_locks = p.boolean()?;
+    commit.revprops = tail(p, None, |p| {
+        each(p, |t| Ok((text(t)?, t.string()?.to_vec()))).map(Some)
+    })?;
+    Ok(commit)
+}
+
+fn get_file(p: &mut Tuple<'_>) -> Result<GetFile, Malformed> {
+    Ok(GetFile {
+        at: at_rev(p)?,
+        want_props: p.boolean()?,
+        want_contents: p.boolean()?,
+        want_iprops: tail(p, false, Tuple::boolean)?,
+    })
+}
+
+fn get_dir(p: &mut Tuple<'_>) -> Result<GetDir, Malformed> {
+    Ok(GetDir {
+        at: at_rev(p)?,
+        want_props: p.boolean()?,
+        want_contents: p.boolean()?,
+        fields: tail(p, Fields::ALL, |p| Fields::parse(p.list()?))?,
+        want_iprops: tail(p, false, Tuple::boolean)?,
+    })
+}
+
+fn get_mergeinfo(p: &mut Tuple<'_>) -> Result<GetMergeinfo, Malformed> {
+    Ok(GetMergeinfo {
+        paths: texts(p)?,
+        rev: maybe_rev(p)?,
+        inherit: p.word()?.to_owned(),
+        descendants: p.boolean()?,
+    })
 }
 
 fn update(p: &mut Tuple<'_>) -> Result<Update, Malformed> {
@@ -206,38 +166,25 @@ fn switch(p: &mut Tuple<'_>) -> Result<Switch, Malformed> {
     Ok(switch)
 }
 
-fn change_rev_prop2(p: &mut Tuple<'_>) -> Result<ChangeRevProp, Malformed> {
-    let rev = rev(p)?;
-    let name = text(p)?;
-    let value = p.maybe_string()?.map(<[u8]>::to_vec);
-    let mut expect = p.list()?;
-    let dont_care = expect.boolean()?;
-    let previous = tail(&mut expect, None, |t| Ok(Some(t.string()?.to_vec())))?;
-    Ok(ChangeRevProp {
-        rev,
-        name,
-        value,
-        expect: Some(ExpectedValue { dont_care, previous }),
+fn status(p: &mut Tuple<'_>) -> Result<Status, Malformed> {
+    Ok(Status {
+        target: text(p)?,
+        recurse: p.boolean()?,
+        rev: tail(p, None, maybe_rev)?,
+        depth: tail_depth(p)?,
     })
 }
 
-fn commit(p: &mut Tuple<'_>) -> Result<Commit, Malformed> {
-    let message = text(p)?;
-    let mut commit = Commit {
-        message,
-        lock_tokens: Vec::new(),
-        keep_locks: true,
-        revprops: None,
-    };
-    if p.is_empty() {
-        return Ok(commit);
-    }
-    commit.lock_tokens = each(p, |t| Ok((text(t)?, text(t)?)))?;
-    commit.keep_locks = p.boolean()?;
-    commit.revprops = tail(p, None, |p| {
-        each(p, |t| Ok((text(t)?, t.string()?.to_vec()))).map(Some)
-    })?;
-    Ok(commit)
+fn diff(p: &mut Tuple<'_>) -> Result<Diff, Malformed> {
+    Ok(Diff {
+        rev: maybe_rev(p)?,
+        target: text(p)?,
+        recurse: p.boolean()?,
+        ignore_ancestry: p.boolean()?,
+        url: text(p)?,
+        text_deltas: tail(p, true, Tuple::boolean)?,
+        depth: tail_depth(p)?,
+    })
 }
 
 fn log(p: &mut Tuple<'_>) -> Result<Log, Malformed> {
@@ -269,6 +216,126 @@ fn log(p: &mut Tuple<'_>) -> Result<Log, Malformed> {
         limit,
         include_merged,
         revprops,
+    })
+}
+
+fn get_locations(p: &mut Tuple<'_>) -> Result<Command, Malformed> {
+    Ok(Command::GetLocations {
+        path: text(p)?,
+        peg: rev(p)?,
+        revs: revs(p)?,
+    })
+}
+
+fn get_location_segments(p: &mut Tuple<'_>) -> Result<Command, Malformed> {
+    Ok(Command::GetLocationSegments {
+        path: text(p)?,
+        peg: maybe_rev(p)?,
+        start: maybe_rev(p)?,
+        end: maybe_rev(p)?,
+    })
+}
+
+fn get_file_revs(p: &mut Tuple<'_>) -> Result<Command, Malformed> {
+    Ok(Command::GetFileRevs {
+        path: text(p)?,
+        start: maybe_rev(p)?,
+        end: maybe_rev(p)?,
+        include_merged: tail(p, false, Tuple::boolean)?,
+    })
+}
+
+fn lock(p: &mut Tuple<'_>) -> Result<Command, Malformed> {
+    let path = text(p)?;
+    let comment = maybe_text(p)?;
+    let steal = p.boolean()?;
+    let rev = maybe_rev(p)?;
+    Ok(Command::Lock {
+        target: LockTarget { path, rev },
+        comment,
+        steal,
+    })
+}
+
+fn lock_many(p: &mut Tuple<'_>) -> Result<Command, Malformed> {
+    Ok(Command::LockMany {
+        comment: maybe_text(p)?,
+        steal: p.boolean()?,
+        targets: each(p, |t| {
+            Ok(LockTarget {
+                path: text(t)?,
+                rev: maybe_rev(t)?,
+            })
+        })?,
+    })
+}
+
+fn unlock(p: &mut Tuple<'_>) -> Result<Command, Malformed> {
+    Ok(Command::Unlock {
+        target: unlock_target(p)?,
+        force: p.boolean()?,
+    })
+}
+
+fn unlock_many(p: &mut Tuple<'_>) -> Result<Command, Malformed> {
+    Ok(Command::UnlockMany {
+        force: p.boolean()?,
+        targets: each(p, unlock_target)?,
+    })
+}
+
+fn unlock_target(p: &mut Tuple<'_>) -> Result<UnlockTarget, Malformed> {
+    Ok(UnlockTarget {
+        path: text(p)?,
+        token: maybe_text(p)?,
+    })
+}
+
+fn get_locks(p: &mut Tuple<'_>) -> Result<Command, Malformed> {
+    Ok(Command::GetLocks {
+        path: text(p)?,
+        depth: tail(p, None, |p| {
+            // Here the depth is in a bracket, unlike everywhere else.
+            let mut bracket = p.list()?;
+            if bracket.is_empty() {
+                return Ok(None);
+            }
+            Ok(Some(Depth::from_word(bracket.word()?.as_bytes())))
+        })?,
+    })
+}
+
+fn replay(p: &mut Tuple<'_>) -> Result<Command, Malformed> {
+    Ok(Command::Replay {
+        rev: rev(p)?,
+        low_water_mark: rev(p)?,
+        send_deltas: p.boolean()?,
+    })
+}
+
+fn replay_range(p: &mut Tuple<'_>) -> Result<Command, Malformed> {
+    Ok(Command::ReplayRange {
+        start: rev(p)?,
+        end: rev(p)?,
+        low_water_mark: rev(p)?,
+        send_deltas: p.boolean()?,
+    })
+}
+
+fn get_deleted_rev(p: &mut Tuple<'_>) -> Result<Command, Malformed> {
+    Ok(Command::GetDeletedRev {
+        path: text(p)?,
+        peg: rev(p)?,
+        end: rev(p)?,
+    })
+}
+
+fn list(p: &mut Tuple<'_>) -> Result<List, Malformed> {
+    Ok(List {
+        at: at_rev(p)?,
+        depth: Depth::from_word(p.word()?.as_bytes()),
+        fields: tail(p, Fields::ALL, |p| Fields::parse(p.list()?))?,
+        patterns: tail(p, None, |p| texts(p).map(Some))?,
     })
 }
 

@@ -3,8 +3,8 @@
 use base::{Depth, Revnum};
 
 use super::command::{
-    AtRev, ChangeRevProp, Command, Commit, Diff, Fields, GetDir, GetFile, List, Log, LogRevprops, Status,
-    Switch, Update,
+    AtRev, ChangeRevProp, Command, Commit, Diff, Fields, GetDir, GetFile, GetMergeinfo, List, LockTarget,
+    Log, LogRevprops, Status, Switch, UnlockTarget, Update,
 };
 use super::write::Writer;
 
@@ -55,6 +55,10 @@ impl Command {
         w.close().close();
     }
 
+    #[expect(
+        clippy::too_many_lines,
+        reason = "a table of the commands and their parameters"
+    )]
     fn write_params(&self, w: &mut Writer<'_>) {
         match self {
             Command::Reparent { url } => _ = w.string(url),
@@ -67,24 +71,13 @@ impl Command {
             Command::GetFile(get) => get_file(w, get),
             Command::GetDir(get) => get_dir(w, get),
             Command::CheckPath(at) | Command::Stat(at) | Command::GetIprops(at) => at_rev(w, at),
-            Command::GetMergeinfo(get) => {
-                strings(w, &get.paths);
-                w.maybe_number(number(get.rev))
-                    .word(&get.inherit)
-                    .boolean(get.descendants);
-            }
+            Command::GetMergeinfo(get) => get_mergeinfo(w, get),
             Command::Update(update) => write_update(w, update),
             Command::Switch(switch) => write_switch(w, switch),
             Command::Status(status) => write_status(w, status),
             Command::Diff(diff) => write_diff(w, diff),
             Command::Log(log) => write_log(w, log),
-            Command::GetLocations { path, peg, revs } => {
-                w.string(path).number(peg.0).open();
-                for rev in revs {
-                    w.number(rev.0);
-                }
-                w.close();
-            }
+            Command::GetLocations { path, peg, revs } => get_locations(w, path, *peg, revs),
             Command::GetLocationSegments {
                 path,
                 peg,
@@ -100,10 +93,8 @@ impl Command {
                 end,
                 include_merged,
             } => {
-                w.string(path)
-                    .maybe_number(number(*start))
-                    .maybe_number(number(*end));
-                w.boolean(*include_merged);
+                w.string(path).maybe_number(number(*start));
+                w.maybe_number(number(*end)).boolean(*include_merged);
             }
             Command::Lock {
                 target,
@@ -117,38 +108,11 @@ impl Command {
                 comment,
                 steal,
                 targets,
-            } => {
-                w.maybe_string(comment.as_ref()).boolean(*steal).open();
-                for target in targets {
-                    w.open()
-                        .string(&target.path)
-                        .maybe_number(number(target.rev))
-                        .close();
-                }
-                w.close();
-            }
-            Command::Unlock { target, force } => {
-                w.string(&target.path)
-                    .maybe_string(target.token.as_ref())
-                    .boolean(*force);
-            }
-            Command::UnlockMany { force, targets } => {
-                w.boolean(*force).open();
-                for target in targets {
-                    w.open()
-                        .string(&target.path)
-                        .maybe_string(target.token.as_ref())
-                        .close();
-                }
-                w.close();
-            }
+            } => lock_many(w, comment.as_ref(), *steal, targets),
+            Command::Unlock { target, force } => _ = unlock_target(w, target).boolean(*force),
+            Command::UnlockMany { force, targets } => unlock_many(w, *force, targets),
             Command::GetLock { path } => _ = w.string(path),
-            Command::GetLocks { path, depth } => {
-                w.string(path);
-                if let Some(depth) = depth {
-                    w.open().word(depth.word()).close();
-                }
-            }
+            Command::GetLocks { path, depth } => get_locks(w, path, *depth),
             Command::Replay {
                 rev,
                 low_water_mark,
@@ -162,14 +126,57 @@ impl Command {
                 low_water_mark,
                 send_deltas,
             } => {
-                w.number(start.0)
-                    .number(end.0)
-                    .number(low_water_mark.0)
-                    .boolean(*send_deltas);
+                w.number(start.0).number(end.0);
+                w.number(low_water_mark.0).boolean(*send_deltas);
             }
             Command::GetDeletedRev { path, peg, end } => _ = w.string(path).number(peg.0).number(end.0),
             Command::List(list) => write_list(w, list),
         }
+    }
+}
+
+fn get_mergeinfo(w: &mut Writer<'_>, get: &GetMergeinfo) {
+    strings(w, &get.paths);
+    w.maybe_number(number(get.rev))
+        .word(&get.inherit)
+        .boolean(get.descendants);
+}
+
+fn get_locations(w: &mut Writer<'_>, path: &str, peg: Revnum, revs: &[Revnum]) {
+    w.string(path).number(peg.0).open();
+    for rev in revs {
+        w.number(rev.0);
+    }
+    w.close();
+}
+
+fn lock_many(w: &mut Writer<'_>, comment: Option<&String>, steal: bool, targets: &[LockTarget]) {
+    w.maybe_string(comment).boolean(steal).open();
+    for target in targets {
+        w.open()
+            .string(&target.path)
+            .maybe_number(number(target.rev))
+            .close();
+    }
+    w.close();
+}
+
+fn unlock_many(w: &mut Writer<'_>, force: bool, targets: &[UnlockTarget]) {
+    w.boolean(force).open();
+    for target in targets {
+        unlock_target(w.open(), target).close();
+    }
+    w.close();
+}
+
+fn unlock_target<'w, 'o>(w: &'w mut Writer<'o>, target: &UnlockTarget) -> &'w mut Writer<'o> {
+    w.string(&target.path).maybe_string(target.token.as_ref())
+}
+
+fn get_locks(w: &mut Writer<'_>, path: &str, depth: Option<Depth>) {
+    w.string(path);
+    if let Some(depth) = depth {
+        w.open().word(depth.word()).close();
     }
 }
 

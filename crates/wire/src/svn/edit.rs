@@ -98,6 +98,10 @@ impl<'a> EditCommand<'a> {
     ///
     /// # Errors
     /// If the parameters have another shape.
+    #[expect(
+        clippy::too_many_lines,
+        reason = "a table of the messages and their parameters"
+    )]
     pub fn parse(named: Named<'a>) -> Result<Option<Self>, Malformed> {
         use EditCommand as E;
         let mut p = named.params;
@@ -187,41 +191,22 @@ impl<'a> EditCommand<'a> {
             E::TargetRev { rev } => _ = w.word("target-rev").open().number(rev.0),
             E::OpenRoot { rev, token } => _ = w.word("open-root").open().maybe_number(num(rev)).string(token),
             E::DeleteEntry { path, rev, dir } => {
-                w.word("delete-entry")
-                    .open()
-                    .string(path)
-                    .maybe_number(num(rev))
-                    .string(dir);
+                w.word("delete-entry").open().string(path);
+                w.maybe_number(num(rev)).string(dir);
             }
             E::AddDir {
                 path,
                 parent,
                 token,
                 copyfrom,
-            } => {
-                w.word("add-dir").open().string(path).string(parent).string(token);
-                write_copyfrom(w, copyfrom);
-            }
+            } => write_add(w, "add-dir", path, parent, token, copyfrom),
             E::OpenDir {
                 path,
                 parent,
                 token,
                 rev,
-            } => {
-                w.word("open-dir")
-                    .open()
-                    .string(path)
-                    .string(parent)
-                    .string(token)
-                    .maybe_number(num(rev));
-            }
-            E::ChangeDirProp { token, name, value } => {
-                w.word("change-dir-prop")
-                    .open()
-                    .string(token)
-                    .string(name)
-                    .maybe_string(value);
-            }
+            } => write_open(w, "open-dir", path, parent, token, rev),
+            E::ChangeDirProp { token, name, value } => write_prop(w, "change-dir-prop", token, name, value),
             E::CloseDir { token } => _ = w.word("close-dir").open().string(token),
             E::AbsentDir { path, parent } => _ = w.word("absent-dir").open().string(path).string(parent),
             E::AddFile {
@@ -229,27 +214,13 @@ impl<'a> EditCommand<'a> {
                 parent,
                 token,
                 copyfrom,
-            } => {
-                w.word("add-file")
-                    .open()
-                    .string(path)
-                    .string(parent)
-                    .string(token);
-                write_copyfrom(w, copyfrom);
-            }
+            } => write_add(w, "add-file", path, parent, token, copyfrom),
             E::OpenFile {
                 path,
                 parent,
                 token,
                 rev,
-            } => {
-                w.word("open-file")
-                    .open()
-                    .string(path)
-                    .string(parent)
-                    .string(token)
-                    .maybe_number(num(rev));
-            }
+            } => write_open(w, "open-file", path, parent, token, rev),
             E::ApplyTextdelta { token, base_md5 } => {
                 w.word("apply-textdelta").open().string(token);
                 write_md5(w, base_md5);
@@ -258,13 +229,7 @@ impl<'a> EditCommand<'a> {
                 w.word("textdelta-chunk").open().string(token).string(chunk);
             }
             E::TextdeltaEnd { token } => _ = w.word("textdelta-end").open().string(token),
-            E::ChangeFileProp { token, name, value } => {
-                w.word("change-file-prop")
-                    .open()
-                    .string(token)
-                    .string(name)
-                    .maybe_string(value);
-            }
+            E::ChangeFileProp { token, name, value } => write_prop(w, "change-file-prop", token, name, value),
             E::CloseFile { token, text_md5 } => {
                 w.word("close-file").open().string(token);
                 write_md5(w, text_md5);
@@ -276,6 +241,30 @@ impl<'a> EditCommand<'a> {
         }
         w.close().close();
     }
+}
+
+/// Writes the name and the parameters of a message that adds a node.
+fn write_add(
+    w: &mut Writer<'_>,
+    name: &str,
+    path: &[u8],
+    parent: &[u8],
+    token: &[u8],
+    copyfrom: Option<CopySource<'_>>,
+) {
+    w.word(name).open().string(path).string(parent).string(token);
+    write_copyfrom(w, copyfrom);
+}
+
+/// Writes the name and the parameters of a message that opens a node.
+fn write_open(w: &mut Writer<'_>, name: &str, path: &[u8], parent: &[u8], token: &[u8], rev: Option<Revnum>) {
+    w.word(name).open().string(path).string(parent).string(token);
+    w.maybe_number(num(rev));
+}
+
+/// Writes the name and the parameters of a message that changes a property.
+fn write_prop(w: &mut Writer<'_>, name: &str, token: &[u8], prop: &[u8], value: Option<&[u8]>) {
+    w.word(name).open().string(token).string(prop).maybe_string(value);
 }
 
 fn num(rev: Option<Revnum>) -> Option<u64> {

@@ -5,11 +5,12 @@
 
 use std::collections::HashMap;
 
+use base::checksum::Md5;
 use base::{Code, Error, FsPath, RelPath, Revnum};
 use delta::editor::{CopyFrom, DirToken, Editor, FileToken, TextChunk};
 use delta::svndiff::{Codec, Decoder};
 
-use super::edit::EditCommand;
+use super::edit::{CopySource, EditCommand};
 use super::item::Malformed;
 use crate::text::fuzzy;
 
@@ -62,6 +63,12 @@ struct OpenFile {
     text: Option<Decoder>,
 }
 
+impl OpenFile {
+    fn new(token: FileToken) -> OpenFile {
+        OpenFile { token, text: None }
+    }
+}
+
 impl EditDecoder {
     /// Starts with nothing open.
     pub fn new() -> Self {
@@ -89,97 +96,44 @@ impl EditDecoder {
         use EditCommand as E;
         match command {
             E::TargetRev { rev } => editor.set_target_revision(rev)?,
-            E::OpenRoot { rev, token } => {
-                let dir = editor.open_root(rev)?;
-                self.dirs.insert(token.to_vec(), dir);
-            }
-            E::DeleteEntry { path, rev, dir } => {
-                let dir = self.dir(dir)?;
-                let path = rel_path(path, |path| {
-                    let message = format!("'{}/{path}' is out of date", self.base);
-                    Error::new(Code::FS_TXN_OUT_OF_DATE, message)
-                })?;
-                editor.delete_entry(&path, rev, dir)?;
-            }
+            E::OpenRoot { rev, token } => self.open_root(rev, token, editor)?,
+            E::DeleteEntry { path, rev, dir } => self.delete_entry(path, rev, dir, editor)?,
             E::AddDir {
                 path,
                 parent,
                 token,
                 copyfrom,
-            } => {
-                let parent = self.dir(parent)?;
-                let path = self.new_path(path)?;
-                let from = copyfrom.map(copy_source).transpose()?;
-                let dir = editor.add_directory(&path, parent, from)?;
-                self.dirs.insert(token.to_vec(), dir);
-            }
+            } => self.add_dir(path, parent, token, copyfrom, editor)?,
             E::OpenDir {
                 path,
                 parent,
                 token,
                 rev,
-            } => {
-                let parent = self.dir(parent)?;
-                let path = rel_path(path, |path| {
-                    Error::new(Code::FS_NOT_DIRECTORY, format!("Path '{path}' not present"))
-                })?;
-                let dir = editor.open_directory(&path, parent, rev)?;
-                self.dirs.insert(token.to_vec(), dir);
-            }
+            } => self.open_dir(path, parent, token, rev, editor)?,
             E::ChangeDirProp { token, name, value } => {
                 let dir = self.dir(token)?;
                 editor.change_dir_prop(dir, prop_name(name)?, value)?;
             }
-            E::CloseDir { token } => {
-                let dir = self.dirs.remove(token).ok_or(Malformed::Token)?;
-                editor.close_directory(dir)?;
-            }
+            E::CloseDir { token } => self.close_dir(token, editor)?,
             E::AbsentDir { path, parent } => {
                 let parent = self.dir(parent)?;
-                let path = self.new_path(path)?;
-                editor.absent_directory(&path, parent)?;
+                editor.absent_directory(&self.new_path(path)?, parent)?;
             }
             E::AddFile {
                 path,
                 parent,
                 token,
                 copyfrom,
-            } => {
-                let parent = self.dir(parent)?;
-                let path = self.new_path(path)?;
-                let from = copyfrom.map(copy_source).transpose()?;
-                let file = editor.add_file(&path, parent, from)?;
-                self.open_file(token, file);
-            }
+            } => self.add_file(path, parent, token, copyfrom, editor)?,
             E::OpenFile {
                 path,
                 parent,
                 token,
                 rev,
-            } => {
-                let parent = self.dir(parent)?;
-                let path = rel_path(path, |path| {
-                    let message = format!("File not found: path '{}/{path}'", self.base);
-                    Error::new(Code::FS_NOT_FOUND, message)
-                })?;
-                let file = editor.open_file(&path, parent, rev)?;
-                self.open_file(token, file);
-            }
-            E::ApplyTextdelta { token, base_md5 } => {
-                let file = self.files.get_mut(token).ok_or(Malformed::Token)?;
-                if file.text.is_some() {
-                    return Err(Malformed::Order.into());
-                }
-                editor.apply_textdelta(file.token, base_md5.as_ref())?;
-                file.text = Some(Decoder::new());
-            }
+            } => self.open_file(path, parent, token, rev, editor)?,
+            E::ApplyTextdelta { token, base_md5 } => self.apply_textdelta(token, base_md5, editor)?,
             E::TextdeltaChunk { token, chunk } => self.chunk(token, chunk, editor)?,
-            E::TextdeltaEnd { token } => {
-                let file = self.files.get_mut(token).ok_or(Malformed::Token)?;
-                let text = file.text.take().ok_or(Malformed::Order)?;
-                text.finish()?;
-                editor.text_end(file.token)?;
-            }
+            E::TextdeltaEnd { token } => self.textdelta_end(token, editor)?,
             E::ChangeFileProp { token, name, value } => {
                 let file = self.files.get(token).ok_or(Malformed::Token)?;
                 editor.change_file_prop(file.token, prop_name(name)?, value)?;
@@ -190,17 +144,10 @@ impl EditDecoder {
             }
             E::AbsentFile { path, parent } => {
                 let parent = self.dir(parent)?;
-                let path = self.new_path(path)?;
-                editor.absent_file(&path, parent)?;
+                editor.absent_file(&self.new_path(path)?, parent)?;
             }
-            E::CloseEdit => {
-                editor.close_edit()?;
-                return Ok(Consumed::Closed);
-            }
-            E::AbortEdit => {
-                editor.abort_edit()?;
-                return Ok(Consumed::Aborted);
-            }
+            E::CloseEdit => return Ok(editor.close_edit().map(|()| Consumed::Closed)?),
+            E::AbortEdit => return Ok(editor.abort_edit().map(|()| Consumed::Aborted)?),
             E::FinishReplay => return Ok(Consumed::ReplayFinished),
         }
         Ok(Consumed::More)
@@ -218,14 +165,117 @@ impl EditDecoder {
         })
     }
 
-    fn open_file(&mut self, token: &[u8], file: FileToken) {
-        self.files.insert(
-            token.to_vec(),
-            OpenFile {
-                token: file,
-                text: None,
-            },
-        );
+    fn open_root(
+        &mut self,
+        rev: Option<Revnum>,
+        token: &[u8],
+        editor: &mut dyn Editor,
+    ) -> Result<(), EditFault> {
+        let dir = editor.open_root(rev)?;
+        self.dirs.insert(token.to_vec(), dir);
+        Ok(())
+    }
+
+    fn delete_entry(
+        &mut self,
+        path: &[u8],
+        rev: Option<Revnum>,
+        dir: &[u8],
+        editor: &mut dyn Editor,
+    ) -> Result<(), EditFault> {
+        let dir = self.dir(dir)?;
+        let path = rel_path(path, |path| {
+            let message = format!("'{}/{path}' is out of date", self.base);
+            Error::new(Code::FS_TXN_OUT_OF_DATE, message)
+        })?;
+        Ok(editor.delete_entry(&path, rev, dir)?)
+    }
+
+    fn add_dir(
+        &mut self,
+        path: &[u8],
+        parent: &[u8],
+        token: &[u8],
+        copyfrom: Option<CopySource<'_>>,
+        editor: &mut dyn Editor,
+    ) -> Result<(), EditFault> {
+        let parent = self.dir(parent)?;
+        let path = self.new_path(path)?;
+        let from = copyfrom.map(copy_source).transpose()?;
+        let dir = editor.add_directory(&path, parent, from)?;
+        self.dirs.insert(token.to_vec(), dir);
+        Ok(())
+    }
+
+    fn open_dir(
+        &mut self,
+        path: &[u8],
+        parent: &[u8],
+        token: &[u8],
+        rev: Option<Revnum>,
+        editor: &mut dyn Editor,
+    ) -> Result<(), EditFault> {
+        let parent = self.dir(parent)?;
+        let path = rel_path(path, |path| {
+            Error::new(Code::FS_NOT_DIRECTORY, format!("Path '{path}' not present"))
+        })?;
+        let dir = editor.open_directory(&path, parent, rev)?;
+        self.dirs.insert(token.to_vec(), dir);
+        Ok(())
+    }
+
+    fn close_dir(&mut self, token: &[u8], editor: &mut dyn Editor) -> Result<(), EditFault> {
+        let dir = self.dirs.remove(token).ok_or(Malformed::Token)?;
+        Ok(editor.close_directory(dir)?)
+    }
+
+    fn add_file(
+        &mut self,
+        path: &[u8],
+        parent: &[u8],
+        token: &[u8],
+        copyfrom: Option<CopySource<'_>>,
+        editor: &mut dyn Editor,
+    ) -> Result<(), EditFault> {
+        let parent = self.dir(parent)?;
+        let path = self.new_path(path)?;
+        let from = copyfrom.map(copy_source).transpose()?;
+        let file = editor.add_file(&path, parent, from)?;
+        self.files.insert(token.to_vec(), OpenFile::new(file));
+        Ok(())
+    }
+
+    fn open_file(
+        &mut self,
+        path: &[u8],
+        parent: &[u8],
+        token: &[u8],
+        rev: Option<Revnum>,
+        editor: &mut dyn Editor,
+    ) -> Result<(), EditFault> {
+        let parent = self.dir(parent)?;
+        let path = rel_path(path, |path| {
+            let message = format!("File not found: path '{}/{path}'", self.base);
+            Error::new(Code::FS_NOT_FOUND, message)
+        })?;
+        let file = editor.open_file(&path, parent, rev)?;
+        self.files.insert(token.to_vec(), OpenFile::new(file));
+        Ok(())
+    }
+
+    fn apply_textdelta(
+        &mut self,
+        token: &[u8],
+        base_md5: Option<Md5>,
+        editor: &mut dyn Editor,
+    ) -> Result<(), EditFault> {
+        let file = self.files.get_mut(token).ok_or(Malformed::Token)?;
+        if file.text.is_some() {
+            return Err(Malformed::Order.into());
+        }
+        editor.apply_textdelta(file.token, base_md5.as_ref())?;
+        file.text = Some(Decoder::new());
+        Ok(())
     }
 
     fn chunk(&mut self, token: &[u8], chunk: &[u8], editor: &mut dyn Editor) -> Result<(), EditFault> {
@@ -241,6 +291,13 @@ impl EditDecoder {
             }
         })?;
         Ok(())
+    }
+
+    fn textdelta_end(&mut self, token: &[u8], editor: &mut dyn Editor) -> Result<(), EditFault> {
+        let file = self.files.get_mut(token).ok_or(Malformed::Token)?;
+        let text = file.text.take().ok_or(Malformed::Order)?;
+        text.finish()?;
+        Ok(editor.text_end(file.token)?)
     }
 }
 

@@ -19,17 +19,7 @@ use crate::response_cache::{CachedResponse, RequestKind, RequiredAccess, Validat
 use crate::site::RequestContext;
 
 pub(super) fn update(context: &mut RequestContext<'_>, reply: &mut ResponseWriter, body: Body) -> Outcome {
-    let kind = match &context.resource {
-        Resource::Me => "rvr",
-        Resource::Vcc => "ver",
-        _ => {
-            let message = "This report can only be run against a VCC or root-stub URI";
-            return Err(Fault::new(
-                StatusCode::CONFLICT,
-                Error::new(Code::RA_DAV_REQUEST_FAILED, message),
-            ));
-        }
-    };
+    let kind = revision_url_kind(&context.resource)?;
     let (request, mut report, is_checkout) = read(context, body)?;
     let query = UpdateQuery::new(context, &request)?;
     report.set_options(query.options.clone())?;
@@ -85,6 +75,24 @@ pub(super) fn update(context: &mut RequestContext<'_>, reply: &mut ResponseWrite
         responses.insert(instance, RequestKind::UpdateReport, key.as_bytes(), response);
     }
     Ok(())
+}
+
+/// Returns which special URL the response names nodes of revisions by: that of the protocol of the requested resource.
+///
+/// # Errors
+/// 409 for a resource that has no such report.
+fn revision_url_kind(resource: &Resource) -> Result<&'static str, Fault> {
+    match resource {
+        Resource::Me => Ok("rvr"),
+        Resource::Vcc => Ok("ver"),
+        _ => {
+            let message = "This report can only be run against a VCC or root-stub URI";
+            Err(Fault::new(
+                StatusCode::CONFLICT,
+                Error::new(Code::RA_DAV_REQUEST_FAILED, message),
+            ))
+        }
+    }
 }
 
 /// Returns all that the response depends on, if other clients get the same one: the report of a checkout or an export that fetches
