@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::run::root;
-use crate::tidy_cycles::{ModuleGraph, add_uses, in_cycles};
-use crate::tidy_walk::{CHANGEABLE_STATICS, changeable_static, missing_functions};
+use crate::tidy_cycles::module_cycles;
+use crate::tidy_walk::{hidden_state, missing_functions};
 
 /// Prints all violations; fails if there is one.
 pub fn main() -> Result<(), String> {
@@ -45,85 +45,36 @@ fn all() -> Vec<String> {
 }
 
 /// A source file: its path from the workspace's root, and its text.
-struct SourceFile {
-    path: PathBuf,
+pub struct SourceFile {
+    pub path: PathBuf,
     text: String,
 }
 
 impl SourceFile {
-    fn shown(&self) -> std::path::Display<'_> {
+    pub fn shown(&self) -> std::path::Display<'_> {
         self.path.display()
     }
 
     /// Returns the lines before the unit tests.
-    fn product_lines(&self) -> impl Iterator<Item = (usize, &str)> {
+    pub fn product_lines(&self) -> impl Iterator<Item = (usize, &str)> {
         self.text
             .lines()
             .enumerate()
             .take_while(|(_, line)| *line != "#[cfg(test)]")
     }
 
-    fn is_test(&self) -> bool {
+    /// Returns whether the file belongs to a crate that is part of the product.
+    pub fn is_product(&self) -> bool {
+        const DEVELOPMENT: [&str; 3] = ["crates/testkit", "crates/bench", "crates/xtask"];
+        let path = &self.path;
+        !DEVELOPMENT.iter().any(|folder| path.starts_with(folder))
+            && path.starts_with("crates")
+            && !self.is_test()
+    }
+
+    pub fn is_test(&self) -> bool {
         self.path.components().any(|c| c.as_os_str() == "tests") || self.path.ends_with("tests.rs")
     }
-}
-
-/// Reports product crates whose top-level modules use each other in a circle.
-fn module_cycles(files: &[SourceFile]) -> Vec<String> {
-    let mut graphs: BTreeMap<String, ModuleGraph> = BTreeMap::new();
-    for file in files.iter().filter(|file| is_product(file) && !file.is_test()) {
-        let path = file.path.to_string_lossy();
-        let Some((name, below)) = path
-            .strip_prefix("crates/")
-            .and_then(|path| path.split_once("/src/"))
-        else {
-            continue;
-        };
-        let lines = file.product_lines();
-        let code: Vec<&str> = lines
-            .map(|(_, line)| line.split("//").next().unwrap_or_default())
-            .collect();
-        add_uses(
-            graphs.entry(name.to_owned()).or_default(),
-            below,
-            &code.join("\n"),
-        );
-    }
-    let cycles = graphs.iter().map(|(name, graph)| (name, in_cycles(graph)));
-    cycles
-        .filter(|(_, modules)| !modules.is_empty())
-        .map(|(name, modules)| {
-            format!(
-                "crates/{name}: modules in or above a cycle: {}",
-                modules.join(", ")
-            )
-        })
-        .collect()
-}
-
-/// Product code keeps its state in values that a caller holds, so that two servers can live in one process.
-fn hidden_state(files: &[SourceFile]) -> Vec<String> {
-    let mut out = Vec::new();
-    for file in files.iter().filter(|file| is_product(file) && !file.is_test()) {
-        let is_allowed = CHANGEABLE_STATICS
-            .iter()
-            .any(|(path, _)| file.path.to_string_lossy().starts_with(path));
-        for (at, line) in file.product_lines() {
-            if let Some(name) = changeable_static(line).filter(|_| !is_allowed) {
-                out.push(format!(
-                    "{}:{}: the static {name} can change",
-                    file.shown(),
-                    at + 1
-                ));
-            }
-        }
-    }
-    out
-}
-
-fn is_product(file: &SourceFile) -> bool {
-    const DEVELOPMENT: [&str; 3] = ["crates/testkit", "crates/bench", "crates/xtask"];
-    !DEVELOPMENT.iter().any(|path| file.path.starts_with(path)) && file.path.starts_with("crates")
 }
 
 fn missing_module_docs(files: &[SourceFile]) -> Vec<String> {

@@ -2,11 +2,46 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::tidy::SourceFile;
+
 /// The modules of a crate and the modules of the same crate that each names.
-pub type ModuleGraph = BTreeMap<String, BTreeSet<String>>;
+type ModuleGraph = BTreeMap<String, BTreeSet<String>>;
+
+/// Reports product crates whose top-level modules use each other in a circle.
+pub fn module_cycles(files: &[SourceFile]) -> Vec<String> {
+    let mut graphs: BTreeMap<String, ModuleGraph> = BTreeMap::new();
+    for file in files.iter().filter(|file| file.is_product()) {
+        let path = file.path.to_string_lossy();
+        let Some((name, below)) = path
+            .strip_prefix("crates/")
+            .and_then(|path| path.split_once("/src/"))
+        else {
+            continue;
+        };
+        let lines = file.product_lines();
+        let code: Vec<&str> = lines
+            .map(|(_, line)| line.split("//").next().unwrap_or_default())
+            .collect();
+        add_uses(
+            graphs.entry(name.to_owned()).or_default(),
+            below,
+            &code.join("\n"),
+        );
+    }
+    let cycles = graphs.iter().map(|(name, graph)| (name, in_cycles(graph)));
+    cycles
+        .filter(|(_, modules)| !modules.is_empty())
+        .map(|(name, modules)| {
+            format!(
+                "crates/{name}: modules in or above a cycle: {}",
+                modules.join(", ")
+            )
+        })
+        .collect()
+}
 
 /// Adds what the file at `path` (relative to `src/`) names to the graph of its crate. `code` has no comments.
-pub fn add_uses(graph: &mut ModuleGraph, path: &str, code: &str) {
+fn add_uses(graph: &mut ModuleGraph, path: &str, code: &str) {
     let module = path.split('/').next().unwrap_or(path).trim_end_matches(".rs");
     if ["lib", "main"].contains(&module) {
         return;
@@ -32,7 +67,7 @@ pub fn add_uses(graph: &mut ModuleGraph, path: &str, code: &str) {
 }
 
 /// Returns the modules that are in a cycle, or use one that is.
-pub fn in_cycles(graph: &ModuleGraph) -> Vec<String> {
+fn in_cycles(graph: &ModuleGraph) -> Vec<String> {
     let mut left = graph.clone();
     loop {
         let known: BTreeSet<String> = left.keys().cloned().collect();

@@ -4,6 +4,8 @@
 use std::fs;
 use std::path::Path;
 
+use crate::tidy::SourceFile;
+
 /// Returns a violation for each function of the walk that does not exist in the file that is named.
 pub fn missing_functions(root: &Path) -> Vec<String> {
     let path = root.join("docs/ARCHITECTURE.md");
@@ -38,8 +40,28 @@ fn step(line: &str) -> Option<(&str, &str)> {
     file.ends_with(".rs").then_some((file, function))
 }
 
+/// Product code keeps its state in values that a caller holds, so that two servers can live in one process.
+pub fn hidden_state(files: &[SourceFile]) -> Vec<String> {
+    let mut out = Vec::new();
+    for file in files.iter().filter(|file| file.is_product()) {
+        let is_allowed = CHANGEABLE_STATICS
+            .iter()
+            .any(|(path, _)| file.path.to_string_lossy().starts_with(path));
+        for (at, line) in file.product_lines() {
+            if let Some(name) = changeable_static(line).filter(|_| !is_allowed) {
+                out.push(format!(
+                    "{}:{}: the static {name} can change",
+                    file.shown(),
+                    at + 1
+                ));
+            }
+        }
+    }
+    out
+}
+
 /// Returns the name of a static that can change, if `line` declares one.
-pub fn changeable_static(line: &str) -> Option<&str> {
+fn changeable_static(line: &str) -> Option<&str> {
     let line = line.trim_start();
     let line = line.strip_prefix("pub ").unwrap_or(line);
     let line = line.strip_prefix("pub(crate) ").unwrap_or(line);
@@ -49,7 +71,7 @@ pub fn changeable_static(line: &str) -> Option<&str> {
 }
 
 /// The statics that can change, each with the reason why it belongs to the process and to no server or filesystem.
-pub const CHANGEABLE_STATICS: &[(&str, &str)] = &[
+const CHANGEABLE_STATICS: &[(&str, &str)] = &[
     (
         "crates/fsfs/src/store/guard.rs",
         "file locks of the system belong to the process",
