@@ -16,7 +16,7 @@ use testkit::random_history::{self, RandomHistory};
 use testkit::server::TestServer;
 use testkit::server::http::HttpSite;
 use testkit::{Repo, Side, scratch};
-use wire::dav::xml::{Element, Limits};
+use wire::dav::xml::{Element, XmlLimits};
 
 use super::ask::{Answer, Connection};
 use super::edits::{self, text, url};
@@ -314,7 +314,7 @@ fn told(answer: &Answer, ordered: bool, edit: Option<&Known<'_>>) -> String {
     // What is cut off in the middle is so at another place.
     match Element::parse(
         &answer.body,
-        Limits {
+        XmlLimits {
             depth: 200,
             memory: usize::MAX,
             bytes: u64::MAX,

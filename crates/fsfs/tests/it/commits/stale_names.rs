@@ -173,7 +173,7 @@ fn names_are_refreshed_under_the_lock() {
 #[test]
 fn nor_does_a_group() {
     let (repository, fs, disk) = start("1.14");
-    let mut batch = fs.batch().unwrap();
+    let mut batch = fs.commit_group().unwrap();
     let mut txn = batch
         .begin_txn(fsfs::TxnOptions::default(), base::Date(0))
         .unwrap();
