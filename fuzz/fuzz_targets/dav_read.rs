@@ -7,24 +7,24 @@ use base::Date;
 use libfuzzer_sys::fuzz_target;
 use wire::dav::conditions::Conditions;
 use wire::dav::multistatus::{Multistatus, stored_name};
-use wire::dav::propfind::Propfind;
-use wire::dav::query::Query;
-use wire::dav::xml::{Element, Limits};
+use wire::dav::propfind::PropfindRequest;
+use wire::dav::query::RevisionQuery;
+use wire::dav::xml::{Element, XmlLimits};
 use wire::dav::{accept, http_date, range, uri};
 
 fuzz_target!(|data: &[u8]| {
-    if let Ok(root) = Element::parse(data, Limits::default())
-        && let Ok(wanted) = Propfind::parse(&root)
+    if let Ok(root) = Element::parse(data, XmlLimits::default())
+        && let Ok(wanted) = PropfindRequest::parse(&root)
     {
         build_response(&wanted, data);
     }
     let Ok(text) = std::str::from_utf8(data) else {
         return;
     };
-    if let range::Part::Bytes(part) = range::parse(text, 1000) {
+    if let range::RequestedRange::Bytes(part) = range::parse(text, 1000) {
         assert!(part.start < part.end && part.end <= 1000);
     }
-    _ = Query::parse(text);
+    _ = RevisionQuery::parse(text);
     if let Some(date) = http_date::parse(text) {
         assert_eq!(http_date::parse(&http_date::format(date)), Some(date));
     }
@@ -42,12 +42,12 @@ fuzz_target!(|data: &[u8]| {
     assert_eq!(uri::decode(&encoded).as_deref(), Some(text));
 });
 
-fn build_response(wanted: &Propfind, value: &[u8]) {
+fn build_response(wanted: &PropfindRequest, value: &[u8]) {
     let form = Multistatus::new(wanted);
     let mut out = String::new();
     Multistatus::open(&mut out);
     let mut response = form.response("/r/a", &mut out);
-    if let Propfind::Props(names) = wanted {
+    if let PropfindRequest::Props(names) = wanted {
         for (at, name) in names.iter().enumerate() {
             match stored_name(name) {
                 Some(stored) if at % 2 == 0 => response.stored(&stored, value),
@@ -57,10 +57,10 @@ fn build_response(wanted: &Propfind, value: &[u8]) {
     }
     response.finish();
     Multistatus::close(&mut out);
-    let limits = Limits {
+    let limits = XmlLimits {
         depth: 64,
         memory: 256 << 20,
-        ..Limits::default()
+        ..XmlLimits::default()
     };
     if let Err(error) = Element::parse(out.as_bytes(), limits) {
         panic!("{error:?} in {out}");

@@ -9,10 +9,10 @@ use wire::dav::report::{
     ReplayReport, ReportKind, dated_rev, locks_depth,
 };
 use wire::dav::stream::ElementStream;
-use wire::dav::xml::Limits;
+use wire::dav::xml::XmlLimits;
 
 fuzz_target!(|data: &[u8]| {
-    let Ok(Some(stream)) = ElementStream::open(data, Limits::default()) else {
+    let Ok(Some(stream)) = ElementStream::open(data, XmlLimits::default()) else {
         return;
     };
     let Some(kind) = stream.root().and_then(|root| ReportKind::of(&root.name)) else {

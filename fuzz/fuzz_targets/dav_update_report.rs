@@ -6,11 +6,11 @@
 use libfuzzer_sys::fuzz_target;
 use wire::dav::report::UpdateRequest;
 use wire::dav::stream::ElementStream;
-use wire::dav::xml::{Element, Limits};
+use wire::dav::xml::{Element, XmlLimits};
 
 fuzz_target!(|data: &[u8]| {
-    let whole = Element::parse(data, Limits::default());
-    let Ok(Some(mut stream)) = ElementStream::open(data, Limits::default()) else {
+    let whole = Element::parse(data, XmlLimits::default());
+    let Ok(Some(mut stream)) = ElementStream::open(data, XmlLimits::default()) else {
         assert!(whole.is_err(), "only the stream refuses the beginning");
         return;
     };

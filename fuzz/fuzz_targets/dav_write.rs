@@ -3,36 +3,36 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use wire::dav::checkout::Checkout;
-use wire::dav::if_header::If;
+use wire::dav::checkout::CheckoutRequest;
+use wire::dav::if_header::IfHeader;
 use wire::dav::lock::{ActiveLock, LockInfo, parse_timeout, parse_token, write_lock_answer};
 use wire::dav::lock_tokens::find_lock_tokens;
-use wire::dav::merge::Merge;
-use wire::dav::post::{Post, is_skel};
-use wire::dav::proppatch::{PropChange, namespaces, property_name, write_proppatch};
+use wire::dav::merge::MergeRequest;
+use wire::dav::post::{PostRequest, is_skel};
+use wire::dav::proppatch::{PropertyUpdate, namespaces, property_name, write_proppatch};
 use wire::dav::uri;
-use wire::dav::xml::{Element, Limits};
+use wire::dav::xml::{Element, XmlLimits};
 
 fuzz_target!(|data: &[u8]| {
-    if Post::parse(data).is_some() {
+    if PostRequest::parse(data).is_some() {
         assert!(is_skel(data));
     }
     if let Ok(text) = std::str::from_utf8(data) {
-        if let Some(header) = If::parse(text) {
+        if let Some(header) = IfHeader::parse(text) {
             _ = header.tokens().count();
         }
         header_lines(text);
     }
-    let Ok(root) = Element::parse(data, Limits::default()) else {
+    let Ok(root) = Element::parse(data, XmlLimits::default()) else {
         return;
     };
-    _ = Checkout::parse(&root);
-    _ = Merge::parse(&root);
+    _ = CheckoutRequest::parse(&root);
+    _ = MergeRequest::parse(&root);
     _ = find_lock_tokens(&root);
     if let Some(lock) = LockInfo::parse(&root, data) {
         check_lock_response(&lock);
     }
-    if let Some(changes) = PropChange::parse_all(&root) {
+    if let Some(changes) = PropertyUpdate::parse_all(&root) {
         let outcome = vec![None; changes.len()];
         let mut out = String::new();
         write_proppatch("/x", &namespaces(&root), &changes, &outcome, &mut out);
@@ -79,10 +79,10 @@ fn check_lock_response(lock: &LockInfo) {
         };
         let mut out = String::new();
         write_lock_answer(&active, &mut out);
-        let limits = Limits {
+        let limits = XmlLimits {
             depth: 256,
             memory: 256 << 20,
-            ..Limits::default()
+            ..XmlLimits::default()
         };
         if let Err(error) = Element::parse(out.as_bytes(), limits) {
             panic!("{error:?} in {out}");

@@ -6,12 +6,12 @@
 use std::io::{BufRead, BufReader};
 
 use libfuzzer_sys::fuzz_target;
-use repos::dumpfile::{Reader, Record};
+use repos::dumpfile::{DumpReader, DumpRecord};
 
-type RecordsWithContents = Vec<(Record, Vec<base::PropChange>, Vec<u8>)>;
+type RecordsWithContents = Vec<(DumpRecord, Vec<base::PropChange>, Vec<u8>)>;
 
 fn read(input: impl BufRead) -> base::Result<RecordsWithContents> {
-    let mut reader = Reader::open(input)?;
+    let mut reader = DumpReader::open(input)?;
     let mut records = Vec::new();
     while let Some(record) = reader.next_record()? {
         let mut props = Vec::new();
@@ -39,7 +39,7 @@ fuzz_target!(|data: &[u8]| {
         return;
     };
     for (record, _, _) in records {
-        let Record::Node(headers) = record else {
+        let DumpRecord::Node(headers) = record else {
             continue;
         };
         if headers.has_bad_md5 || headers.is_path_bad || headers.is_source_bad {
@@ -48,8 +48,8 @@ fuzz_target!(|data: &[u8]| {
         let mut stream = b"SVN-fs-dump-format-version: 3\n\n".to_vec();
         headers.write(&mut stream);
         stream.push(b'\n');
-        let mut reader = Reader::open(&stream[..]).expect("because it starts well");
+        let mut reader = DumpReader::open(&stream[..]).expect("because it starts well");
         let again = reader.next_record().expect("because it was written so");
-        assert_eq!(again, Some(Record::Node(headers)));
+        assert_eq!(again, Some(DumpRecord::Node(headers)));
     }
 });

@@ -17,33 +17,33 @@ fn main() -> Result<()> {
     let mut args = std::env::args().skip(1);
     let path = PathBuf::from(args.next().unwrap_or_default()).join("db");
     let mut number = || args.next().and_then(|text| text.parse::<u64>().ok());
-    let (count, group) = (number().unwrap_or(1000), number());
+    let (count, size) = (number().unwrap_or(1000), number());
     let fs = Fs::open(&path, &Cache::new(256 << 20))?;
     let now = || Date(1_700_000_000_000_000);
     let start = Instant::now();
-    let mut batch = match group {
-        Some(_) => Some(fs.batch()?),
+    let mut group = match size {
+        Some(_) => Some(fs.commit_group()?),
         None => None,
     };
     for step in 0..count {
-        let mut txn = match &mut batch {
-            Some(batch) => batch.begin_txn(TxnOptions::default(), now())?,
+        let mut txn = match &mut group {
+            Some(group) => group.begin_txn(TxnOptions::default(), now())?,
             None => fs.begin_txn(fs.youngest()?, TxnOptions::default(), now())?,
         };
         txn.set_prop("svn:log", Some(format!("Step {step}").as_bytes()))?;
         edit(&mut txn, step)?;
-        match (&mut batch, group) {
-            (Some(batch), Some(group)) => {
-                batch.commit(txn, &now)?;
-                if step % group == group - 1 {
-                    batch.flush()?;
+        match (&mut group, size) {
+            (Some(group), Some(size)) => {
+                group.commit(txn, &now)?;
+                if step % size == size - 1 {
+                    group.flush()?;
                 }
             }
             _ => drop(txn.commit(&now)?),
         }
     }
-    if let Some(batch) = &mut batch {
-        batch.flush()?;
+    if let Some(group) = &mut group {
+        group.flush()?;
     }
     let took = start.elapsed();
     println!(

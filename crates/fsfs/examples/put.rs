@@ -80,20 +80,20 @@ fn many_revisions(
 ) -> Result<()> {
     let begun = Instant::now();
     let mut buffer = vec![0; bytes.min(64 << 10) as usize];
-    let mut batch = fs.batch()?;
+    let mut group = fs.commit_group()?;
     for at in 0..revisions {
-        let mut txn = batch.begin_txn(TxnOptions::default(), Date(0))?;
+        let mut txn = group.begin_txn(TxnOptions::default(), Date(0))?;
         let file = path(&format!("{dir}/file-{:06}", at % files));
         let mut writer = txn.apply_text(&file, None)?;
         supply.fill(&mut buffer);
         writer.write(&buffer)?;
         writer.finish(&mut txn)?;
-        batch.commit(txn, &|| Date(0))?;
+        group.commit(txn, &|| Date(0))?;
         if at % 1000 == 999 {
-            batch.flush()?;
+            group.flush()?;
         }
     }
-    batch.flush()?;
+    group.flush()?;
     let seconds = begun.elapsed().as_secs_f64();
     println!(
         "{revisions} revisions more: {:.0} a second",

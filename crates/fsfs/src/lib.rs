@@ -62,5 +62,5 @@ pub use tree::rep::{DeltaStream, EncodedText, TextPiece, TextReader};
 pub use tree::revprops_dirs::RevpropsDirs;
 pub use tree::root::Root;
 pub use txn::{
-    Batch, Committed, LockAccess, LockRequest, LockTarget, TextWriter, Txn, TxnFingerprint, TxnOptions,
+    CommitGroup, Committed, LockAccess, LockRequest, LockTarget, TextWriter, Txn, TxnFingerprint, TxnOptions,
 };

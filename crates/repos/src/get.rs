@@ -129,7 +129,7 @@ impl Dirent {
 }
 
 /// A file in a revision, ready to be read.
-pub struct File {
+pub struct FileContent {
     /// The revision it was looked up in.
     pub rev: Revnum,
     /// MD5 of the text.
@@ -137,7 +137,7 @@ pub struct File {
     node: Node,
 }
 
-impl File {
+impl FileContent {
     /// The properties, with the four entry properties that clients expect.
     pub fn props(&self) -> Result<Props> {
         props_with_entry(&self.node)
@@ -148,7 +148,7 @@ impl File {
         self.node.size()
     }
 
-    /// The text, checked against [`File::md5`] at its end.
+    /// The text, checked against [`FileContent::md5`] at its end.
     pub fn reader(&self) -> Result<TextReader> {
         self.node.reader()
     }
@@ -178,7 +178,7 @@ impl Repository {
     ///
     /// # Errors
     /// `FS_NO_SUCH_REVISION`, `FS_NOT_FOUND`, `FS_NOT_FILE`.
-    pub fn file(&self, rev: Revnum, path: &FsPath) -> Result<File> {
+    pub fn file(&self, rev: Revnum, path: &FsPath) -> Result<FileContent> {
         let node = self.fs().root(rev)?.node(path)?;
         if node.kind() != NodeKind::File {
             return Err(Error::new(
@@ -186,7 +186,7 @@ impl Repository {
                 "Attempted to get checksum of a *non*-file node",
             ));
         }
-        Ok(File {
+        Ok(FileContent {
             rev,
             md5: node.md5()?,
             node,

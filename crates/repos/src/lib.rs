@@ -71,6 +71,6 @@ pub use fsfs::{
     Cache, CacheCounts, Change, ChangeKind, ChangeList, ChangedPath, FsInfo, Instance, ReadMode, TextPiece,
     TextReader,
 };
-pub use get::{Dirent, DirentFields, File, FirstEntries};
+pub use get::{Dirent, DirentFields, FileContent, FirstEntries};
 pub use prefetch::PrefetchPool;
 pub use repo::{OpenOptions, Repository, RevisionAccess};

@@ -1,7 +1,7 @@
 //! Trees of a revision or of a transaction, for callers that walk them.
 //!
-//! [`Tree`] finds nodes by path, [`Node`] describes one. A caller that reads many properties of many nodes holds on
-//! to them, so that nothing is looked up twice. [`Node::children`] leaves out entries that the user may not read; the
+//! [`Tree`] finds nodes by path, [`TreeNode`] describes one. A caller that reads many properties of many nodes holds on
+//! to them, so that nothing is looked up twice. [`TreeNode::children`] leaves out entries that the user may not read; the
 //! caller checks access to the node itself.
 
 use std::sync::Arc;
@@ -20,11 +20,11 @@ pub struct Tree(fsfs::Root);
 
 /// A node at a path of a tree.
 #[derive(Clone)]
-pub struct Node(fsfs::Node);
+pub struct TreeNode(fsfs::Node);
 
 /// The entries of a directory that a user may read, sorted by name.
 pub struct Children {
-    dir: Node,
+    dir: TreeNode,
     entries: Arc<[DirEntry]>,
     /// Indices of the readable entries; `None` for all.
     readable: Option<Vec<u32>>,
@@ -78,24 +78,24 @@ impl Tree {
     ///
     /// # Errors
     /// `FS_CORRUPT` and those of reading a file.
-    pub fn find(&self, path: &FsPath) -> Result<Option<Node>> {
-        Ok(self.0.try_node(path)?.map(Node))
+    pub fn find(&self, path: &FsPath) -> Result<Option<TreeNode>> {
+        Ok(self.0.try_node(path)?.map(TreeNode))
     }
 
     /// As [`Tree::find`], for a path that a report has sent: its node may be cached.
     ///
     /// # Errors
     /// As of [`Tree::find`].
-    pub fn find_announced(&self, path: &FsPath) -> Result<Option<Node>> {
-        Ok(self.0.try_node_cached(path)?.map(Node))
+    pub fn find_announced(&self, path: &FsPath) -> Result<Option<TreeNode>> {
+        Ok(self.0.try_node_cached(path)?.map(TreeNode))
     }
 
     /// The node at a path.
     ///
     /// # Errors
     /// `FS_NOT_FOUND`, `FS_NOT_DIRECTORY`.
-    pub fn node(&self, path: &FsPath) -> Result<Node> {
-        self.0.node(path).map(Node)
+    pub fn node(&self, path: &FsPath) -> Result<TreeNode> {
+        self.0.node(path).map(TreeNode)
     }
 
     /// Returns the same tree with another read mode.
@@ -114,7 +114,7 @@ impl Tree {
     }
 }
 
-impl Node {
+impl TreeNode {
     /// File or directory.
     pub fn kind(&self) -> NodeKind {
         self.0.kind()
@@ -148,7 +148,7 @@ impl Node {
         Ok(self.0.closest_copy()?.map(|(rev, _)| rev))
     }
 
-    /// Returns the oldest revision in which the node's path names this very node. `copied` is [`Node::copied_rev`] of
+    /// Returns the oldest revision in which the node's path names this very node. `copied` is [`TreeNode::copied_rev`] of
     /// the node, or of the directory that it was found in. In a transaction, returns its base revision.
     pub fn safe_rev(&self, copied: Option<Revnum>) -> Revnum {
         match (self.0.root().revision(), self.0.created_rev()) {
@@ -222,7 +222,7 @@ impl Node {
     /// `FS_NOT_FILE`; those of reading; what `sink` returns.
     pub fn delta_from(
         &self,
-        base: &Node,
+        base: &TreeNode,
         accepts: EncodedVersions,
         sink: &mut dyn FnMut(TextChunk<'_>) -> Result<()>,
     ) -> Result<()> {
@@ -259,8 +259,9 @@ impl Children {
     }
 
     /// Each as a node.
-    pub fn nodes(&self) -> impl Iterator<Item = Result<Node>> {
-        self.chosen().map(|entry| Ok(Node(self.dir.0.child_of(entry)?)))
+    pub fn nodes(&self) -> impl Iterator<Item = Result<TreeNode>> {
+        self.chosen()
+            .map(|entry| Ok(TreeNode(self.dir.0.child_of(entry)?)))
     }
 
     fn chosen(&self) -> impl Iterator<Item = &DirEntry> {

@@ -4,7 +4,7 @@ use base::{Cancel, Date, Error, Result, Revnum};
 
 use crate::admin::{pack, verify};
 use crate::tree::Fs;
-use crate::txn::{Batch, Committed, Txn};
+use crate::txn::{CommitGroup, Committed, Txn};
 
 impl Txn {
     /// Merges with what was committed since the transaction began, and makes it the next revision.
@@ -29,7 +29,7 @@ impl Txn {
     }
 }
 
-impl Batch {
+impl CommitGroup {
     /// Makes a transaction the next revision of the group. With `verify-before-commit`, a damaged revision is not committed.
     ///
     /// # Errors

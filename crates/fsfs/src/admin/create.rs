@@ -14,10 +14,10 @@ use base::{Code, Date, Error, FsPath, NodeKind, Props, Result, Revnum, props};
 
 use crate::format::footer::Footer;
 use crate::format::fs_format::FsFormat;
-use crate::format::id::{IdPart, NodeRevId, Tail};
+use crate::format::id::{IdPart, IdTail, NodeRevId};
 use crate::format::noderev::NodeRev;
 use crate::format::p2l::{ItemKind, P2lEntry};
-use crate::format::rep_line::{Rep, RepPlace};
+use crate::format::rep_line::{Rep, RepLocation};
 use crate::format::rev_trailer::RevTrailer;
 use crate::format::{l2p, p2l};
 use crate::store::conf::FsConf;
@@ -167,13 +167,13 @@ fn first_revision(format: FsFormat, conf: &FsConf) -> Vec<u8> {
         id: NodeRevId {
             node: IdPart::ROOT,
             copy: IdPart::ROOT,
-            tail: Tail::Rev(Revnum::ZERO, root_item),
+            tail: IdTail::Rev(Revnum::ZERO, root_item),
         },
         kind: NodeKind::Dir,
         predecessor: None,
         count: 0,
         text: Some(Rep {
-            place: RepPlace::Rev(Revnum::ZERO, rep_item),
+            location: RepLocation::Rev(Revnum::ZERO, rep_item),
             length: list.len() as u64,
             expanded: list.len() as u64,
             md5: Md5::of(list),

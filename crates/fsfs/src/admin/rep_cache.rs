@@ -10,7 +10,7 @@ use base::checksum::{Sha1, Sha1Stream};
 use base::ordered::{Limits, cores, in_order};
 use base::{Cancel, Code, Error, FsPath, NodeKind, Result, Revnum};
 
-use crate::format::rep_line::{Rep, RepPlace, RepSize};
+use crate::format::rep_line::{Rep, RepLocation, RepSize};
 use crate::store::rep_cache::RepCacheRow;
 use crate::tree::Fs;
 use crate::tree::node::Node;
@@ -93,8 +93,8 @@ fn rows_of(fs: &Fs, rev: Revnum, cancel: &Cancel) -> Result<Vec<RepCacheRow>> {
         let noderev = node.noderev();
         let text = noderev.text.as_ref().filter(|_| node.kind() == NodeKind::File);
         for rep in text.into_iter().chain(&noderev.props) {
-            if let RepPlace::Rev(place, item) = rep.place
-                && place == rev
+            if let RepLocation::Rev(in_rev, item) = rep.location
+                && in_rev == rev
                 && seen.insert(item)
             {
                 rows.push(row(fs, &node, rep, item)?);

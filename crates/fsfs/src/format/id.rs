@@ -202,7 +202,7 @@ impl fmt::Debug for TxnId {
 
 /// The tail of an ID: where the node-revision is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) enum Tail {
+pub(crate) enum IdTail {
     /// In a revision, at an item (byte offset or item number).
     Rev(Revnum, u64),
     /// In a transaction.
@@ -214,7 +214,7 @@ pub(crate) enum Tail {
 pub struct NodeRevId {
     pub(crate) node: IdPart,
     pub(crate) copy: IdPart,
-    pub(crate) tail: Tail,
+    pub(crate) tail: IdTail,
 }
 
 impl NodeRevId {
@@ -228,13 +228,13 @@ impl NodeRevId {
         let node = IdPart::take(rest)?;
         let copy = IdPart::take(take_byte(rest, b'.').then_some(&mut *rest)?)?;
         let tail = match rest.strip_prefix(b".")?.split_first()? {
-            (b'r', place) => {
-                *rest = place;
+            (b'r', location) => {
+                *rest = location;
                 let rev = take_rev(rest)?;
                 let item = take_decimal(take_byte(rest, b'/').then_some(&mut *rest)?)?;
-                Tail::Rev(rev, rest.is_empty().then_some(item)?)
+                IdTail::Rev(rev, rest.is_empty().then_some(item)?)
             }
-            (b't', txn) => Tail::Txn(TxnId::parse(txn).ok()?),
+            (b't', txn) => IdTail::Txn(TxnId::parse(txn).ok()?),
             _ => return None,
         };
         Some(NodeRevId { node, copy, tail })
@@ -248,16 +248,16 @@ impl NodeRevId {
     /// The transaction of an uncommitted node-revision.
     pub(crate) fn txn(&self) -> Option<TxnId> {
         match self.tail {
-            Tail::Txn(txn) => Some(txn),
-            Tail::Rev(..) => None,
+            IdTail::Txn(txn) => Some(txn),
+            IdTail::Rev(..) => None,
         }
     }
 
     /// The revision of a committed node-revision.
     pub fn rev(&self) -> Option<Revnum> {
         match self.tail {
-            Tail::Rev(rev, _) => Some(rev),
-            Tail::Txn(_) => None,
+            IdTail::Rev(rev, _) => Some(rev),
+            IdTail::Txn(_) => None,
         }
     }
 }
@@ -282,13 +282,13 @@ impl fmt::Display for NodeRevId {
         self.copy.push_to(&mut text);
         text.push('.');
         match self.tail {
-            Tail::Rev(rev, item) => {
+            IdTail::Rev(rev, item) => {
                 text.push('r');
                 push_decimal(&mut text, rev.0);
                 text.push('/');
                 push_decimal(&mut text, item);
             }
-            Tail::Txn(txn) => {
+            IdTail::Txn(txn) => {
                 text.push('t');
                 txn.push_to(&mut text);
             }

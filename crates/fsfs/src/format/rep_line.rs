@@ -37,7 +37,7 @@ decode_error! {
 
 /// Where a content is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum RepPlace {
+pub(crate) enum RepLocation {
     /// An item of a revision.
     Rev(Revnum, u64),
     /// The offset (physical addressing) or item number (logical) in the proto-revision file of the transaction.
@@ -59,7 +59,7 @@ pub(crate) struct Uniquifier {
 /// A rep line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rep {
-    pub(crate) place: RepPlace,
+    pub(crate) location: RepLocation,
     /// Bytes of the body, without header and `ENDREP`.
     pub(crate) length: u64,
     /// Bytes of the content as the line has it; 0 may mean `length`, see [`Rep::size`].
@@ -75,7 +75,7 @@ pub(crate) enum RepSize {
     /// This many bytes.
     Known(u64),
     /// The length of the body if the representation is PLAIN, else 0: only its header says which.
-    AskHeader,
+    DependsOnHeader,
 }
 
 impl Rep {
@@ -100,9 +100,9 @@ impl Rep {
                 .ok_or(RepLineError::Number)
         };
         let (item, length, expanded) = (number()?, number()?, number()?);
-        let place = match rev {
-            None => RepPlace::Txn(item),
-            Some(rev) => RepPlace::Rev(rev, item),
+        let location = match rev {
+            None => RepLocation::Txn(item),
+            Some(rev) => RepLocation::Rev(rev, item),
         };
         // A digest of a wrong length makes the line malformed.
         let digest = |field: &[u8], length| match field.len() == length {
@@ -123,7 +123,7 @@ impl Rep {
         }
         match fields.next() {
             None => Ok(Rep {
-                place,
+                location,
                 length,
                 expanded,
                 md5,
@@ -136,7 +136,7 @@ impl Rep {
 
     /// The line `-1`.
     pub(crate) const MUTABLE: Rep = Rep {
-        place: RepPlace::Mutable,
+        location: RepLocation::Mutable,
         length: 0,
         expanded: 0,
         md5: Md5([0; 16]),
@@ -147,10 +147,10 @@ impl Rep {
     /// Appends the line, without newline. `placeholders` writes `-` for a missing SHA-1 or uniquifier (format 8);
     /// without it both are written or none.
     pub(crate) fn encode(&self, out: &mut String, placeholders: bool) {
-        let (rev, item) = match self.place {
-            RepPlace::Mutable => return out.push_str("-1"),
-            RepPlace::Rev(rev, item) => (rev.to_string(), item),
-            RepPlace::Txn(item) => ("-1".to_owned(), item),
+        let (rev, item) = match self.location {
+            RepLocation::Mutable => return out.push_str("-1"),
+            RepLocation::Rev(rev, item) => (rev.to_string(), item),
+            RepLocation::Txn(item) => ("-1".to_owned(), item),
         };
         out.push_str(&format!(
             "{rev} {item} {} {} {}",
@@ -186,7 +186,7 @@ impl Rep {
             Some(_) => RepSize::Known(self.length),
             // The body is a svndiff header without any window.
             None if self.length == 4 => RepSize::Known(0),
-            None => RepSize::AskHeader,
+            None => RepSize::DependsOnHeader,
         }
     }
 }
@@ -289,7 +289,7 @@ mod tests {
             RepSize::Known(0)
         );
         assert_eq!(size(&format!("1 0 4 0 {unknown}")), RepSize::Known(0));
-        assert_eq!(size(&format!("1 0 9 0 {unknown}")), RepSize::AskHeader);
+        assert_eq!(size(&format!("1 0 9 0 {unknown}")), RepSize::DependsOnHeader);
         assert_eq!(size(FIVE), RepSize::Known(4));
     }
 }

@@ -154,14 +154,14 @@ fn shared_length(a: &str, b: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::id::{IdPart, Tail};
+    use crate::format::id::{IdPart, IdTail};
 
     fn link(path: &str) -> Link {
         Link {
             id: NodeRevId {
                 node: IdPart::ROOT,
                 copy: IdPart::ROOT,
-                tail: Tail::Rev(Revnum(1), path.len() as u64),
+                tail: IdTail::Rev(Revnum(1), path.len() as u64),
             },
             end: path.len(),
             copy: None,

@@ -9,7 +9,7 @@ use crate::format::dir::{self, DirEntry};
 use crate::format::id::{NodeRevId, TxnId};
 use crate::format::noderev::NodeRev;
 use crate::format::rep_header::RepHeader;
-use crate::format::rep_line::{Rep, RepPlace, RepSize, Uniquifier};
+use crate::format::rep_line::{Rep, RepLocation, RepSize, Uniquifier};
 use crate::store::cache::Key;
 use crate::store::cache::values::NodeRevAtPath;
 use crate::tree::Fs;
@@ -40,7 +40,7 @@ pub enum Relation {
 /// The identity of a stored content: equal keys mean that one operation set the content.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RepKey {
-    place: RepPlace,
+    location: RepLocation,
     txn: Option<TxnId>,
     uniquifier: Option<Uniquifier>,
     /// For a content in a file of its own in a transaction: the node-revision that it belongs to.
@@ -202,7 +202,9 @@ impl Node {
     pub fn has_props(&self) -> bool {
         match &self.noderev().props {
             None => false,
-            Some(rep) if rep.place == RepPlace::Mutable => self.props().is_ok_and(|props| !props.is_empty()),
+            Some(rep) if rep.location == RepLocation::Mutable => {
+                self.props().is_ok_and(|props| !props.is_empty())
+            }
             // The empty list is stored as `END` and a newline.
             Some(rep) => !matches!(rep.size(), RepSize::Known(0..=4)),
         }
@@ -228,15 +230,15 @@ impl Node {
             Ok(Arc::new(props))
         };
         let load = || parse(&TextReader::new(self.fs(), Some(rep), noderev.id.txn())?.read_shared()?);
-        match (rep.place, noderev.id.txn()) {
-            (RepPlace::Rev(rev, item), _) => {
+        match (rep.location, noderev.id.txn()) {
+            (RepLocation::Rev(rev, item), _) => {
                 let key = Key::new::<Arc<Props>>(self.fs().instance(), rev.0, item);
                 match self.fs().cache().get(&key) {
                     Some(props) => Ok(props),
                     None => self.fs().cache().get_or_load(self.fs().read_mode(), key, load),
                 }
             }
-            (RepPlace::Mutable, Some(txn)) => {
+            (RepLocation::Mutable, Some(txn)) => {
                 if let Some(tree) = self.fs().open_txns().tree(txn) {
                     return tree.props((noderev.id.node, noderev.id.copy));
                 }
@@ -247,7 +249,7 @@ impl Node {
                 let text = self.fs().disk().read_small(&path);
                 parse(&text.map_err(|e| Error::io("Can't open file", &path, &e))?)
             }
-            (RepPlace::Txn(_), _) | (RepPlace::Mutable, None) => load(),
+            (RepLocation::Txn(_), _) | (RepLocation::Mutable, None) => load(),
         }
     }
 
@@ -322,7 +324,7 @@ impl Node {
         match self.noderev().text.as_ref().map(|rep| (rep, rep.size())) {
             None => Ok(0),
             Some((_, RepSize::Known(size))) => Ok(size),
-            Some((rep, RepSize::AskHeader)) => match self.fs().rep_header(rep, self.id().txn())? {
+            Some((rep, RepSize::DependsOnHeader)) => match self.fs().rep_header(rep, self.id().txn())? {
                 RepHeader::Plain => Ok(rep.length),
                 RepHeader::SelfDelta | RepHeader::Delta { .. } => Ok(0),
             },
@@ -369,7 +371,7 @@ impl Node {
             if !a.md5.matches(&b.md5) {
                 return Ok(true);
             }
-            if matches!(a.place, RepPlace::Rev(..)) && a.place == b.place {
+            if matches!(a.location, RepLocation::Rev(..)) && a.location == b.location {
                 return Ok(false);
             }
             if let (Some(a), Some(b)) = (a.sha1, b.sha1) {
@@ -436,13 +438,13 @@ impl Node {
 
     fn key_of(&self, rep: Option<&Rep>) -> Option<RepKey> {
         let rep = rep?;
-        let txn = match rep.place {
-            RepPlace::Rev(..) => None,
-            RepPlace::Txn(_) | RepPlace::Mutable => self.id().txn(),
+        let txn = match rep.location {
+            RepLocation::Rev(..) => None,
+            RepLocation::Txn(_) | RepLocation::Mutable => self.id().txn(),
         };
-        let owner = (rep.place == RepPlace::Mutable).then_some(*self.id());
+        let owner = (rep.location == RepLocation::Mutable).then_some(*self.id());
         Some(RepKey {
-            place: rep.place,
+            location: rep.location,
             txn,
             uniquifier: rep.uniquifier,
             owner,

@@ -17,9 +17,9 @@ use crate::format::change_list::ChangeList;
 use crate::format::changes::{self, ChangedPath, ChangesError, RawChange};
 use crate::format::dir::{self, DirEntry};
 use crate::format::fold;
-use crate::format::id::{IdPart, NodeRevId, Tail, TxnId};
+use crate::format::id::{IdPart, IdTail, NodeRevId, TxnId};
 use crate::format::noderev::{MAX_NODEREV, NodeRev, NodeRevError};
-use crate::format::rep_line::RepPlace;
+use crate::format::rep_line::RepLocation;
 use crate::store::cache::Key;
 use crate::store::cache::values::{CachedChildren, ChildrenFile};
 use crate::store::disk::is_missing;
@@ -247,10 +247,10 @@ impl Fs {
     /// The node-revision that an ID names.
     pub(crate) fn noderev(&self, id: &NodeRevId) -> Result<Arc<NodeRev>> {
         match id.tail {
-            Tail::Rev(rev, item) => {
+            IdTail::Rev(rev, item) => {
                 self.committed_noderev(rev, item, |e, block| e.of(&id.to_string(), block))
             }
-            Tail::Txn(txn) => self.txn_noderev(txn, id.node, id.copy),
+            IdTail::Txn(txn) => self.txn_noderev(txn, id.node, id.copy),
         }
     }
 
@@ -313,7 +313,7 @@ impl Fs {
                 let id = NodeRevId {
                     node,
                     copy,
-                    tail: Tail::Txn(txn),
+                    tail: IdTail::Txn(txn),
                 };
                 let uuid = self.uuid();
                 e.wrap(
@@ -335,7 +335,7 @@ impl Fs {
     /// The entry of a name in a directory. For a directory that this process edits, it is found without making the
     /// list of all entries.
     pub(crate) fn dir_entry(&self, dir: &NodeRev, name: &str) -> Result<Option<(NodeKind, NodeRevId)>> {
-        if let (Some(RepPlace::Mutable), Some(txn)) = (dir.text.map(|rep| rep.place), dir.id.txn())
+        if let (Some(RepLocation::Mutable), Some(txn)) = (dir.text.map(|rep| rep.location), dir.id.txn())
             && let Some(tree) = self.open_txns().tree(txn)
         {
             return tree.child((dir.id.node, dir.id.copy), name);
@@ -353,8 +353,8 @@ impl Fs {
             let text = TextReader::new(self, Some(rep), dir.id.txn())?.read_shared()?;
             Ok(dir::parse(&text)?.into())
         };
-        match (rep.place, dir.id.txn()) {
-            (RepPlace::Rev(rev, item), _) => {
+        match (rep.location, dir.id.txn()) {
+            (RepLocation::Rev(rev, item), _) => {
                 let key = Key::new::<Arc<[DirEntry]>>(self.instance(), rev.0, item);
                 // A separate look-up first: a hit is the common case and saves the closure.
                 match self.cache().get(&key) {
@@ -362,13 +362,13 @@ impl Fs {
                     None => self.cache().get_or_load(self.read_mode(), key, load),
                 }
             }
-            (RepPlace::Mutable, Some(txn)) => {
+            (RepLocation::Mutable, Some(txn)) => {
                 if let Some(tree) = self.open_txns().tree(txn) {
                     return tree.children((dir.id.node, dir.id.copy));
                 }
                 self.stored_children(self.layout().txn_children(txn, dir.id.node, dir.id.copy))
             }
-            (RepPlace::Txn(_), _) | (RepPlace::Mutable, None) => load(),
+            (RepLocation::Txn(_), _) | (RepLocation::Mutable, None) => load(),
         }
     }
 

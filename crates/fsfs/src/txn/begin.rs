@@ -21,10 +21,10 @@ use super::proto_rev::ProtoRev;
 use super::state::{NodeKey, OnDisk, TxnNode, TxnState, explicit_copyroot};
 use crate::format::changes;
 use crate::format::dir;
-use crate::format::id::{IdPart, NodeRevId, Tail, TxnId};
+use crate::format::id::{IdPart, IdTail, NodeRevId, TxnId};
 use crate::format::noderev::NodeRev;
 use crate::format::number::{parse_base36, push_base36};
-use crate::format::rep_line::RepPlace;
+use crate::format::rep_line::RepLocation;
 use crate::store::disk::write_atomic;
 use crate::tree::Fs;
 use crate::txn::rep_write::RepSharing;
@@ -120,7 +120,7 @@ impl Fs {
             id: NodeRevId {
                 node: root.id.node,
                 copy: root.id.copy,
-                tail: Tail::Txn(txn),
+                tail: IdTail::Txn(txn),
             },
             predecessor: Some(root.id),
             count: root.count + 1,
@@ -285,7 +285,8 @@ impl Fs {
     fn read_txn_node(&self, txn: TxnId, key: NodeKey) -> Result<TxnNode> {
         let noderev = self.txn_noderev(txn, key.0, key.1)?;
         let is_mutable = |rep: &Option<crate::format::rep_line::Rep>| {
-            rep.as_ref().is_some_and(|rep| rep.place == RepPlace::Mutable)
+            rep.as_ref()
+                .is_some_and(|rep| rep.location == RepLocation::Mutable)
         };
         let mut node = TxnNode::new(NodeRev::clone(&noderev));
         node.is_on_disk = true;

@@ -34,7 +34,7 @@
 //! more and can only be removed.
 //!
 //! In a group ([`CommitMode::Grouped`]) the caller holds the write lock; steps 5, 9 and 12, and the renaming in step 7, are done
-//! for the whole group by `batch`. Step 13 comes before step 12 then: a crash before the flush loses the transactions of the
+//! for the whole group by `commit_group`. Step 13 comes before step 12 then: a crash before the flush loses the transactions of the
 //! group too.
 
 use std::path::PathBuf;

@@ -12,7 +12,7 @@ use super::state::{NodeKey, ROOT, TxnState};
 use crate::format::dir::{self, DirEntry};
 use crate::format::id::NodeRevId;
 use crate::format::noderev::NodeRev;
-use crate::format::rep_line::RepPlace;
+use crate::format::rep_line::RepLocation;
 use crate::store::path_chain::PathChain;
 use crate::tree::Fs;
 use crate::tree::node::Node;
@@ -202,8 +202,8 @@ impl TxnState {
 }
 
 fn same_props(fs: &Fs, a: &Arc<NodeRev>, b: &Arc<NodeRev>) -> Result<bool> {
-    let place = |node: &NodeRev| node.props.as_ref().map(|rep| rep.place);
-    if place(a) == place(b) && place(a) != Some(RepPlace::Mutable) {
+    let location = |node: &NodeRev| node.props.as_ref().map(|rep| rep.location);
+    if location(a) == location(b) && location(a) != Some(RepLocation::Mutable) {
         return Ok(true);
     }
     Ok(props_of(fs, a)? == props_of(fs, b)?)

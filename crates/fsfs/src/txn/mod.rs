@@ -9,19 +9,19 @@
 //!   `rep_write` stores it. `open_tree` shows the tree to readers of this process.
 //! - `write_files` writes the tree to disk for other processes; `fingerprint` detects that another process has changed the files.
 //! - `merge` brings in what was committed since the transaction began, `folded_log` makes one changed-path entry per path, `tree`
-//!   writes the items of the revision, `commit` makes the revision (with `commit_files`) and `batch` many of them together. `strays` deals with
-//!   revision files beyond `current`.
+//!   writes the items of the revision, `commit` makes the revision (with `commit_files`) and `commit_group` many of them together. `strays`
+//!   deals with revision files beyond `current`.
 //! - `proto_rev` and `proto_writer` are the file that becomes the revision file.
 //!
 //! `lock_write` (with `lock_files`) and `revprops_write` change users' locks and revision properties.
 
-mod batch;
 mod begin;
 mod change;
 mod change_log;
 mod children;
 mod commit;
 mod commit_files;
+mod commit_group;
 mod edit;
 mod fingerprint;
 mod folded_log;
@@ -44,8 +44,8 @@ mod text;
 mod tree;
 mod write_files;
 
-pub use batch::Batch;
 pub(crate) use commit::{CommitMode, Verify};
+pub use commit_group::CommitGroup;
 pub use edit::{Committed, LockAccess, Txn, TxnOptions};
 pub use fingerprint::TxnFingerprint;
 pub use lock_write::{LockRequest, LockTarget};

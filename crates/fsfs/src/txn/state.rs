@@ -18,7 +18,7 @@ use super::change_log::ChangeLog;
 use super::children::Children;
 use super::nodes::{NodeRef, Nodes};
 use crate::format::dir;
-use crate::format::id::{IdPart, NodeRevId, Tail, TxnId};
+use crate::format::id::{IdPart, IdTail, NodeRevId, TxnId};
 use crate::format::noderev::{CopyRoot, NodeRev};
 use crate::format::rep_line::Rep;
 use crate::store::path_chain::PathChain;
@@ -130,7 +130,7 @@ impl TxnState {
         NodeRevId {
             node: key.0,
             copy: key.1,
-            tail: Tail::Txn(self.id),
+            tail: IdTail::Txn(self.id),
         }
     }
 
@@ -157,7 +157,7 @@ impl TxnState {
 
     /// Returns the key of a node-revision that is the transaction's own; `None` for a committed one.
     pub(crate) fn key_of(&self, id: &NodeRevId) -> Option<NodeKey> {
-        (id.tail == Tail::Txn(self.id)).then_some((id.node, id.copy))
+        (id.tail == IdTail::Txn(self.id)).then_some((id.node, id.copy))
     }
 
     /// Returns the node-revision of an ID, the transaction's own or a committed one.

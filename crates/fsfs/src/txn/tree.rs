@@ -18,10 +18,10 @@ use super::state::{NodeKey, ROOT, TxnState};
 use crate::format::change_list::ChangeList;
 use crate::format::changes;
 use crate::format::dir::{self, DirEntry};
-use crate::format::id::{IdPart, NodeRevId, Tail};
+use crate::format::id::{IdPart, IdTail, NodeRevId};
 use crate::format::noderev::{CopyRoot, NodeRev};
 use crate::format::p2l::ItemKind;
-use crate::format::rep_line::{Rep, RepPlace, Uniquifier};
+use crate::format::rep_line::{Rep, RepLocation, Uniquifier};
 use crate::store::cache::{Chunk, Key};
 use crate::tree::Fs;
 use crate::txn::rep_write::{RepSharing, SmallRep, write_small_rep};
@@ -109,7 +109,7 @@ impl TreeWriter<'_> {
             ids.insert(key, id);
         }
         if let Some(NodeRevId {
-            tail: Tail::Rev(_, item),
+            tail: IdTail::Rev(_, item),
             ..
         }) = ids.get(&ROOT)
         {
@@ -179,7 +179,7 @@ impl TreeWriter<'_> {
             let mut content = Vec::new();
             hashdump::write_props(&mut content, list, Terminator::End);
             let rep = self.write_small(SmallRep::Props(uniquifier), &content, &noderev)?;
-            if let RepPlace::Rev(rev, item) = rep.place
+            if let RepLocation::Rev(rev, item) = rep.location
                 && rev == self.rev
             {
                 push_limited(&mut written.props, (item, list.clone()));
@@ -190,8 +190,8 @@ impl TreeWriter<'_> {
         let mut text = Vec::new();
         noderev.encode(&mut text, format.has_mergeinfo(), format.has_placeholders());
         let item = match noderev.id.tail {
-            Tail::Rev(_, item) => item,
-            Tail::Txn(_) => return Err(unfinished(&noderev)),
+            IdTail::Rev(_, item) => item,
+            IdTail::Txn(_) => return Err(unfinished(&noderev)),
         };
         self.proto.append_item(ItemKind::NodeRev, Some(item), &text)?;
         let id = noderev.id;
@@ -226,7 +226,7 @@ impl TreeWriter<'_> {
         let mut content = Vec::new();
         dir::encode(&mut content, &entries);
         let rep = self.write_small(SmallRep::Dir, &content, noderev)?;
-        if let RepPlace::Rev(rev, item) = rep.place
+        if let RepLocation::Rev(rev, item) = rep.location
             && rev == self.rev
         {
             push_limited(&mut written.dirs, (item, entries, content));
@@ -248,7 +248,7 @@ impl TreeWriter<'_> {
         noderev.id = NodeRevId {
             node: self.permanent(noderev.id.node, |counters| counters.node),
             copy: self.permanent(noderev.id.copy, |counters| counters.copy),
-            tail: Tail::Rev(rev, item),
+            tail: IdTail::Rev(rev, item),
         };
         if let Some(root) = &mut noderev.copyroot {
             root.rev.get_or_insert(rev);
@@ -272,7 +272,8 @@ impl TreeWriter<'_> {
         {
             rep.sha1 = None;
         }
-        let is_mutable = |rep: &Option<Rep>| rep.is_some_and(|rep| !matches!(rep.place, RepPlace::Rev(..)));
+        let is_mutable =
+            |rep: &Option<Rep>| rep.is_some_and(|rep| !matches!(rep.location, RepLocation::Rev(..)));
         if is_mutable(&noderev.text) || is_mutable(&noderev.props) {
             return Err(unfinished(noderev));
         }
@@ -299,7 +300,7 @@ impl WrittenTree {
             cache.insert(Key::part::<Arc<NodeRev>>(instance, rev, 0, 1), root);
         }
         for noderev in self.noderevs {
-            if let Tail::Rev(_, item) = noderev.id.tail {
+            if let IdTail::Rev(_, item) = noderev.id.tail {
                 cache.insert(Key::new::<Arc<NodeRev>>(instance, rev, item), noderev);
             }
         }

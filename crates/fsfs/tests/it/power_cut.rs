@@ -152,7 +152,7 @@ fn groups() {
     let disk = CrashDisk::recording(&repo.db());
     let fs = Fs::open_on(&repo.db(), &Cache::new(4 << 20), Arc::new(disk.clone())).unwrap();
     let mut acknowledged = Vec::new();
-    let mut batch = fs.batch().unwrap();
+    let mut batch = fs.commit_group().unwrap();
     for rev in 1..=6 {
         let mut txn = batch.begin_txn(TxnOptions::default(), now()).unwrap();
         change(&mut txn, rev).unwrap();

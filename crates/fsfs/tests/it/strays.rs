@@ -85,7 +85,7 @@ fn a_commit_below_whole_revisions_is_refused() {
                 assert_eq!(refused.code(), Code::FS_CORRUPT, "{what} {attempt}: {refused}");
                 assert!(refused.message().contains("svnadmin recover"), "{refused}");
             }
-            let mut batch = fs.batch().unwrap();
+            let mut batch = fs.commit_group().unwrap();
             let mut txn = batch.begin_txn(TxnOptions::default(), now()).unwrap();
             apply(batch.fs(), &mut txn, &[Mkdir("new")]).unwrap();
             assert!(batch.commit(txn, &now).is_err(), "{what}");
@@ -350,7 +350,7 @@ fn command(random: &mut TestRandom, whole: &UndamagedRepository, repository: &Re
         }
         2 => {
             _ = open().and_then(|fs| {
-                let mut batch = fs.batch()?;
+                let mut batch = fs.commit_group()?;
                 for name in ["new", "more"] {
                     let mut txn = batch.begin_txn(TxnOptions::default(), now())?;
                     apply(batch.fs(), &mut txn, &[Mkdir(name)])?;

@@ -2,7 +2,7 @@
 //!
 //! [`start`] makes a [`CommitEditor`]. Its driver, mostly a client over the wire, describes the changes, and each
 //! call is applied to a transaction at once, or refused. `rules` refuses what the storage engine would accept.
-//! `texts` lets several files' texts arrive at once although the engine writes one at a time. `life` begins and ends
+//! `texts` lets several files' texts arrive at once although the engine writes one at a time. `txn_steps` begins and ends
 //! the transaction: properties, hooks, the revision, what follows it.
 //!
 //! The order of checks, their numbers and their messages are the incumbent's, because clients branch on them. A
@@ -10,10 +10,10 @@
 //! has succeeded, dropping the editor removes the transaction.
 
 mod editor;
-pub(crate) mod life;
 mod phase;
 pub(crate) mod rules;
 mod texts;
+pub(crate) mod txn_steps;
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ pub struct CommitOptions {
     /// The client's capabilities, for `start-commit`.
     pub capabilities: Vec<String>,
     /// The access rights of the user.
-    pub authz: Arc<dyn Authority>,
+    pub authz: Arc<dyn CommitAccess>,
     /// The repository's hooks.
     pub hooks: Hooks,
 }
@@ -48,7 +48,7 @@ pub struct CommitOptions {
 pub type Clock = Arc<dyn Fn() -> Date + Send + Sync>;
 
 /// Decides what a user may read and write while committing. `recursive` asks for everything at and below the path.
-pub trait Authority: Send + Sync {
+pub trait CommitAccess: Send + Sync {
     /// True if it may be read.
     ///
     /// # Errors
@@ -64,9 +64,9 @@ pub trait Authority: Send + Sync {
 
 /// Everything may be read and written.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Anything;
+pub struct FullAccess;
 
-impl Authority for Anything {
+impl CommitAccess for FullAccess {
     fn may_read(&self, _path: &FsPath, _recursive: bool) -> Result<bool> {
         Ok(true)
     }

@@ -5,7 +5,7 @@ use fsfs::Txn;
 
 use super::CommitInfo;
 use super::editor::CommitEditor;
-use super::life::{self, TxnStart};
+use super::txn_steps::{self, TxnStart};
 
 /// The phase of a commit.
 pub(super) enum Phase {
@@ -44,7 +44,7 @@ impl CommitEditor {
             capabilities: &options.capabilities,
             hooks: &options.hooks,
         };
-        let txn = life::begin(&self.repo, beginning, &self.clock)?;
+        let txn = txn_steps::begin(&self.repo, beginning, &self.clock)?;
         self.phase = Phase::Open(Box::new(txn));
         Ok(())
     }
@@ -59,7 +59,7 @@ impl CommitEditor {
         };
         self.texts.check_none()?;
         let options = &self.options;
-        let mut info = life::finish(
+        let mut info = txn_steps::finish(
             &self.repo,
             txn,
             &options.hooks,
@@ -69,7 +69,8 @@ impl CommitEditor {
         )?;
         if !options.keep_locks {
             let user = options.author.as_deref();
-            info.unlock_errors = life::release_locks(&self.repo, &options.hooks, user, &options.lock_tokens);
+            info.unlock_errors =
+                txn_steps::release_locks(&self.repo, &options.hooks, user, &options.lock_tokens);
         }
         self.phase = Phase::Done(info);
         Ok(())

@@ -2,7 +2,7 @@
 
 use base::{Code, Error, FsPath, NodeKind, Result, Revnum, percent};
 
-use super::Authority;
+use super::CommitAccess;
 
 /// Refuses names with control characters. `path` appears in the error as it is.
 pub(crate) fn check_name(path: &str) -> Result<()> {
@@ -99,7 +99,7 @@ fn decoded(url: &str) -> String {
 }
 
 /// Refuses what the user may not write.
-pub(super) fn check_write(authz: &dyn Authority, path: &FsPath, recursive: bool) -> Result<()> {
+pub(super) fn check_write(authz: &dyn CommitAccess, path: &FsPath, recursive: bool) -> Result<()> {
     match authz.may_write(path, recursive)? {
         true => Ok(()),
         false => Err(Error::new(Code::AUTHZ_UNWRITABLE, DENIED)),
@@ -107,7 +107,7 @@ pub(super) fn check_write(authz: &dyn Authority, path: &FsPath, recursive: bool)
 }
 
 /// Refuses what the user may not read.
-pub(super) fn check_read(authz: &dyn Authority, path: &FsPath, recursive: bool) -> Result<()> {
+pub(super) fn check_read(authz: &dyn CommitAccess, path: &FsPath, recursive: bool) -> Result<()> {
     match authz.may_read(path, recursive)? {
         true => Ok(()),
         false => Err(Error::new(Code::AUTHZ_UNREADABLE, DENIED)),

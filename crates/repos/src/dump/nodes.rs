@@ -11,7 +11,7 @@ use delta::editor::{CopyFrom, DirToken, Editor, FileToken};
 use fsfs::{Node, Root};
 
 use crate::dump::record::{NodeRecord, Records};
-use crate::dumpfile::Action;
+use crate::dumpfile::NodeAction;
 
 /// Prints the node records of one revision.
 pub(super) struct NodePrinter<'p> {
@@ -135,7 +135,11 @@ impl<'p> NodePrinter<'p> {
         let Some(from) = copyfrom else {
             self.records.node(&NodeRecord {
                 path: &full,
-                action: if replaces { Action::Replace } else { Action::Add },
+                action: if replaces {
+                    NodeAction::Replace
+                } else {
+                    NodeAction::Add
+                },
                 node: &node,
                 compared: None,
                 copyfrom: None,
@@ -150,7 +154,7 @@ impl<'p> NodePrinter<'p> {
         let source = source_root.node(&source_path)?;
         self.records.node(&NodeRecord {
             path: &full,
-            action: Action::Add,
+            action: NodeAction::Add,
             node: &node,
             compared: Some(&source),
             copyfrom: Some((from.rev, &source_path)),
@@ -241,7 +245,7 @@ impl Editor for NodePrinter<'_> {
         let compared = self.looked_up(depth, NodeSide::Compared)?;
         self.records.node(&NodeRecord {
             path: node.path(),
-            action: Action::Change,
+            action: NodeAction::Change,
             node: &node,
             compared: compared.as_ref(),
             copyfrom: None,
@@ -271,7 +275,7 @@ impl Editor for NodePrinter<'_> {
         let compared = self.entry(parent, path, NodeSide::Compared)?;
         self.records.node(&NodeRecord {
             path: &FsPath::root().join(path),
-            action: Action::Change,
+            action: NodeAction::Change,
             node: &node,
             compared: compared.as_ref(),
             copyfrom: None,

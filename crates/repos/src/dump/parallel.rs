@@ -18,7 +18,7 @@ use fsfs::Node;
 use crate::dump::printed::{PrintEnd, PrintedRecords};
 use crate::dump::record::{NodeRecord, Printer, RecordStyle, Records};
 use crate::dump::{Warning, write_error};
-use crate::dumpfile::Action;
+use crate::dumpfile::NodeAction;
 
 /// How much memory the records of one revision may take.
 #[derive(Clone, Copy)]
@@ -68,7 +68,7 @@ struct ParallelPrinter<'s, 'w> {
     /// The batches of `pending` that are printed into memory.
     queue: OrderedQueue<'w, PrintedRecords>,
     /// Records that are in no batch yet.
-    noted: Vec<Record>,
+    noted: Vec<NotedRecord>,
     noted_cost: u64,
     /// Batches that are not written yet, in order.
     pending: VecDeque<PendingBatch>,
@@ -78,14 +78,14 @@ struct ParallelPrinter<'s, 'w> {
 }
 
 /// A record to print.
-enum Record {
+enum NotedRecord {
     Delete {
         path: FsPath,
         for_a_copy: bool,
     },
     Node {
         path: FsPath,
-        action: Action,
+        action: NodeAction,
         node: Node,
         compared: Option<Node>,
         copyfrom: Option<(Revnum, FsPath)>,
@@ -94,7 +94,7 @@ enum Record {
 
 /// A batch that is not written yet.
 struct PendingBatch {
-    batch: Arc<[Record]>,
+    batch: Arc<[NotedRecord]>,
     /// The bytes that it is expected to take.
     cost: u64,
     /// The queue prints it into memory. Otherwise it is printed straight into the output.
@@ -102,7 +102,7 @@ struct PendingBatch {
 }
 
 impl ParallelPrinter<'_, '_> {
-    fn note(&mut self, record: Record, cost: u64) -> Result<()> {
+    fn note(&mut self, record: NotedRecord, cost: u64) -> Result<()> {
         if cost > self.limits.text {
             self.submit();
             self.pending.push_back(PendingBatch {
@@ -126,7 +126,7 @@ impl ParallelPrinter<'_, '_> {
         if self.noted.is_empty() {
             return;
         }
-        let batch: Arc<[Record]> = std::mem::take(&mut self.noted).into();
+        let batch: Arc<[NotedRecord]> = std::mem::take(&mut self.noted).into();
         let cost = std::mem::take(&mut self.noted_cost);
         let (style, queued) = (self.style, batch.clone());
         self.queue
@@ -197,7 +197,7 @@ impl ParallelPrinter<'_, '_> {
 impl Records for ParallelPrinter<'_, '_> {
     fn delete(&mut self, path: &FsPath, for_a_copy: bool) -> Result<()> {
         let path = path.clone();
-        self.note(Record::Delete { path, for_a_copy }, RECORD_COST)
+        self.note(NotedRecord::Delete { path, for_a_copy }, RECORD_COST)
     }
 
     fn node(&mut self, change: &NodeRecord<'_>) -> Result<()> {
@@ -209,7 +209,7 @@ impl Records for ParallelPrinter<'_, '_> {
         } else {
             0
         };
-        let record = Record::Node {
+        let record = NotedRecord::Node {
             path: change.path.clone(),
             action: change.action,
             node: change.node.clone(),
@@ -221,16 +221,16 @@ impl Records for ParallelPrinter<'_, '_> {
 }
 
 /// Prints a batch into memory. One that takes much more than its `cost` is given up: see [`PrintEnd::TooLarge`].
-fn print_to_memory(batch: &[Record], cost: u64, style: RecordStyle<'_>) -> PrintedRecords {
+fn print_to_memory(batch: &[NotedRecord], cost: u64, style: RecordStyle<'_>) -> PrintedRecords {
     let limit = cost.saturating_mul(2);
     let expected = if style.deltas { 0 } else { cost };
     PrintedRecords::make(style, expected, limit, |printer| print_batch(batch, printer))
 }
 
-fn print_batch(batch: &[Record], printer: &mut Printer<'_>) -> Result<()> {
+fn print_batch(batch: &[NotedRecord], printer: &mut Printer<'_>) -> Result<()> {
     batch.iter().try_for_each(|record| match record {
-        Record::Delete { path, for_a_copy } => printer.delete(path, *for_a_copy),
-        Record::Node {
+        NotedRecord::Delete { path, for_a_copy } => printer.delete(path, *for_a_copy),
+        NotedRecord::Node {
             path,
             action,
             node,

@@ -14,7 +14,7 @@ use fsfs::Node;
 
 use crate::dump::spool::Spool;
 use crate::dump::{Warning, write_error};
-use crate::dumpfile::{Action, NodeHeaders};
+use crate::dumpfile::{NodeAction, NodeHeaders};
 
 /// Receives the records of a revision in their order.
 pub(super) trait Records {
@@ -67,7 +67,7 @@ pub(super) struct UncheckedText {
 /// A node to print.
 pub(super) struct NodeRecord<'a> {
     pub path: &'a FsPath,
-    pub action: Action,
+    pub action: NodeAction,
     pub node: &'a Node,
     /// The node with which properties and text are compared: equal ones are left out.
     pub compared: Option<&'a Node>,
@@ -242,7 +242,7 @@ impl Records for Printer<'_> {
     fn delete(&mut self, path: &FsPath, for_a_copy: bool) -> Result<()> {
         let headers = NodeHeaders {
             path: Cow::Borrowed(path.rel_str()),
-            action: Some(Action::Delete),
+            action: Some(NodeAction::Delete),
             ..NodeHeaders::default()
         };
         self.headers.clear();

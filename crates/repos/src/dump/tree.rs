@@ -7,7 +7,7 @@ use fsfs::{DirEntry, Fs, Node};
 
 use crate::access::{Readable, Subtree};
 use crate::dump::record::{NodeRecord, Records};
-use crate::dumpfile::Action;
+use crate::dumpfile::NodeAction;
 use crate::replay::hash_order;
 
 /// A directory whose entries are being printed.
@@ -51,7 +51,7 @@ pub(super) fn print(records: &mut dyn Records, fs: &Fs, rev: Revnum, readable: &
         }
         records.node(&NodeRecord {
             path: node.path(),
-            action: Action::Add,
+            action: NodeAction::Add,
             node: &node,
             compared: None,
             copyfrom: None,
@@ -72,7 +72,7 @@ fn root_props(records: &mut dyn Records, fs: &Fs, rev: Revnum, root: &Node) -> R
     let before = fs.root(rev.prev().unwrap_or(rev))?.root_node()?;
     records.node(&NodeRecord {
         path: &FsPath::root(),
-        action: Action::Change,
+        action: NodeAction::Change,
         node: root,
         compared: Some(&before),
         copyfrom: None,

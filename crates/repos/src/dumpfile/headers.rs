@@ -9,7 +9,7 @@ use crate::dumpfile::parse;
 
 /// The headers of one record.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Record {
+pub enum DumpRecord {
     /// The UUID of the repository.
     Uuid(String),
     /// A revision: the node records up to the next one belong to it.
@@ -41,7 +41,7 @@ impl RevisionHeaders {
 
 /// The change of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
+pub enum NodeAction {
     /// It was modified.
     Change,
     /// It was added, empty or as a copy.
@@ -52,24 +52,24 @@ pub enum Action {
     Replace,
 }
 
-impl Action {
+impl NodeAction {
     /// Returns the word in the stream.
     pub fn word(self) -> &'static str {
         match self {
-            Action::Change => "change",
-            Action::Add => "add",
-            Action::Delete => "delete",
-            Action::Replace => "replace",
+            NodeAction::Change => "change",
+            NodeAction::Add => "add",
+            NodeAction::Delete => "delete",
+            NodeAction::Replace => "replace",
         }
     }
 
     /// Parses a word; `None` if it is not an action.
     pub fn from_word(word: &[u8]) -> Option<Self> {
         Some(match word {
-            b"change" => Action::Change,
-            b"add" => Action::Add,
-            b"delete" => Action::Delete,
-            b"replace" => Action::Replace,
+            b"change" => NodeAction::Change,
+            b"add" => NodeAction::Add,
+            b"delete" => NodeAction::Delete,
+            b"replace" => NodeAction::Replace,
             _ => return None,
         })
     }
@@ -85,7 +85,7 @@ pub struct NodeHeaders<'a> {
     /// The kind of the node after the change; `None` if it is missing or not a kind that a repository holds.
     pub kind: Option<NodeKind>,
     /// The change; `None` if it is missing or unknown.
-    pub action: Option<Action>,
+    pub action: Option<NodeAction>,
     /// The source of a copy: a revision, negative if the stream has no number for it, and a path.
     pub copyfrom: Option<(i64, Cow<'a, str>)>,
     /// True if the path of the source is not UTF-8; `copyfrom` holds it in readable form.

@@ -4,7 +4,7 @@ use base::checksum::{Md5, Sha1};
 use base::{Code, Error, NodeKind, Result, Revnum};
 
 use crate::config_file::shown;
-use crate::dumpfile::headers::{Action, NodeHeaders, name};
+use crate::dumpfile::headers::{NodeAction, NodeHeaders, name};
 
 /// The header lines of a record. Of lines with the same name only the last one counts, as in the incumbent.
 #[derive(Default)]
@@ -27,7 +27,7 @@ impl Headers {
     /// The values of the headers.
     ///
     /// # Errors
-    /// As [`Reader::next_record`](super::Reader::next_record).
+    /// As [`DumpReader::next_record`](super::DumpReader::next_record).
     pub fn parse(self) -> Result<RawHeaders> {
         let mut raw = RawHeaders::default();
         for (name, value) in &self.0 {
@@ -66,7 +66,7 @@ impl RawHeaders {
                 let kind = NodeKind::from_word(value);
                 node.kind = kind.filter(|kind| matches!(kind, NodeKind::File | NodeKind::Dir));
             }
-            name::ACTION => node.action = Action::from_word(value),
+            name::ACTION => node.action = NodeAction::from_word(value),
             name::COPYFROM_REV => self.copyfrom_rev = Some(leading_number(value).unwrap_or(0)),
             name::COPYFROM_PATH => {
                 self.copyfrom_path = Some(shown(value));

@@ -1,7 +1,7 @@
 //! Reads a dump stream, record by record.
 //!
-//! [`Reader::next_record`] returns the headers. Then, before the next call, [`Reader::next_prop`] returns the
-//! properties one by one and [`Reader::read_text`] the text in parts. Both are optional: what was not read is
+//! [`DumpReader::next_record`] returns the headers. Then, before the next call, [`DumpReader::next_prop`] returns the
+//! properties one by one and [`DumpReader::read_text`] the text in parts. Both are optional: what was not read is
 //! skipped. Memory holds one line or one property, never a section; lengths in the stream never decide how much is
 //! allocated.
 //!
@@ -18,11 +18,11 @@ use std::io::{BufRead, Read as _};
 use base::{Code, Error, NodeKind, PropChange, Result};
 
 use crate::dumpfile::errors::{bad_magic, malformed, premature_end, read_error, too_much, unterminated};
-use crate::dumpfile::headers::{NodeHeaders, Record, RevisionHeaders, name};
+use crate::dumpfile::headers::{DumpRecord, NodeHeaders, RevisionHeaders, name};
 use crate::dumpfile::parse::{Headers, RawHeaders, no_colon, no_value, strict_length, supported_version};
 
 /// A stream that is being read. After an error it must not be used any more.
-pub struct Reader<R> {
+pub struct DumpReader<R> {
     input: R,
     version: u32,
     content: RemainingContent,
@@ -62,13 +62,13 @@ struct UnsizedContent {
     owner: RecordOwner,
 }
 
-impl<R: BufRead> Reader<R> {
+impl<R: BufRead> DumpReader<R> {
     /// Reads the magic header.
     ///
     /// # Errors
     /// `STREAM_MALFORMED_DATA` for a missing header or a version above 3, `INCOMPLETE_DATA` at the end of the input.
     pub fn open(input: R) -> Result<Self> {
-        let mut reader = Reader {
+        let mut reader = DumpReader {
             input,
             version: 0,
             content: RemainingContent::default(),
@@ -98,7 +98,7 @@ impl<R: BufRead> Reader<R> {
     /// # Errors
     /// `STREAM_MALFORMED_DATA`, `INCOMPLETE_DATA`, `FS_PATH_SYNTAX` for a path that is not UTF-8,
     /// `BAD_CHECKSUM_PARSE`; the system's, if the input fails.
-    pub fn next_record(&mut self) -> Result<Option<Record>> {
+    pub fn next_record(&mut self) -> Result<Option<DumpRecord>> {
         loop {
             self.skip_content()?;
             let Some(first) = self.first_line()? else {
@@ -222,11 +222,11 @@ impl<R: BufRead> Reader<R> {
     }
 
     /// Makes a record of its headers and prepares for its content. `None`: the record is for the reader only.
-    fn begin(&mut self, raw: RawHeaders) -> Result<Option<Record>> {
+    fn begin(&mut self, raw: RawHeaders) -> Result<Option<DumpRecord>> {
         let node = raw.node;
         if let Some(number) = raw.revision {
             self.expect_content(&node, RecordOwner::Revision)?;
-            return Ok(Some(Record::Revision(RevisionHeaders {
+            return Ok(Some(DumpRecord::Revision(RevisionHeaders {
                 number,
                 prop_length: node.prop_length,
                 content_length: node.content_length,
@@ -234,11 +234,11 @@ impl<R: BufRead> Reader<R> {
         }
         if raw.has_path {
             self.expect_content(&node, RecordOwner::Node)?;
-            return Ok(Some(Record::Node(Box::new(node))));
+            return Ok(Some(DumpRecord::Node(Box::new(node))));
         }
         if let Some(uuid) = raw.uuid {
             self.expect_content(&node, RecordOwner::Stream)?;
-            return Ok(Some(Record::Uuid(uuid)));
+            return Ok(Some(DumpRecord::Uuid(uuid)));
         }
         match raw.version {
             Some(version) => {

@@ -7,10 +7,10 @@ use base::checksum::{Md5, Sha1};
 use base::{Code, NodeKind, PropChange, Props, Revnum};
 
 /// What a stream says: records with their properties and texts.
-type ReadRecords = Vec<(Record, Vec<PropChange>, Option<Vec<u8>>)>;
+type ReadRecords = Vec<(DumpRecord, Vec<PropChange>, Option<Vec<u8>>)>;
 
 fn read_all(stream: &[u8]) -> base::Result<ReadRecords> {
-    let mut reader = Reader::open(stream)?;
+    let mut reader = DumpReader::open(stream)?;
     let mut told = Vec::new();
     while let Some(record) = reader.next_record()? {
         let mut props = Vec::new();
@@ -116,7 +116,7 @@ fn a_revision_without_a_number_ends_the_one_before() {
     let told = read_all(format!("{START}Revision-number: 1\n\nRevision-number: x\n\n").as_bytes())
         .expect("two records");
     let numbers = told.iter().map(|(record, ..)| match record {
-        Record::Revision(headers) => headers.rev().map_err(|error| error.code()),
+        DumpRecord::Revision(headers) => headers.rev().map_err(|error| error.code()),
         other => panic!("{other:?}"),
     });
     assert_eq!(
@@ -133,8 +133,8 @@ fn values_are_refused_where_they_are_used() {
         b"Node-path: a\xff\nSVN-fs-dump-format-version: 9\n\n",
     ]
     .concat();
-    let mut reader = Reader::open(&stream[..]).expect("because it starts well");
-    let Some(Record::Node(node)) = reader.next_record().expect("readable") else {
+    let mut reader = DumpReader::open(&stream[..]).expect("because it starts well");
+    let Some(DumpRecord::Node(node)) = reader.next_record().expect("readable") else {
         panic!("it is a node");
     };
     assert!(node.is_path_bad);
@@ -148,8 +148,8 @@ fn the_last_header_of_a_name_wins() {
         "{START}Node-path: a\nText-content-md5: x\nNode-path: b\nText-content-md5: {}\n\n",
         "0".repeat(32)
     );
-    let mut reader = Reader::open(stream.as_bytes()).expect("because it starts well");
-    let Some(Record::Node(node)) = reader.next_record().expect("readable") else {
+    let mut reader = DumpReader::open(stream.as_bytes()).expect("because it starts well");
+    let Some(DumpRecord::Node(node)) = reader.next_record().expect("readable") else {
         panic!("it is a node");
     };
     assert_eq!(
@@ -161,7 +161,7 @@ fn the_last_header_of_a_name_wins() {
 #[test]
 fn a_header_block_may_end_with_the_stream() {
     let told = read_all(format!("{START}Revision-number: 1\n").as_bytes()).expect("complete");
-    assert!(matches!(&told[0].0, Record::Revision(headers) if headers.rev().ok() == Some(Revnum(1))));
+    assert!(matches!(&told[0].0, DumpRecord::Revision(headers) if headers.rev().ok() == Some(Revnum(1))));
 }
 
 #[test]
@@ -170,8 +170,8 @@ fn empty_lines_and_lines_of_space_between_records_are_passed() {
         format!("{START}\n  x y\n\t\nRevision-number: 5\nRevision-number: 1\n\n \nUUID: u\n\n").as_bytes(),
     );
     let told = told.expect("readable");
-    assert!(matches!(&told[0].0, Record::Revision(headers) if headers.rev().ok() == Some(Revnum(1))));
-    assert_eq!(told[1].0, Record::Uuid("u".into()));
+    assert!(matches!(&told[0].0, DumpRecord::Revision(headers) if headers.rev().ok() == Some(Revnum(1))));
+    assert_eq!(told[1].0, DumpRecord::Uuid("u".into()));
 }
 
 #[test]
@@ -230,14 +230,14 @@ fn what_is_not_read_is_skipped() {
         "{START}Node-path: a\nProp-content-length: 22\nText-content-length: 4\nContent-length: 31\n\n\
          K 1\nk\nV 1\nv\nPROPS-END\ntextEXTRA\n\nRevision-number: 2\n\n"
     );
-    let mut reader = Reader::open(stream.as_bytes()).expect("a stream");
+    let mut reader = DumpReader::open(stream.as_bytes()).expect("a stream");
     assert!(matches!(
         reader.next_record().expect("readable"),
-        Some(Record::Node(_))
+        Some(DumpRecord::Node(_))
     ));
     assert!(reader.next_prop().expect("readable").is_some());
     let next = reader.next_record().expect("readable");
-    assert!(matches!(next, Some(Record::Revision(headers)) if headers.rev().ok() == Some(Revnum(2))));
+    assert!(matches!(next, Some(DumpRecord::Revision(headers)) if headers.rev().ok() == Some(Revnum(2))));
     assert_eq!(reader.next_record().expect("readable"), None);
 }
 
@@ -251,10 +251,10 @@ fn node() -> impl Strategy<Value = NodeHeaders<'static>> {
     let sha1 = || proptest::option::of(any::<[u8; 20]>().prop_map(Sha1));
     let kinds = proptest::option::of(prop_oneof![Just(NodeKind::File), Just(NodeKind::Dir)]);
     let actions = proptest::option::of(prop_oneof![
-        Just(Action::Change),
-        Just(Action::Add),
-        Just(Action::Delete),
-        Just(Action::Replace)
+        Just(NodeAction::Change),
+        Just(NodeAction::Add),
+        Just(NodeAction::Delete),
+        Just(NodeAction::Replace)
     ]);
     let copyfrom = proptest::option::of((0i64..1 << 62, "[^\n\0]{0,20}"));
     (
@@ -295,9 +295,9 @@ proptest! {
         write_start(&mut stream, 3, "a-uuid");
         write_revision(&mut stream, Revnum(7), &Props::from([("p".into(), b"v".to_vec())]));
         let mut expected: ReadRecords = vec![
-            (Record::Uuid("a-uuid".into()), vec![], None),
+            (DumpRecord::Uuid("a-uuid".into()), vec![], None),
             (
-                Record::Revision(RevisionHeaders {
+                DumpRecord::Revision(RevisionHeaders {
                     number: b"7".to_vec(),
                     prop_length: Some(22),
                     content_length: Some(22),
@@ -327,7 +327,7 @@ proptest! {
             stream.push(b'\n');
             stream.extend_from_slice(&section);
             stream.extend_from_slice(b"\n\n");
-            expected.push((Record::Node(Box::new(headers)), props.unwrap_or_default(), text));
+            expected.push((DumpRecord::Node(Box::new(headers)), props.unwrap_or_default(), text));
         }
         prop_assert_eq!(read_all(&stream).expect("what was written"), expected);
     }

@@ -7,7 +7,7 @@ use delta::editor::TextChunk;
 use delta::svndiff::Decoder;
 use fsfs::Txn;
 
-use crate::dumpfile::{Action, NodeHeaders, Reader};
+use crate::dumpfile::{DumpReader, NodeAction, NodeHeaders};
 use crate::load::{LoadEvent, Loader, OpenRevision, absolute, prop};
 
 impl Loader<'_> {
@@ -15,7 +15,7 @@ impl Loader<'_> {
     pub(super) fn node<R: BufRead>(
         &mut self,
         node: &NodeHeaders<'_>,
-        reader: &mut Reader<R>,
+        reader: &mut DumpReader<R>,
         cancel: &Cancel,
     ) -> Result<()> {
         let path = match node.is_path_bad {
@@ -38,10 +38,10 @@ impl Loader<'_> {
         let path = absolute(&shown);
         self.tell(LoadEvent::Editing(shown.to_string()))?;
         match action {
-            Action::Change => {}
-            Action::Delete => self.txn()?.delete(&path)?,
-            Action::Add => self.add(node, &path)?,
-            Action::Replace => {
+            NodeAction::Change => {}
+            NodeAction::Delete => self.txn()?.delete(&path)?,
+            NodeAction::Add => self.add(node, &path)?,
+            NodeAction::Replace => {
                 self.txn()?.delete(&path)?;
                 self.add(node, &path)?;
             }
@@ -60,20 +60,20 @@ impl Loader<'_> {
     fn bad_path<R: BufRead>(
         &mut self,
         node: &NodeHeaders<'_>,
-        action: Action,
+        action: NodeAction,
         error: Error,
-        reader: &mut Reader<R>,
+        reader: &mut DumpReader<R>,
     ) -> Result<()> {
         let path = self.shown_path(&node.path);
         self.tell(LoadEvent::Editing(path.clone()))?;
         match action {
-            Action::Add => Err(error),
+            NodeAction::Add => Err(error),
             // A change without content is not checked.
-            Action::Change if !reader.has_props() && node.text_length.is_none() => {
+            NodeAction::Change if !reader.has_props() && node.text_length.is_none() => {
                 reader.skip_content()?;
                 self.tell(LoadEvent::Done)
             }
-            Action::Change | Action::Delete | Action::Replace => {
+            NodeAction::Change | NodeAction::Delete | NodeAction::Replace => {
                 let message = format!(
                     "File not found: transaction '{}', path '/{path}'",
                     self.txn()?.name()
@@ -144,7 +144,7 @@ impl Loader<'_> {
         &mut self,
         node: &NodeHeaders<'_>,
         path: &FsPath,
-        reader: &mut Reader<R>,
+        reader: &mut DumpReader<R>,
     ) -> Result<()> {
         if !node.prop_delta {
             self.remove_props(path)?;
@@ -174,7 +174,7 @@ impl Loader<'_> {
         &mut self,
         node: &NodeHeaders<'_>,
         path: &FsPath,
-        reader: &mut Reader<R>,
+        reader: &mut DumpReader<R>,
         cancel: &Cancel,
     ) -> Result<()> {
         let mut buffer = std::mem::take(&mut self.buffer);
@@ -188,7 +188,7 @@ impl Loader<'_> {
         &mut self,
         node: &NodeHeaders<'_>,
         path: &FsPath,
-        reader: &mut Reader<R>,
+        reader: &mut DumpReader<R>,
         cancel: &Cancel,
         buffer: &mut [u8],
     ) -> Result<()> {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use base::{Date, Result, Revnum};
-use fsfs::{Batch, Fs, Txn, TxnOptions};
+use fsfs::{CommitGroup, Fs, Txn, TxnOptions};
 
 use crate::load::{Clock, LoadEvent, LoadObserver, LoadOptions};
 use crate::repo::Repository;
@@ -18,7 +18,7 @@ pub(super) enum Commits {
     /// In groups.
     Grouped {
         /// The revisions since the last flush; makes more.
-        batch: Box<Batch>,
+        group: Box<CommitGroup>,
         /// The number of revisions in the group.
         count: u32,
         /// The time when the first one was begun.
@@ -33,7 +33,7 @@ impl Commits {
             return Ok(Commits::Single(fs.clone()));
         }
         Ok(Commits::Grouped {
-            batch: Box::new(fs.batch()?),
+            group: Box::new(fs.commit_group()?),
             count: 0,
             since: Instant::now(),
         })
@@ -43,7 +43,7 @@ impl Commits {
     pub(super) fn fs(&self) -> &Fs {
         match self {
             Commits::Single(fs) => fs,
-            Commits::Grouped { batch, .. } => batch.fs(),
+            Commits::Grouped { group, .. } => group.fs(),
         }
     }
 
@@ -56,19 +56,19 @@ impl Commits {
         };
         match self {
             Commits::Single(fs) => fs.begin_txn(fs.youngest()?, options, now),
-            Commits::Grouped { batch, .. } => batch.begin_txn(options, now),
+            Commits::Grouped { group, .. } => group.begin_txn(options, now),
         }
     }
 
     pub(super) fn commit(&mut self, mut txn: Txn, clock: &Clock) -> Result<(Revnum, Vec<PathBuf>)> {
         let committed = match self {
             Commits::Single(_) => txn.commit(&**clock)?,
-            Commits::Grouped { batch, count, since } => {
+            Commits::Grouped { group, count, since } => {
                 if *count == 0 {
                     *since = Instant::now();
                 }
                 *count += 1;
-                batch.commit(txn, &**clock)?
+                group.commit(txn, &**clock)?
             }
         };
         match committed.post_commit_error {
@@ -91,9 +91,9 @@ impl Commits {
     pub(super) fn flush(&mut self) -> Result<()> {
         match self {
             Commits::Single(_) => Ok(()),
-            Commits::Grouped { batch, count, .. } => {
+            Commits::Grouped { group, count, .. } => {
                 *count = 0;
-                batch.flush().map(drop)
+                group.flush().map(drop)
             }
         }
     }
@@ -101,12 +101,12 @@ impl Commits {
 
 /// The revisions that are complete, and their events. Shared with the reader of the stream, which flushes while it
 /// waits.
-pub(super) struct CommitGroup<'a> {
+pub(super) struct PendingCommits<'a> {
     pub(super) commits: Commits,
     pub(super) events: EventQueue<'a>,
 }
 
-impl CommitGroup<'_> {
+impl PendingCommits<'_> {
     /// Makes the complete revisions durable, then delivers their events.
     pub(super) fn flush(&mut self) -> Result<()> {
         self.commits.flush()?;

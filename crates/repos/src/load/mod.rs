@@ -28,12 +28,12 @@ use std::rc::Rc;
 use base::{Cancel, Code, Error, FsPath, Props, RelPath, Result, Revnum, props};
 use fsfs::Txn;
 
-use crate::commit::life;
-use crate::dumpfile::{Reader, Record, RevisionHeaders};
+use crate::commit::txn_steps;
+use crate::dumpfile::{DumpReader, DumpRecord, RevisionHeaders};
 use crate::hooks::Hooks;
 use crate::props_rules;
 use crate::repo::Repository;
-use commits::{CommitGroup, Commits, EventQueue};
+use commits::{Commits, EventQueue, PendingCommits};
 use renumber::Renumbering;
 
 pub use crate::commit::Clock;
@@ -144,7 +144,7 @@ pub fn run(
     cancel: &Cancel,
     clock: &Clock,
 ) -> Result<()> {
-    let group = Rc::new(RefCell::new(CommitGroup {
+    let group = Rc::new(RefCell::new(PendingCommits {
         commits: Commits::new(repository, options)?,
         events: EventQueue::new(observer),
     }));
@@ -176,7 +176,7 @@ struct Loader<'a> {
     clock: &'a Clock,
     numbers: Renumbering,
     /// Never borrowed while the stream is read.
-    group: Rc<RefCell<CommitGroup<'a>>>,
+    group: Rc<RefCell<PendingCommits<'a>>>,
     open: Option<OpenRevision>,
     /// A buffer for texts, reused.
     buffer: Vec<u8>,
@@ -200,16 +200,16 @@ struct LoadingRevision {
 
 impl Loader<'_> {
     fn load(&mut self, input: impl BufRead, cancel: &Cancel) -> Result<()> {
-        let mut reader = Reader::open(input)?;
+        let mut reader = DumpReader::open(input)?;
         while let Some(record) = reader.next_record()? {
             cancel.check()?;
             match record {
-                Record::Uuid(uuid) => self.uuid(&uuid)?,
-                Record::Revision(headers) => {
+                DumpRecord::Uuid(uuid) => self.uuid(&uuid)?,
+                DumpRecord::Revision(headers) => {
                     self.end_revision()?;
                     self.begin_revision(&headers, &mut reader)?;
                 }
-                Record::Node(node) => match &self.open {
+                DumpRecord::Node(node) => match &self.open {
                     None => return Err(malformed("Node record before any revision record")),
                     Some(OpenRevision::Zero(_) | OpenRevision::Skipped(Revnum::ZERO)) => {
                         return Err(malformed("Revision 0 must not contain node records"));
@@ -259,7 +259,7 @@ impl Loader<'_> {
     fn begin_revision<R: BufRead>(
         &mut self,
         headers: &RevisionHeaders,
-        reader: &mut Reader<R>,
+        reader: &mut DumpReader<R>,
     ) -> Result<()> {
         let original = headers.rev()?;
         if !is_wanted(self.options.range, original) {
@@ -285,7 +285,7 @@ impl Loader<'_> {
     }
 
     /// Reads the properties of a revision, up to the end of its record.
-    fn revision_props<R: BufRead>(&self, reader: &mut Reader<R>) -> Result<Props> {
+    fn revision_props<R: BufRead>(&self, reader: &mut DumpReader<R>) -> Result<Props> {
         let mut props = Props::new();
         while let Some((name, value)) = reader.next_prop()? {
             let value = value.unwrap_or_default();
@@ -345,7 +345,7 @@ impl Loader<'_> {
             txn.set_prop(props::DATE, None)?;
         }
         if let Some(hooks) = &self.options.pre_commit {
-            life::around_hook(&mut txn, |name| hooks.pre_commit(name, None, &[]))?;
+            txn_steps::around_hook(&mut txn, |name| hooks.pre_commit(name, None, &[]))?;
         }
         let name = txn.name().to_owned();
         let (rev, set_aside) = self.group.borrow_mut().commits.commit(txn, self.clock)?;

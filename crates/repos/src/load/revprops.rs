@@ -4,7 +4,7 @@ use std::io::BufRead;
 
 use base::{Cancel, Props, Result, Revnum};
 
-use crate::dumpfile::{Reader, Record};
+use crate::dumpfile::{DumpReader, DumpRecord};
 use crate::load::{LoadEvent, LoadObserver, LoadOptions, is_wanted, prop};
 use crate::props_rules;
 use crate::repo::Repository;
@@ -20,13 +20,13 @@ pub fn revprops(
     observer: &mut dyn LoadObserver,
     cancel: &Cancel,
 ) -> Result<()> {
-    let mut reader = Reader::open(input)?;
+    let mut reader = DumpReader::open(input)?;
     // The last revision that the stream has begun; its properties are set when its last record has been read.
     let mut open: Option<(Revnum, Props)> = None;
     while let Some(record) = reader.next_record()? {
         cancel.check()?;
         // The UUID stays, also with --force-uuid.
-        let Record::Revision(headers) = record else {
+        let DumpRecord::Revision(headers) = record else {
             continue;
         };
         set(repository, open.take(), options, observer)?;

@@ -20,7 +20,7 @@ pub use self::activities::Activities;
 pub use self::edit::PropStep;
 pub use self::put::{PutText, TextUpload};
 pub use self::read::TxnNode;
-use crate::commit::{Clock, CommitInfo, life};
+use crate::commit::{Clock, CommitInfo, txn_steps};
 use crate::hooks::Hooks;
 use crate::repo::Repository;
 
@@ -72,14 +72,14 @@ impl Transaction {
     /// # Errors
     /// Those of properties that must not be stored; `REPOS_HOOK_FAILURE`; the system's.
     pub fn begin(repo: &Repository, beginning: TransactionStart<'_>, clock: &Clock) -> Result<Transaction> {
-        let beginning = life::TxnStart {
+        let beginning = txn_steps::TxnStart {
             revprops: beginning.revprops,
             author: beginning.author,
             tokens: Vec::new(),
             capabilities: beginning.capabilities,
             hooks: beginning.hooks,
         };
-        let txn = life::begin(repo, beginning, clock)?;
+        let txn = txn_steps::begin(repo, beginning, clock)?;
         let mut begun = Transaction {
             // No other process knows its name yet.
             standing: txn.fingerprint()?,
@@ -261,7 +261,7 @@ impl Transaction {
     /// Those of properties that must not be stored.
     pub fn set_prop(&mut self, name: &str, value: Option<&[u8]>) -> Result<()> {
         self.touch()?;
-        life::set_prop(&mut self.txn, name, value)
+        txn_steps::set_prop(&mut self.txn, name, value)
     }
 
     /// Merges with what was committed meanwhile and makes it the next revision, which is durable then. A transaction
@@ -272,7 +272,7 @@ impl Transaction {
     pub fn commit(mut self, ending: &TransactionEnd<'_>, clock: &Clock) -> Result<CommitInfo> {
         let tokens = ending.lock_tokens.iter().map(|(_, token)| token.clone());
         self.set_access(ending.user, tokens.collect());
-        let made = life::finish(
+        let made = txn_steps::finish(
             &self.repo,
             &mut self.txn,
             ending.hooks,
@@ -287,7 +287,7 @@ impl Transaction {
                     over.retain(|ended| !ending.lock_tokens.contains(ended));
                     over.extend_from_slice(ending.lock_tokens);
                 }
-                info.unlock_errors = life::release_locks(&self.repo, ending.hooks, ending.user, &over);
+                info.unlock_errors = txn_steps::release_locks(&self.repo, ending.hooks, ending.user, &over);
                 Ok(info)
             }
             Err(refused) => {

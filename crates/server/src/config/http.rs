@@ -181,9 +181,9 @@ impl Limits {
 
     /// Returns the limits for a document of `bytes` bytes, or for one child of its root where children are read one by one. The memory
     /// is in proportion to the length.
-    pub(crate) fn xml(&self, bytes: u64) -> xml::Limits {
+    pub(crate) fn xml(&self, bytes: u64) -> xml::XmlLimits {
         let memory = XML_MEMORY + bytes.saturating_mul(XML_FACTOR);
-        xml::Limits {
+        xml::XmlLimits {
             depth: self.xml_depth,
             memory: usize::try_from(memory).unwrap_or(usize::MAX),
             bytes,

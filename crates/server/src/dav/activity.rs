@@ -2,7 +2,7 @@
 
 use base::{Code, Error, FsPath, Props, Revnum};
 use http::StatusCode;
-use wire::dav::checkout::Checkout;
+use wire::dav::checkout::CheckoutRequest;
 use wire::dav::uri::Resource;
 
 use super::Outcome;
@@ -35,8 +35,8 @@ pub(super) fn mkactivity(context: &mut RequestContext<'_>, reply: &mut ResponseW
 pub(super) fn checkout(context: &mut RequestContext<'_>, reply: &mut ResponseWriter) -> Outcome {
     let root = context.xml()?.map(|(root, _)| root);
     let asked = match &root {
-        Some(root) => Checkout::parse(root).ok_or_else(|| Fault::html(StatusCode::BAD_REQUEST))?,
-        None => Checkout::default(),
+        Some(root) => CheckoutRequest::parse(root).ok_or_else(|| Fault::html(StatusCode::BAD_REQUEST))?,
+        None => CheckoutRequest::default(),
     };
     match context.resource_kind()? {
         ResourceKind::Regular { exists: false }
@@ -83,7 +83,7 @@ pub(super) fn checkout(context: &mut RequestContext<'_>, reply: &mut ResponseWri
 }
 
 /// Returns the activity that a request names.
-fn activity(context: &RequestContext<'_>, asked: &Checkout) -> Result<String, Fault> {
+fn activity(context: &RequestContext<'_>, asked: &CheckoutRequest) -> Result<String, Fault> {
     let unsupported = |text: &str| refusal(StatusCode::NOT_IMPLEMENTED, Code::UNSUPPORTED_FEATURE, text);
     if asked.unreserved {
         return Err(unsupported(

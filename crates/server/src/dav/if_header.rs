@@ -6,7 +6,7 @@
 
 use base::{FsPath, Lock, NodeKind};
 use http::StatusCode;
-use wire::dav::if_header::{ConditionKind, ConditionList, If};
+use wire::dav::if_header::{ConditionKind, ConditionList, IfHeader};
 use wire::dav::uri::Resource;
 
 use super::Outcome;
@@ -19,10 +19,10 @@ impl RequestContext<'_> {
     ///
     /// # Errors
     /// 400 for a malformed header.
-    pub(super) fn if_header(&self) -> Result<Option<If>, Fault> {
+    pub(super) fn if_header(&self) -> Result<Option<IfHeader>, Fault> {
         match self.request.header_utf8("if") {
             None => Ok(None),
-            Some(text) => match If::parse(text) {
+            Some(text) => match IfHeader::parse(text) {
                 Some(header) => Ok(Some(header)),
                 None => Err(Fault::html(StatusCode::BAD_REQUEST)),
             },
@@ -57,7 +57,7 @@ impl RequestContext<'_> {
         }
     }
 
-    fn check_lists(&self, header: &If, path: &FsPath, lock: Option<&Lock>) -> Outcome {
+    fn check_lists(&self, header: &IfHeader, path: &FsPath, lock: Option<&Lock>) -> Outcome {
         let mut lists = header
             .lists
             .iter()

@@ -8,7 +8,7 @@ use repos::ChangeKind;
 use repos::commit::CommitInfo;
 use repos::transaction::TransactionEnd;
 use wire::dav::lock_tokens::HeldLock;
-use wire::dav::merge::{self, MERGE_TYPE, Merge, Merged};
+use wire::dav::merge::{self, MERGE_TYPE, MergeRequest, MergeResponse};
 use wire::dav::uri::{Resource, report_path};
 
 use super::Outcome;
@@ -19,7 +19,7 @@ use crate::site::{RequestContext, mount};
 pub(super) fn merge(context: &mut RequestContext<'_>, reply: &mut ResponseWriter) -> Outcome {
     let bad = || Fault::html(StatusCode::BAD_REQUEST);
     let (root, _) = context.required_xml()?;
-    let asked = Merge::parse(&root).ok_or_else(bad)?;
+    let asked = MergeRequest::parse(&root).ok_or_else(bad)?;
     let source = context.mount.resource_of_url(&asked.source);
     let source = source.ok_or_else(|| mount::no_resource(&asked.source))?;
     let base_path = context.resource.path().cloned().unwrap_or_else(FsPath::root);
@@ -112,7 +112,7 @@ fn answer(context: &RequestContext<'_>, reply: &mut ResponseWriter, info: &Commi
     reply.head.header("cache-control", "no-cache");
     reply.head.content_type(MERGE_TYPE);
     let mut out = String::new();
-    let merged = Merged {
+    let merged = MergeResponse {
         rev: info.rev,
         date: info.date.as_deref(),
         author: info.author.as_deref(),

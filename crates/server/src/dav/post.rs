@@ -3,7 +3,7 @@
 use base::{Code, Error, Props, Revnum};
 use http::StatusCode;
 use repos::transaction::{Transaction, TransactionStart};
-use wire::dav::post::{Post, SKEL_TYPE, is_skel};
+use wire::dav::post::{PostRequest, SKEL_TYPE, is_skel};
 use wire::dav::uri::Resource;
 
 use super::Outcome;
@@ -22,9 +22,9 @@ pub(super) fn post(context: &mut RequestContext<'_>, reply: &mut ResponseWriter)
         return Err(fault);
     }
     let body = context.request.body.read_all(context.options.limits.xml_body)?;
-    let revprops = match Post::parse(&body).ok_or_else(|| malformed(&body))? {
-        Post::CreateTxn => Props::new(),
-        Post::CreateTxnWithProps(list) => list,
+    let revprops = match PostRequest::parse(&body).ok_or_else(|| malformed(&body))? {
+        PostRequest::CreateTxn => Props::new(),
+        PostRequest::CreateTxnWithProps(list) => list,
     };
     let (name, _) = begin(context, revprops)?;
     reply.head.status(StatusCode::CREATED);

@@ -9,9 +9,11 @@ use repos::change_revprop::RevpropChange;
 use repos::transaction::Transaction;
 use wire::dav::fault::XML_TYPE;
 use wire::dav::names::{DAV, SVN_DAV};
-use wire::dav::proppatch::{Action, Failed, PropChange, Value, namespaces, property_name, write_proppatch};
+use wire::dav::proppatch::{
+    FailedChange, PropAction, PropValue, PropertyUpdate, namespaces, property_name, write_proppatch,
+};
 use wire::dav::uri::{Resource, encode};
-use wire::dav::xml::Name;
+use wire::dav::xml::XmlName;
 use wire::text::fuzzy;
 
 use super::Outcome;
@@ -22,12 +24,12 @@ use crate::http::{Fault, ResponseWriter, status_of};
 use crate::site::RequestContext;
 
 /// The outcome of each change; `None` is success.
-type Outcomes = Vec<Option<Failed>>;
+type Outcomes = Vec<Option<FailedChange>>;
 
 pub(super) fn proppatch(context: &mut RequestContext<'_>, reply: &mut ResponseWriter) -> Outcome {
     check_target(context)?;
     let (root, _) = context.required_xml()?;
-    let changes = PropChange::parse_all(&root).ok_or_else(|| Fault::html(StatusCode::BAD_REQUEST))?;
+    let changes = PropertyUpdate::parse_all(&root).ok_or_else(|| Fault::html(StatusCode::BAD_REQUEST))?;
     let (href, outcome) = match context.resource.clone() {
         Resource::Revision(rev) | Resource::Baseline(rev) => {
             let outcome = all_or_none(&changes, |change| revision_prop(context, rev, change), |_, ()| ());
@@ -101,13 +103,13 @@ fn href(context: &RequestContext<'_>, resource: &Resource) -> String {
 
 /// Makes all changes, or none: after a failure the changes before it are undone.
 fn all_or_none<T>(
-    changes: &[PropChange],
-    mut done: impl FnMut(&PropChange) -> Result<T, Failed>,
-    mut undo: impl FnMut(&PropChange, T),
+    changes: &[PropertyUpdate],
+    mut done: impl FnMut(&PropertyUpdate) -> Result<T, FailedChange>,
+    mut undo: impl FnMut(&PropertyUpdate, T),
 ) -> Outcomes {
     let mut applied = Vec::new();
     let read_only =
-        |change: &PropChange| is_live(&change.name).then(|| failed(409, "Property is read-only."));
+        |change: &PropertyUpdate| is_live(&change.name).then(|| failed(409, "Property is read-only."));
     let mut culprit = changes
         .iter()
         .enumerate()
@@ -129,11 +131,11 @@ fn all_or_none<T>(
     for (at, what) in applied.into_iter().rev() {
         undo(&changes[at], what);
     }
-    let others = |(at, change): (usize, &PropChange)| {
+    let others = |(at, change): (usize, &PropertyUpdate)| {
         if at == culprit {
             return Some(why.clone());
         }
-        let verb = if change.action == Action::Remove {
+        let verb = if change.action == PropAction::Remove {
             "remove"
         } else {
             "set"
@@ -147,7 +149,7 @@ fn all_or_none<T>(
 fn node_props(
     transaction: &mut Transaction,
     path: &base::FsPath,
-    changes: &[PropChange],
+    changes: &[PropertyUpdate],
     foreign: ForeignProps,
 ) -> Outcomes {
     let transaction = std::cell::RefCell::new(transaction);
@@ -169,7 +171,7 @@ fn node_props(
     )
 }
 
-fn txn_props(transaction: &mut Transaction, changes: &[PropChange]) -> Outcomes {
+fn txn_props(transaction: &mut Transaction, changes: &[PropertyUpdate]) -> Outcomes {
     let before = transaction.props();
     let transaction = std::cell::RefCell::new(transaction);
     all_or_none(
@@ -218,31 +220,35 @@ impl ForeignProps {
 }
 
 /// Returns the property that a change sets; `None` if there is nothing to do.
-fn new_value(change: &PropChange, foreign: ForeignProps) -> Result<Option<NewValue<'_>>, Failed> {
+fn new_value(change: &PropertyUpdate, foreign: ForeignProps) -> Result<Option<NewValue<'_>>, FailedChange> {
     let name = match (property_name(&change.name), &change.action) {
         (Some(name), _) => name,
-        (None, Action::Remove) => return Ok(None),
+        (None, PropAction::Remove) => return Ok(None),
         (None, _) if foreign == ForeignProps::Stored => change.name.local.clone(),
         (None, _) => return Err(unexplained()),
     };
     match &change.action {
-        Action::Set(Value::Bytes(value)) => Ok(Some((name, Some(value)))),
-        Action::Remove => Ok(Some((name, None))),
-        Action::SetAbsent if change.expected.is_some() => Ok(Some((name, None))),
-        Action::SetAbsent | Action::Set(Value::Undecodable) => Err(unexplained()),
+        PropAction::Set(PropValue::Bytes(value)) => Ok(Some((name, Some(value)))),
+        PropAction::Remove => Ok(Some((name, None))),
+        PropAction::SetAbsent if change.expected.is_some() => Ok(Some((name, None))),
+        PropAction::SetAbsent | PropAction::Set(PropValue::Undecodable) => Err(unexplained()),
     }
 }
 
 /// Changes a revision property at once, with hooks.
-fn revision_prop(context: &RequestContext<'_>, rev: Revnum, change: &PropChange) -> Result<(), Failed> {
+fn revision_prop(
+    context: &RequestContext<'_>,
+    rev: Revnum,
+    change: &PropertyUpdate,
+) -> Result<(), FailedChange> {
     let Some((name, value)) = new_value(change, ForeignProps::Refused)? else {
         return Ok(());
     };
     let expected = match &change.expected {
         None => None,
         Some(None) => Some(None),
-        Some(Some(Value::Bytes(old))) => Some(Some(old.as_slice())),
-        Some(Some(Value::Undecodable)) => return Err(unexplained()),
+        Some(Some(PropValue::Bytes(old))) => Some(Some(old.as_slice())),
+        Some(Some(PropValue::Undecodable)) => return Err(unexplained()),
     };
     let explained = |error: Error| {
         let status = status_of(error.code()).map_or(500, |status| status.as_u16());
@@ -269,7 +275,7 @@ fn revision_prop(context: &RequestContext<'_>, rev: Revnum, change: &PropChange)
 }
 
 /// Returns whether the server computes the property.
-fn is_live(name: &Name) -> bool {
+fn is_live(name: &XmlName) -> bool {
     match name.space.as_str() {
         DAV => LIVE.contains(&name.local.as_str()),
         SVN_DAV => LIVE_SVN.contains(&name.local.as_str()),
@@ -302,14 +308,14 @@ const LIVE_SVN: &[&str] = &[
     "sha1-checksum",
 ];
 
-fn failed(status: u16, description: impl Into<String>) -> Failed {
-    Failed {
+fn failed(status: u16, description: impl Into<String>) -> FailedChange {
+    FailedChange {
         status,
         description: description.into(),
     }
 }
 
 /// Returns the incumbent's message for every failure but those of revision properties.
-fn unexplained() -> Failed {
+fn unexplained() -> FailedChange {
     failed(500, "Could not execute PROPPATCH.")
 }

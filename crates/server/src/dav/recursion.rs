@@ -5,7 +5,7 @@
 
 use base::{Depth, FsPath, RelPath};
 use http::StatusCode;
-use wire::dav::report::{Entry, UpdateRequest};
+use wire::dav::report::{ReportedEntry, UpdateRequest};
 
 use super::Outcome;
 use crate::config::Recursion;
@@ -64,7 +64,7 @@ impl ReportGuard {
         &mut self,
         context: &RequestContext<'_>,
         request: &UpdateRequest,
-        entry: &Entry,
+        entry: &ReportedEntry,
     ) -> Outcome {
         let Some(rules) = rules(context) else {
             return Ok(());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use http::StatusCode;
 use repos::Repository;
-use wire::dav::index::{Index, IndexEntry};
+use wire::dav::index::{DirectoryIndex, IndexEntry};
 
 use super::Outcome;
 use super::get::{index, media, with_slash};
@@ -66,7 +66,7 @@ pub(super) fn send(
         .head
         .content_type(media::of_index(location))
         .header("cache-control", "max-age=0");
-    let page = Index {
+    let page = DirectoryIndex {
         name: location.name.as_deref(),
         base: "",
         at: None,

@@ -8,7 +8,7 @@ use http::StatusCode;
 use repos::commit::Clock;
 use repos::hooks::Hooks;
 use repos::transaction::{Activities, Transaction};
-use wire::dav::if_header::If;
+use wire::dav::if_header::IfHeader;
 use wire::dav::uri::{self, Resource};
 use wire::text::fuzzy;
 
@@ -136,7 +136,7 @@ impl RequestContext<'_> {
     /// 400 for a malformed header.
     pub(crate) fn held_tokens(&self) -> Result<Vec<String>, Fault> {
         let header = self.if_header()?;
-        let tokens = header.iter().flat_map(If::tokens);
+        let tokens = header.iter().flat_map(IfHeader::tokens);
         Ok(tokens.map(str::to_owned).collect())
     }
 

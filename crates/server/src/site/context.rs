@@ -9,8 +9,8 @@ use repos::Repository;
 use repos::access::{Everything, Readable, Subtree};
 use repos::authz::UserRights;
 use repos::tree::Tree;
-use wire::dav::uri::{Base, Resource};
-use wire::dav::xml::{Element, Malformed};
+use wire::dav::uri::{RepositoryUrls, Resource};
+use wire::dav::xml::{Element, MalformedXml};
 
 use super::Site;
 use super::connection_cache::ConnectionCache;
@@ -94,7 +94,7 @@ impl<'a> RequestContext<'a> {
     }
 
     /// Returns the builder of the repository's URLs.
-    pub(crate) fn base(&self) -> &Base {
+    pub(crate) fn base(&self) -> &RepositoryUrls {
         &self.mount.base
     }
 
@@ -203,9 +203,9 @@ impl Requester for RequestContext<'_> {
     }
 }
 
-impl From<Malformed> for Fault {
+impl From<MalformedXml> for Fault {
     /// Makes a 400 of a body that is not well-formed XML.
-    fn from(what: Malformed) -> Fault {
+    fn from(what: MalformedXml) -> Fault {
         Fault::hidden(StatusCode::BAD_REQUEST, Error::new(Code::XML_MALFORMED, what.0))
     }
 }

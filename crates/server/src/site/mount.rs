@@ -9,7 +9,7 @@ use std::sync::Arc;
 use base::Error;
 use http::StatusCode;
 use repos::Repository;
-use wire::dav::uri::{self, Base, Resource};
+use wire::dav::uri::{self, RepositoryUrls, Resource};
 
 use super::Site;
 use super::connection_cache::ConnectionCache;
@@ -22,8 +22,8 @@ pub(crate) struct MountedRepository {
     pub(crate) repository: Repository,
     pub(crate) location: Arc<Location>,
     /// The builder of its URLs.
-    pub(crate) base: Base,
-    /// The path of its URL, as [`Base::root`] returns it.
+    pub(crate) base: RepositoryUrls,
+    /// The path of its URL, as [`RepositoryUrls::root`] returns it.
     pub(crate) root: Arc<str>,
     /// The name in authz sections; `None` for the only repository of a location.
     pub(crate) name: Option<String>,
@@ -134,7 +134,7 @@ pub(crate) fn find(
     let mount = Arc::new(MountedRepository {
         repository,
         root: root.as_str().into(),
-        base: Base::new(root, &location.special),
+        base: RepositoryUrls::new(root, &location.special),
         location: location.clone(),
         name,
     });

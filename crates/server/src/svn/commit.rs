@@ -8,7 +8,7 @@ use std::sync::Arc;
 use base::{Code, Date, Error, FsPath, Props, Result};
 use delta::editor::Editor;
 use repos::authz::{Required, UserRights};
-use repos::commit::{self, Authority, CommitEditor, CommitInfo};
+use repos::commit::{self, CommitAccess, CommitEditor, CommitInfo};
 use repos::config::Access;
 use wire::svn::command::{Commit, Named};
 use wire::svn::edit::EditCommand;
@@ -152,7 +152,7 @@ impl SessionRights {
     }
 }
 
-impl Authority for SessionRights {
+impl CommitAccess for SessionRights {
     fn may_read(&self, path: &FsPath, recursive: bool) -> Result<bool> {
         self.may(path, Required::Read, recursive)
     }

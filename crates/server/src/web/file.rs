@@ -2,7 +2,7 @@
 
 use askama::Template;
 use base::props;
-use repos::File;
+use repos::FileContent;
 
 use super::frame::{PageFrame, date, properties, size};
 use super::{Outcome, ViewedNode, highlight, send, url, write_policy};
@@ -88,7 +88,7 @@ pub(super) enum FileView {
 }
 
 /// Reads a file, if it is a text that is short enough.
-pub(super) fn read_view(file: &File, all: &base::Props) -> Result<FileView, Fault> {
+pub(super) fn read_view(file: &FileContent, all: &base::Props) -> Result<FileView, Fault> {
     let says_binary = all
         .get(props::MIME_TYPE)
         .is_some_and(|kind| props::mime_type_is_binary(kind));

@@ -5,7 +5,7 @@
 
 /// A parsed header.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct If {
+pub struct IfHeader {
     /// The lists, in their order.
     pub lists: Vec<ConditionList>,
 }
@@ -37,9 +37,9 @@ pub enum ConditionKind {
     Etag(String),
 }
 
-impl If {
+impl IfHeader {
     /// Reads a header's value; `None` if it is malformed.
-    pub fn parse(text: &str) -> Option<If> {
+    pub fn parse(text: &str) -> Option<IfHeader> {
         let mut lists: Vec<ConditionList> = Vec::new();
         let mut resource = None;
         let mut rest = text.trim_ascii_start();
@@ -69,7 +69,7 @@ impl If {
             }
             rest = rest.trim_ascii_start();
         }
-        Some(If { lists })
+        Some(IfHeader { lists })
     }
 
     /// Returns all tokens that the client claims to hold, for any resource.
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn tagged_lists_as_svn_sends_them() {
-        let header = If::parse("<http://h/lk/f1> (<t:1>) <http://h/lk/f2> (<t:2>)")
+        let header = IfHeader::parse("<http://h/lk/f1> (<t:1>) <http://h/lk/f2> (<t:2>)")
             .expect("because it is well-formed");
         assert_eq!(header.tokens().collect::<Vec<_>>(), ["t:1", "t:2"]);
         assert_eq!(header.lists[1].resource.as_deref(), Some("http://h/lk/f2"));
@@ -125,7 +125,8 @@ mod tests {
 
     #[test]
     fn conditions_of_other_clients() {
-        let header = If::parse("(<t:1> [\"e\"]) (Not <DAV:no-lock>)").expect("because it is well-formed");
+        let header =
+            IfHeader::parse("(<t:1> [\"e\"]) (Not <DAV:no-lock>)").expect("because it is well-formed");
         assert_eq!(header.lists.len(), 2);
         assert_eq!(header.tokens().collect::<Vec<_>>(), ["t:1"]);
         assert_eq!(
@@ -147,7 +148,7 @@ mod tests {
             "(<t",
             "([t)",
         ] {
-            assert_eq!(If::parse(bad), None, "{bad}");
+            assert_eq!(IfHeader::parse(bad), None, "{bad}");
         }
     }
 }

@@ -9,7 +9,7 @@ use super::xml::escape_attribute;
 
 /// A directory, or a directory of repositories.
 #[derive(Clone, Copy, Debug)]
-pub struct Index<'a> {
+pub struct DirectoryIndex<'a> {
     /// Name of the server's repositories (`SVNReposName`).
     pub name: Option<&'a str>,
     /// Last part of the repository's path.
@@ -31,7 +31,7 @@ pub struct IndexEntry<'a> {
     pub is_dir: bool,
 }
 
-impl Index<'_> {
+impl DirectoryIndex<'_> {
     /// Begins the page.
     pub fn open_html(&self, out: &mut String) {
         let mut title = String::new();
@@ -187,7 +187,7 @@ mod tests {
     /// Recorded from Apache.
     #[test]
     fn html_is_apaches() {
-        let index = Index {
+        let index = DirectoryIndex {
             name: Some("Lab"),
             base: "r",
             at: Some((Some(Revnum(3)), "/trunk/sub")),
@@ -214,7 +214,7 @@ mod tests {
     /// Recorded from Apache.
     #[test]
     fn xml_is_apaches() {
-        let index = Index {
+        let index = DirectoryIndex {
             name: None,
             base: "xslt",
             at: Some((Some(Revnum(3)), "/trunk/sub")),
@@ -243,7 +243,7 @@ mod tests {
 
     #[test]
     fn names_do_not_break_out() {
-        let index = Index {
+        let index = DirectoryIndex {
             name: None,
             base: "\"<b>",
             at: None,

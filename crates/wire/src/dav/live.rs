@@ -4,7 +4,7 @@ use super::names;
 
 /// A live property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Live {
+pub enum LiveProperty {
     /// Collection, baseline, or nothing.
     ResourceType,
     /// Bytes of a file.
@@ -50,33 +50,35 @@ pub(super) const DAV_PREFIX: &str = "lp1:";
 /// Prefix of Subversion's own.
 pub(super) const SVN_DAV_PREFIX: &str = "lp2:";
 
-impl Live {
+impl LiveProperty {
     /// All, in the order of responses.
-    pub const ALL: [Live; 19] = [
-        Live::ResourceType,
-        Live::ContentLength,
-        Live::ContentType,
-        Live::Etag,
-        Live::CreationDate,
-        Live::LastModified,
-        Live::BaselineCollection,
-        Live::CheckedIn,
-        Live::Vcc,
-        Live::VersionName,
-        Live::Creator,
-        Live::AutoVersion,
-        Live::BaselineRelativePath,
-        Live::Md5,
-        Live::RepositoryUuid,
-        Live::DeadpropCount,
-        Live::Sha1,
-        Live::SupportedLock,
-        Live::LockDiscovery,
+    pub const ALL: [LiveProperty; 19] = [
+        LiveProperty::ResourceType,
+        LiveProperty::ContentLength,
+        LiveProperty::ContentType,
+        LiveProperty::Etag,
+        LiveProperty::CreationDate,
+        LiveProperty::LastModified,
+        LiveProperty::BaselineCollection,
+        LiveProperty::CheckedIn,
+        LiveProperty::Vcc,
+        LiveProperty::VersionName,
+        LiveProperty::Creator,
+        LiveProperty::AutoVersion,
+        LiveProperty::BaselineRelativePath,
+        LiveProperty::Md5,
+        LiveProperty::RepositoryUuid,
+        LiveProperty::DeadpropCount,
+        LiveProperty::Sha1,
+        LiveProperty::SupportedLock,
+        LiveProperty::LockDiscovery,
     ];
 
     /// The property of a name.
-    pub fn of(space: &str, local: &str) -> Option<Live> {
-        Live::ALL.into_iter().find(|live| live.name() == (space, local))
+    pub fn of(space: &str, local: &str) -> Option<LiveProperty> {
+        LiveProperty::ALL
+            .into_iter()
+            .find(|live| live.name() == (space, local))
     }
 
     /// Namespace and local name.
@@ -91,25 +93,25 @@ impl Live {
     /// Returns the name as responses have it: with `lp1` for `DAV:`, `lp2` for Subversion's own, and `D` for locks.
     pub(super) fn tag(self) -> &'static str {
         match self {
-            Live::ResourceType => "lp1:resourcetype",
-            Live::ContentLength => "lp1:getcontentlength",
-            Live::ContentType => "lp1:getcontenttype",
-            Live::Etag => "lp1:getetag",
-            Live::CreationDate => "lp1:creationdate",
-            Live::LastModified => "lp1:getlastmodified",
-            Live::BaselineCollection => "lp1:baseline-collection",
-            Live::CheckedIn => "lp1:checked-in",
-            Live::Vcc => "lp1:version-controlled-configuration",
-            Live::VersionName => "lp1:version-name",
-            Live::Creator => "lp1:creator-displayname",
-            Live::AutoVersion => "lp1:auto-version",
-            Live::BaselineRelativePath => "lp2:baseline-relative-path",
-            Live::Md5 => "lp2:md5-checksum",
-            Live::RepositoryUuid => "lp2:repository-uuid",
-            Live::DeadpropCount => "lp2:deadprop-count",
-            Live::Sha1 => "lp2:sha1-checksum",
-            Live::SupportedLock => "D:supportedlock",
-            Live::LockDiscovery => "D:lockdiscovery",
+            LiveProperty::ResourceType => "lp1:resourcetype",
+            LiveProperty::ContentLength => "lp1:getcontentlength",
+            LiveProperty::ContentType => "lp1:getcontenttype",
+            LiveProperty::Etag => "lp1:getetag",
+            LiveProperty::CreationDate => "lp1:creationdate",
+            LiveProperty::LastModified => "lp1:getlastmodified",
+            LiveProperty::BaselineCollection => "lp1:baseline-collection",
+            LiveProperty::CheckedIn => "lp1:checked-in",
+            LiveProperty::Vcc => "lp1:version-controlled-configuration",
+            LiveProperty::VersionName => "lp1:version-name",
+            LiveProperty::Creator => "lp1:creator-displayname",
+            LiveProperty::AutoVersion => "lp1:auto-version",
+            LiveProperty::BaselineRelativePath => "lp2:baseline-relative-path",
+            LiveProperty::Md5 => "lp2:md5-checksum",
+            LiveProperty::RepositoryUuid => "lp2:repository-uuid",
+            LiveProperty::DeadpropCount => "lp2:deadprop-count",
+            LiveProperty::Sha1 => "lp2:sha1-checksum",
+            LiveProperty::SupportedLock => "D:supportedlock",
+            LiveProperty::LockDiscovery => "D:lockdiscovery",
         }
     }
 }
@@ -120,10 +122,10 @@ mod tests {
 
     #[test]
     fn names_lead_back_to_their_properties() {
-        for live in Live::ALL {
+        for live in LiveProperty::ALL {
             let (space, local) = live.name();
-            assert_eq!(Live::of(space, local), Some(live));
+            assert_eq!(LiveProperty::of(space, local), Some(live));
         }
-        assert_eq!(Live::of(names::DAV, "md5-checksum"), None);
+        assert_eq!(LiveProperty::of(names::DAV, "md5-checksum"), None);
     }
 }

@@ -135,11 +135,11 @@ pub fn parse_token(header: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dav::xml::Limits;
+    use crate::dav::xml::XmlLimits;
 
     fn parse(text: &str) -> Option<LockInfo> {
         LockInfo::parse(
-            &Element::parse(text.as_bytes(), Limits::default()).expect("because it is as it should be"),
+            &Element::parse(text.as_bytes(), XmlLimits::default()).expect("because it is as it should be"),
             text.as_bytes(),
         )
     }
@@ -163,7 +163,7 @@ mod tests {
             owner,
             r#"<D:owner xmlns:D="DAV:" xmlns:x="u"><D:href x:y='1'>me</D:href></D:owner>"#
         );
-        assert!(Element::parse(owner.as_bytes(), Limits::default()).is_ok());
+        assert!(Element::parse(owner.as_bytes(), XmlLimits::default()).is_ok());
         for bad in [
             r#"<lock xmlns="DAV:"/>"#,
             r#"<lockinfo xmlns="DAV:"><lockscope><shared/></lockscope><locktype><write/></locktype></lockinfo>"#,

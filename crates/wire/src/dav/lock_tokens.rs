@@ -43,13 +43,13 @@ const LIST: &str = "lock-token-list";
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dav::xml::Limits;
+    use crate::dav::xml::XmlLimits;
 
     #[test]
     fn children_are_known_by_local_name() {
         let body = br#"<S:lock-token-list xmlns:S="svn:"><S:lock><lock-token>opaquelocktoken:1</lock-token>
             <lock-path>a &amp; b</lock-path></S:lock><S:lock><lock-path>x</lock-path></S:lock></S:lock-token-list>"#;
-        let root = Element::parse(body, Limits::default()).expect("because it is well-formed");
+        let root = Element::parse(body, XmlLimits::default()).expect("because it is well-formed");
         let expected = HeldLock {
             path: "a & b".into(),
             token: "opaquelocktoken:1".into(),

@@ -4,7 +4,7 @@ use base::{FsPath, Revnum};
 
 use super::lock_tokens::{HeldLock, find_lock_tokens};
 use super::names::DAV;
-use super::uri::Base;
+use super::uri::RepositoryUrls;
 use super::xml::{self, Element};
 
 /// The content type of the response: without a charset, unlike every other.
@@ -12,21 +12,21 @@ pub const MERGE_TYPE: &str = "text/xml";
 
 /// The request of a `MERGE`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Merge {
+pub struct MergeRequest {
     /// URL of the transaction or activity.
     pub source: String,
     /// The locks that the client holds.
     pub locks: Vec<HeldLock>,
 }
 
-impl Merge {
+impl MergeRequest {
     /// Parses a body; `None` if it is another one.
-    pub fn parse(root: &Element) -> Option<Merge> {
+    pub fn parse(root: &Element) -> Option<MergeRequest> {
         if !root.name.is(DAV, "merge") {
             return None;
         }
         let source = root.child(DAV, "source")?.child(DAV, "href")?;
-        Some(Merge {
+        Some(MergeRequest {
             source: source.text.trim().to_owned(),
             locks: find_lock_tokens(root),
         })
@@ -35,7 +35,7 @@ impl Merge {
 
 /// The new revision, as the response shows it.
 #[derive(Clone, Copy, Debug)]
-pub struct Merged<'a> {
+pub struct MergeResponse<'a> {
     /// Its number.
     pub rev: Revnum,
     /// Its date.
@@ -47,7 +47,7 @@ pub struct Merged<'a> {
 }
 
 /// Appends the beginning of the response: everything about the revision itself.
-pub fn write_merged(base: &Base, merged: &Merged<'_>, out: &mut String) {
+pub fn write_merged(base: &RepositoryUrls, merged: &MergeResponse<'_>, out: &mut String) {
     let more = match merged.post_commit_error {
         Some(_) => " xmlns:S=\"svn:\"",
         None => "",
@@ -75,7 +75,7 @@ pub fn write_merged(base: &Base, merged: &Merged<'_>, out: &mut String) {
 }
 
 /// Appends one node that the revision has changed.
-pub fn write_merged_node(base: &Base, rev: Revnum, path: &FsPath, is_dir: bool, out: &mut String) {
+pub fn write_merged_node(base: &RepositoryUrls, rev: Revnum, path: &FsPath, is_dir: bool, out: &mut String) {
     out.push_str("<D:response>\n<D:href>");
     xml::escape_text(&base.public(path), out);
     out.push_str("</D:href>\n<D:propstat><D:prop>\n");
@@ -110,13 +110,13 @@ fn element(name: &str, text: &str, out: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dav::xml::Limits;
+    use crate::dav::xml::XmlLimits;
 
     #[test]
     fn as_svn_asks() {
         let body = br#"<?xml version="1.0" encoding="utf-8"?><D:merge xmlns:D="DAV:"><D:source><D:href>/svn/main/!svn/txn/2-2</D:href></D:source><D:no-auto-merge/><D:no-checkout/><D:prop><D:checked-in/><D:version-name/><D:resourcetype/><D:creationdate/><D:creator-displayname/></D:prop><S:lock-token-list xmlns:S="svn:"><S:lock><lock-path>a.txt</lock-path><lock-token>opaquelocktoken:1</lock-token></S:lock></S:lock-token-list></D:merge>"#;
-        let root = Element::parse(body, Limits::default()).expect("because it is well-formed");
-        let merge = Merge::parse(&root).expect("because it is well-formed");
+        let root = Element::parse(body, XmlLimits::default()).expect("because it is well-formed");
+        let merge = MergeRequest::parse(&root).expect("because it is well-formed");
         assert_eq!(merge.source, "/svn/main/!svn/txn/2-2");
         assert_eq!(merge.locks.len(), 1);
     }
@@ -124,9 +124,9 @@ mod tests {
     /// As Apache 2.4 with mod_dav_svn 1.14.2 answers.
     #[test]
     fn the_answer_is_the_incumbents_to_the_byte() {
-        let base = Base::new("/R".into(), "!svn");
+        let base = RepositoryUrls::new("/R".into(), "!svn");
         let mut out = String::new();
-        let merged = Merged {
+        let merged = MergeResponse {
             rev: Revnum(4),
             date: Some("2026-11-21T19:31:22.137689Z"),
             author: None,

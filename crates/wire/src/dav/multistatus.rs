@@ -10,11 +10,11 @@ use base::Lock;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::live::{DAV_PREFIX, Live, SVN_DAV_PREFIX};
+use super::live::{DAV_PREFIX, LiveProperty, SVN_DAV_PREFIX};
 use super::lock::{ActiveLock, write_active_lock};
 use super::names;
-use super::propfind::{Propfind, is_element_name};
-use super::xml::{Element, Limits, Name, escape_attribute, escape_text, safe};
+use super::propfind::{PropfindRequest, is_element_name};
+use super::xml::{Element, XmlLimits, XmlName, escape_attribute, escape_text, safe};
 
 /// The settings that all resources of one response share.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub struct Multistatus {
 
 impl Multistatus {
     /// For responses to `wanted`.
-    pub fn new(wanted: &Propfind) -> Multistatus {
+    pub fn new(wanted: &PropfindRequest) -> Multistatus {
         let mut head = String::from("<D:response");
         let mut declare = |prefix: &str, space: &str| {
             _ = write!(head, " xmlns:{prefix}=\"");
@@ -46,8 +46,8 @@ impl Multistatus {
         declare(DAV_PREFIX.trim_end_matches(':'), names::DAV);
         declare(SVN_DAV_PREFIX.trim_end_matches(':'), names::SVN_DAV);
         let mut spaces: Vec<(String, String)> = Vec::new();
-        if let Propfind::Props(props) = wanted {
-            for Name { space, .. } in props {
+        if let PropfindRequest::Props(props) = wanted {
+            for XmlName { space, .. } in props {
                 let known = match space.as_str() {
                     names::DAV => DAV_PREFIX,
                     names::SVN_DAV => SVN_DAV_PREFIX,
@@ -84,11 +84,11 @@ impl Multistatus {
     }
 
     /// Begins the resource at `href`, which is encoded for URLs.
-    pub fn response<'a>(&'a self, href: &str, out: &'a mut String) -> Response<'a> {
+    pub fn response<'a>(&'a self, href: &str, out: &'a mut String) -> PropResponse<'a> {
         out.push_str(&self.head);
         escape_text(href, out);
         out.push_str("</D:href>\n<D:propstat>\n<D:prop>\n");
-        Response {
+        PropResponse {
             out,
             spaces: &self.spaces,
             found: false,
@@ -97,24 +97,24 @@ impl Multistatus {
     }
 }
 
-/// The part about one resource. [`Response::finish`] ends it.
+/// The part about one resource. [`PropResponse::finish`] ends it.
 #[derive(Debug)]
 #[must_use]
-pub struct Response<'a> {
+pub struct PropResponse<'a> {
     out: &'a mut String,
     spaces: &'a [(String, String)],
     found: bool,
     missing: String,
 }
 
-impl Response<'_> {
+impl PropResponse<'_> {
     /// A live property whose value is text; without value its name alone.
-    pub fn live(&mut self, live: Live, text: &str) {
+    pub fn live(&mut self, live: LiveProperty, text: &str) {
         self.element(live.tag(), text);
     }
 
     /// A live property whose value is a URL's path, encoded.
-    pub fn href(&mut self, live: Live, url: &str) {
+    pub fn href(&mut self, live: LiveProperty, url: &str) {
         self.markup(live, |out| {
             out.push_str("<D:href>");
             escape_text(url, out);
@@ -123,7 +123,7 @@ impl Response<'_> {
     }
 
     /// A live property whose value is markup.
-    pub fn markup(&mut self, live: Live, write: impl FnOnce(&mut String)) {
+    pub fn markup(&mut self, live: LiveProperty, write: impl FnOnce(&mut String)) {
         self.found = true;
         let tag = live.tag();
         _ = write!(self.out, "<{tag}>");
@@ -154,7 +154,7 @@ impl Response<'_> {
     }
 
     /// A requested property that does not exist.
-    pub fn missing(&mut self, name: &Name) {
+    pub fn missing(&mut self, name: &XmlName) {
         let prefix = self.spaces.iter().find(|(space, _)| *space == name.space);
         let prefix = prefix.map_or("", |(_, prefix)| prefix);
         _ = writeln!(self.missing, "<{prefix}{}/>", name.local);
@@ -202,7 +202,7 @@ pub fn prefixed(name: &str) -> (&'static str, &str) {
 }
 
 /// The name under which a repository stores the property; `None` if it is not a possible name.
-pub fn stored_name(name: &Name) -> Option<String> {
+pub fn stored_name(name: &XmlName) -> Option<String> {
     match name.space.as_str() {
         names::SVN_PROP => Some(format!("svn:{}", name.local)),
         names::CUSTOM_PROP => Some(name.local.clone()),
@@ -233,7 +233,7 @@ pub fn supported_lock(out: &mut String) {
 pub fn active_lock(lock: &Lock, left: Option<u64>, out: &mut String) {
     let comment = lock.comment.as_deref();
     // The comment of a WebDAV program is an XML fragment, stored as it came. Other programs may have stored anything.
-    let is_xml = |text: &str| Element::parse(text.as_bytes(), Limits::default()).is_ok();
+    let is_xml = |text: &str| Element::parse(text.as_bytes(), XmlLimits::default()).is_ok();
     let comment_is_xml = lock.is_dav_comment && comment.is_some_and(is_xml);
     let shown = ActiveLock {
         token: &lock.token,
@@ -262,8 +262,8 @@ mod tests {
 
     use super::*;
 
-    fn name(space: &str, local: &str) -> Name {
-        Name {
+    fn name(space: &str, local: &str) -> XmlName {
+        XmlName {
             space: space.into(),
             local: local.into(),
         }
@@ -272,7 +272,7 @@ mod tests {
     /// As Apache answers the same question, but for the prefixes.
     #[test]
     fn what_is_there_comes_first_and_what_is_not_comes_second() {
-        let wanted = Propfind::Props(vec![
+        let wanted = PropfindRequest::Props(vec![
             name(names::DAV, "resourcetype"),
             name("foo:", "nope"),
             name(names::CUSTOM_PROP, "my:prop"),
@@ -282,7 +282,7 @@ mod tests {
         let mut out = String::new();
         Multistatus::open(&mut out);
         let mut response = answer.response("/svn/r/a&b", &mut out);
-        response.live(Live::ResourceType, "");
+        response.live(LiveProperty::ResourceType, "");
         response.missing(&name("foo:", "nope"));
         response.stored("my:prop", b"colon <&>\r value");
         response.missing(&name("", "nons"));
@@ -306,7 +306,7 @@ mod tests {
     /// Recorded from Apache: a property of the bytes 0 to 255, and one of three.
     #[test]
     fn binary_values_are_base64_in_lines() {
-        let answer = Multistatus::new(&Propfind::All);
+        let answer = Multistatus::new(&PropfindRequest::All);
         let mut out = String::new();
         let mut response = answer.response("/", &mut out);
         response.stored("binprop", b"a\x01b");
@@ -364,14 +364,14 @@ mod tests {
         /// Whatever a value is, a client reads it back.
         #[test]
         fn values_survive(value in proptest::collection::vec(any::<u8>(), 0..200)) {
-            let answer = Multistatus::new(&Propfind::All);
+            let answer = Multistatus::new(&PropfindRequest::All);
             let mut out = String::new();
             Multistatus::open(&mut out);
             let mut response = answer.response("/", &mut out);
             response.stored("p:q", &value);
             response.finish();
             Multistatus::close(&mut out);
-            let root = Element::parse(out.as_bytes(), Limits::default()).expect("because it is well-formed");
+            let root = Element::parse(out.as_bytes(), XmlLimits::default()).expect("because it is well-formed");
             let prop = &root.children[0].children[1].children[0].children[0];
             prop_assert!(prop.name.is(names::CUSTOM_PROP, "p:q"));
             let read = match prop.attribute("encoding") {

@@ -10,20 +10,20 @@ pub const SKEL_TYPE: &str = "application/vnd.svn-skel";
 
 /// The request of a `POST`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Post {
+pub enum PostRequest {
     /// A transaction on the youngest revision.
     CreateTxn,
     /// The same, with these properties.
     CreateTxnWithProps(Props),
 }
 
-impl Post {
+impl PostRequest {
     /// Parses a body; `None` if it is unknown.
-    pub fn parse(body: &[u8]) -> Option<Post> {
-        let mut skel = Skel(body);
+    pub fn parse(body: &[u8]) -> Option<PostRequest> {
+        let mut skel = SkelParser(body);
         skel.open()?;
         let post = match skel.atom()? {
-            b"create-txn" => Post::CreateTxn,
+            b"create-txn" => PostRequest::CreateTxn,
             b"create-txn-with-props" => {
                 skel.open()?;
                 let mut list = Props::new();
@@ -31,7 +31,7 @@ impl Post {
                     let name = std::str::from_utf8(skel.atom()?).ok()?;
                     list.insert(name.to_owned(), skel.atom()?.to_vec());
                 }
-                Post::CreateTxnWithProps(list)
+                PostRequest::CreateTxnWithProps(list)
             }
             _ => return None,
         };
@@ -41,7 +41,7 @@ impl Post {
 
 /// True if a body is a skel, whatever it contains.
 pub fn is_skel(body: &[u8]) -> bool {
-    let mut skel = Skel(body);
+    let mut skel = SkelParser(body);
     let mut depth = 0_usize;
     loop {
         let is_item = match (skel.open(), depth) {
@@ -66,9 +66,9 @@ pub fn is_skel(body: &[u8]) -> bool {
 }
 
 /// The rest of the text.
-struct Skel<'a>(&'a [u8]);
+struct SkelParser<'a>(&'a [u8]);
 
-impl<'a> Skel<'a> {
+impl<'a> SkelParser<'a> {
     fn skip_space(&mut self) {
         self.0 = self.0.trim_ascii_start();
     }
@@ -137,7 +137,7 @@ mod tests {
     fn a_transaction_with_properties() {
         let body = b"(create-txn-with-props (svn:txn-client-compat-version 6 1.14.2 svn:txn-user-agent 43 SVN/1.14.2 \
                      (x86_64-pc-linux-gnu) serf/1.3.9 svn:log 12 mixed commit))";
-        let Some(Post::CreateTxnWithProps(list)) = Post::parse(body) else {
+        let Some(PostRequest::CreateTxnWithProps(list)) = PostRequest::parse(body) else {
             panic!("not understood");
         };
         assert_eq!(list.len(), 3);
@@ -146,10 +146,13 @@ mod tests {
             list["svn:txn-user-agent"],
             b"SVN/1.14.2 (x86_64-pc-linux-gnu) serf/1.3.9"
         );
-        assert_eq!(Post::parse(b"( create-txn )"), Some(Post::CreateTxn));
         assert_eq!(
-            Post::parse(b"(create-txn-with-props ())"),
-            Some(Post::CreateTxnWithProps(Props::new()))
+            PostRequest::parse(b"( create-txn )"),
+            Some(PostRequest::CreateTxn)
+        );
+        assert_eq!(
+            PostRequest::parse(b"(create-txn-with-props ())"),
+            Some(PostRequest::CreateTxnWithProps(Props::new()))
         );
     }
 
@@ -171,7 +174,7 @@ mod tests {
             b"(create-txn-with-props (a (b)))",
             b"(drop-txn)",
         ] {
-            assert_eq!(Post::parse(bad), None, "{}", bad.escape_ascii());
+            assert_eq!(PostRequest::parse(bad), None, "{}", bad.escape_ascii());
         }
         assert!(is_skel(b"(create-txn-with-props (a (b 1 ))) )"));
         for bad in [&b""[..], b"a", b"(a", b"(a))", b"(a) b", b"(1a)", b"(\xff)"] {

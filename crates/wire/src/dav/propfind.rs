@@ -1,65 +1,65 @@
 //! `PROPFIND`: the properties that a client requests.
 
 use super::names;
-use super::xml::{Element, Malformed, Name};
+use super::xml::{Element, MalformedXml, XmlName};
 
 /// The properties that a `PROPFIND` requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Propfind {
+pub enum PropfindRequest {
     /// Every property, with its value.
     All,
     /// The name of every property.
     Names,
     /// These.
-    Props(Vec<Name>),
+    Props(Vec<XmlName>),
 }
 
-impl Propfind {
+impl PropfindRequest {
     /// Parses a request's body.
     ///
     /// # Errors
     /// If it is something else, or requests nothing.
-    pub fn parse(root: &Element) -> Result<Propfind, Malformed> {
+    pub fn parse(root: &Element) -> Result<PropfindRequest, MalformedXml> {
         if !root.name.is(names::DAV, "propfind") {
-            return Err(Malformed("not a propfind".to_owned()));
+            return Err(MalformedXml("not a propfind".to_owned()));
         }
         if root.child(names::DAV, "allprop").is_some() {
-            return Ok(Propfind::All);
+            return Ok(PropfindRequest::All);
         }
         if root.child(names::DAV, "propname").is_some() {
-            return Ok(Propfind::Names);
+            return Ok(PropfindRequest::Names);
         }
         let Some(props) = root.child(names::DAV, "prop") else {
-            return Err(Malformed("a propfind that asks for nothing".to_owned()));
+            return Err(MalformedXml("a propfind that asks for nothing".to_owned()));
         };
         if props.children.len() > MAX_PROPS {
-            return Err(Malformed("too many properties".to_owned()));
+            return Err(MalformedXml("too many properties".to_owned()));
         }
         let mut wanted = Vec::with_capacity(props.children.len());
         for child in &props.children {
             // Outside of any namespace a colon would be taken for the end of a prefix.
             let bare = child.name.space.is_empty() && child.name.local.contains(':');
             if bare || !is_element_name(&child.name.local) {
-                return Err(Malformed(format!("a property named '{}'", child.name.local)));
+                return Err(MalformedXml(format!("a property named '{}'", child.name.local)));
             }
             wanted.push(child.name.clone());
         }
-        Ok(Propfind::Props(wanted))
+        Ok(PropfindRequest::Props(wanted))
     }
 
     /// True if the property of this name is to be looked at.
     pub fn asks_for(&self, space: &str, local: &str) -> bool {
         match self {
-            Propfind::All | Propfind::Names => true,
-            Propfind::Props(wanted) => wanted.iter().any(|name| name.is(space, local)),
+            PropfindRequest::All | PropfindRequest::Names => true,
+            PropfindRequest::Props(wanted) => wanted.iter().any(|name| name.is(space, local)),
         }
     }
 
     /// True if stored properties may be among the requested ones.
     pub fn asks_for_stored(&self) -> bool {
         match self {
-            Propfind::All | Propfind::Names => true,
-            Propfind::Props(wanted) => wanted
+            PropfindRequest::All | PropfindRequest::Names => true,
+            PropfindRequest::Props(wanted) => wanted
                 .iter()
                 .any(|name| name.space == names::SVN_PROP || name.space == names::CUSTOM_PROP),
         }
@@ -78,10 +78,10 @@ pub fn is_element_name(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dav::xml::Limits;
+    use crate::dav::xml::XmlLimits;
 
-    fn parse(body: &str) -> Result<Propfind, Malformed> {
-        Propfind::parse(&Element::parse(body.as_bytes(), Limits::default())?)
+    fn parse(body: &str) -> Result<PropfindRequest, MalformedXml> {
+        PropfindRequest::parse(&Element::parse(body.as_bytes(), XmlLimits::default())?)
     }
 
     #[test]
@@ -97,15 +97,15 @@ mod tests {
         assert!(found.asks_for_stored());
         assert_eq!(
             parse("<propfind xmlns=\"DAV:\"><allprop xmlns=\"DAV:\"/></propfind>"),
-            Ok(Propfind::All)
+            Ok(PropfindRequest::All)
         );
         assert_eq!(
             parse("<D:propfind xmlns:D=\"DAV:\"><D:propname/></D:propfind>"),
-            Ok(Propfind::Names)
+            Ok(PropfindRequest::Names)
         );
         assert_eq!(
             parse("<D:propfind xmlns:D=\"DAV:\"><D:prop/></D:propfind>"),
-            Ok(Propfind::Props(Vec::new()))
+            Ok(PropfindRequest::Props(Vec::new()))
         );
     }
 

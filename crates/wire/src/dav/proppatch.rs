@@ -9,24 +9,24 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::names::{CUSTOM_PROP, DAV, SVN_DAV, SVN_PROP};
-use super::xml::{self, Element, Name};
+use super::xml::{self, Element, XmlName};
 
 /// One change, in the order of the body.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PropChange {
+pub struct PropertyUpdate {
     /// The property's element.
-    pub name: Name,
+    pub name: XmlName,
     /// The new value.
-    pub action: Action,
+    pub action: PropAction,
     /// The present value that the client expects (`Some(None)`: not set); `None` is any.
-    pub expected: Option<Option<Value>>,
+    pub expected: Option<Option<PropValue>>,
 }
 
 /// A change of a property.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Action {
+pub enum PropAction {
     /// Sets the property to this value.
-    Set(Value),
+    Set(PropValue),
     /// Deletes the property, as part of a set with an expected old value (`V:absent` in `D:set`).
     SetAbsent,
     /// Deletes the property.
@@ -35,16 +35,16 @@ pub enum Action {
 
 /// A value, or why it is none.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Value {
+pub enum PropValue {
     /// The bytes.
     Bytes(Vec<u8>),
     /// The encoding is unknown, or the text is not in it.
     Undecodable,
 }
 
-impl PropChange {
+impl PropertyUpdate {
     /// Parses a body; `None` if it is another one.
-    pub fn parse_all(root: &Element) -> Option<Vec<PropChange>> {
+    pub fn parse_all(root: &Element) -> Option<Vec<PropertyUpdate>> {
         if !root.name.is(DAV, "propertyupdate") {
             return None;
         }
@@ -62,37 +62,39 @@ impl PropChange {
     }
 }
 
-fn change(element: &Element, is_set: bool) -> PropChange {
+fn change(element: &Element, is_set: bool) -> PropertyUpdate {
     let old = element.child(SVN_DAV, "old-value").filter(|_| is_set);
     let is_absent = |element: &Element| element.attribute("absent").is_some();
-    PropChange {
+    PropertyUpdate {
         name: element.name.clone(),
         action: match (is_set, is_absent(element)) {
-            (false, _) => Action::Remove,
-            (true, true) => Action::SetAbsent,
-            (true, false) => Action::Set(value(element)),
+            (false, _) => PropAction::Remove,
+            (true, true) => PropAction::SetAbsent,
+            (true, false) => PropAction::Set(value(element)),
         },
         expected: old.map(|old| (!is_absent(old)).then(|| value(old))),
     }
 }
 
-fn value(element: &Element) -> Value {
+fn value(element: &Element) -> PropValue {
     match element.attribute("encoding") {
-        None => Value::Bytes(element.text.clone().into_bytes()),
+        None => PropValue::Bytes(element.text.clone().into_bytes()),
         Some("base64") => {
             let text: Vec<u8> = element
                 .text
                 .bytes()
                 .filter(|b| !b.is_ascii_whitespace())
                 .collect();
-            STANDARD.decode(text).map_or(Value::Undecodable, Value::Bytes)
+            STANDARD
+                .decode(text)
+                .map_or(PropValue::Undecodable, PropValue::Bytes)
         }
-        Some(_) => Value::Undecodable,
+        Some(_) => PropValue::Undecodable,
     }
 }
 
 /// Returns the name of the property of an element; `None` in foreign namespaces.
-pub fn property_name(name: &Name) -> Option<String> {
+pub fn property_name(name: &XmlName) -> Option<String> {
     match name.space.as_str() {
         SVN_PROP => Some(format!("svn:{}", name.local)),
         CUSTOM_PROP => Some(name.local.clone()),
@@ -102,7 +104,7 @@ pub fn property_name(name: &Name) -> Option<String> {
 
 /// The result for one property.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failed {
+pub struct FailedChange {
     /// Status code.
     pub status: u16,
     /// For people.
@@ -115,8 +117,8 @@ pub struct Failed {
 pub fn write_proppatch(
     href: &str,
     namespaces: &[String],
-    changes: &[PropChange],
-    outcome: &[Option<Failed>],
+    changes: &[PropertyUpdate],
+    outcome: &[Option<FailedChange>],
     out: &mut String,
 ) {
     out.push_str("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<D:multistatus xmlns:D=\"DAV:\"");
@@ -151,7 +153,7 @@ pub fn write_proppatch(
     out.push_str("</D:response>\n</D:multistatus>\n");
 }
 
-fn empty_element(name: &Name, namespaces: &[String], out: &mut String) {
+fn empty_element(name: &XmlName, namespaces: &[String], out: &mut String) {
     match namespaces.iter().position(|space| *space == name.space) {
         Some(number) => _ = write!(out, "<ns{number}:{}/>\r\n", name.local),
         None => _ = write!(out, "<{}/>\r\n", name.local),
@@ -178,14 +180,14 @@ const MOST_NAMESPACES: usize = 256;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dav::xml::Limits;
+    use crate::dav::xml::XmlLimits;
 
-    fn parse(inside: &str) -> (Element, Vec<PropChange>) {
+    fn parse(inside: &str) -> (Element, Vec<PropertyUpdate>) {
         let text = format!(
             r#"<?xml version="1.0" encoding="utf-8" ?><D:propertyupdate xmlns:D="DAV:" xmlns:V="{SVN_DAV}" xmlns:C="{CUSTOM_PROP}" xmlns:S="{SVN_PROP}">{inside}</D:propertyupdate>"#
         );
-        let root = Element::parse(text.as_bytes(), Limits::default()).expect("because it is well-formed");
-        let changes = PropChange::parse_all(&root).expect("because it is well-formed");
+        let root = Element::parse(text.as_bytes(), XmlLimits::default()).expect("because it is well-formed");
+        let changes = PropertyUpdate::parse_all(&root).expect("because it is well-formed");
         (root, changes)
     }
 
@@ -197,8 +199,11 @@ mod tests {
         );
         let names: Vec<_> = all.iter().filter_map(|c| property_name(&c.name)).collect();
         assert_eq!(names, ["svn:eol-style", "my:p", "gone"]);
-        assert_eq!(all[1].action, Action::Set(Value::Bytes(b"a\x01b\n".to_vec())));
-        assert_eq!(all[2].action, Action::Remove);
+        assert_eq!(
+            all[1].action,
+            PropAction::Set(PropValue::Bytes(b"a\x01b\n".to_vec()))
+        );
+        assert_eq!(all[2].action, PropAction::Remove);
     }
 
     #[test]
@@ -208,13 +213,13 @@ mod tests {
              <C:b V:absent=\"1\"><V:old-value V:encoding=\"base64\">YQ==</V:old-value></C:b>\
              <C:c V:encoding=\"rot13\">x</C:c></D:prop></D:set>",
         );
-        let bytes = |text: &str| Value::Bytes(text.as_bytes().to_vec());
-        assert_eq!(all[0].action, Action::Set(bytes("new")));
+        let bytes = |text: &str| PropValue::Bytes(text.as_bytes().to_vec());
+        assert_eq!(all[0].action, PropAction::Set(bytes("new")));
         assert_eq!(all[0].expected, Some(Some(bytes("old"))));
         assert_eq!(all[1].expected, Some(None));
-        assert_eq!(all[2].action, Action::SetAbsent);
+        assert_eq!(all[2].action, PropAction::SetAbsent);
         assert_eq!(all[2].expected, Some(Some(bytes("a"))));
-        assert_eq!(all[3].action, Action::Set(Value::Undecodable));
+        assert_eq!(all[3].action, PropAction::Set(PropValue::Undecodable));
     }
 
     /// As Apache 2.4 with mod_dav_svn 1.14.2 answers.
@@ -236,7 +241,7 @@ mod tests {
             )
         );
         let mut out = String::new();
-        let failed = Failed {
+        let failed = FailedChange {
             status: 500,
             description: "Could not execute PROPPATCH.".into(),
         };

@@ -5,7 +5,7 @@ use base::Revnum;
 
 /// The values of a query.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Query {
+pub struct RevisionQuery {
     /// Peg revision.
     pub peg: Option<Revnum>,
     /// Operative revision.
@@ -23,13 +23,13 @@ pub enum QueryFault {
     Negative,
 }
 
-impl Query {
+impl RevisionQuery {
     /// Parses a query; unknown names are ignored.
     ///
     /// # Errors
     /// See [`QueryFault`].
-    pub fn parse(query: &str) -> Result<Query, QueryFault> {
-        let mut out = Query::default();
+    pub fn parse(query: &str) -> Result<RevisionQuery, QueryFault> {
+        let mut out = RevisionQuery::default();
         for pair in query.split(['&', ';']) {
             let Some((key, value)) = pair.split_once('=') else {
                 continue;
@@ -60,18 +60,18 @@ mod tests {
 
     #[test]
     fn revisions_are_read_as_apache_reads_them() {
-        let both = Query {
+        let both = RevisionQuery {
             peg: Some(Revnum(5)),
             wanted: Some(Revnum(4)),
             keywords: true,
         };
-        assert_eq!(Query::parse("p=5&r=4&kw=1"), Ok(both));
-        assert_eq!(Query::parse("p=r5;r=rr4&x&kw=1"), Ok(both));
-        assert_eq!(Query::parse(""), Ok(Query::default()));
-        assert_eq!(Query::parse("p&foo=1&kw=0"), Ok(Query::default()));
+        assert_eq!(RevisionQuery::parse("p=5&r=4&kw=1"), Ok(both));
+        assert_eq!(RevisionQuery::parse("p=r5;r=rr4&x&kw=1"), Ok(both));
+        assert_eq!(RevisionQuery::parse(""), Ok(RevisionQuery::default()));
+        assert_eq!(RevisionQuery::parse("p&foo=1&kw=0"), Ok(RevisionQuery::default()));
         for none in ["p=zz", "p=", "r=HEAD", "p=%35", "p=1x"] {
-            assert_eq!(Query::parse(none), Err(QueryFault::NoRevision), "{none}");
+            assert_eq!(RevisionQuery::parse(none), Err(QueryFault::NoRevision), "{none}");
         }
-        assert_eq!(Query::parse("p=-1"), Err(QueryFault::Negative));
+        assert_eq!(RevisionQuery::parse("p=-1"), Err(QueryFault::Negative));
     }
 }

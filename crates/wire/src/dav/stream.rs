@@ -7,7 +7,7 @@ use std::io::{self, BufRead, Read};
 
 use quick_xml::Reader;
 
-use super::xml::{Element, Limits, Malformed, OpenElements, has_control};
+use super::xml::{Element, MalformedXml, OpenElements, XmlLimits, has_control};
 
 /// Reads a document from its beginning to its end.
 pub struct ElementStream<R> {
@@ -23,13 +23,13 @@ pub struct ElementStream<R> {
 #[derive(Debug)]
 pub enum StreamFault {
     /// It is not XML as we take it.
-    Malformed(Malformed),
+    Malformed(MalformedXml),
     /// The source failed.
     Io(io::Error),
 }
 
-impl From<Malformed> for StreamFault {
-    fn from(what: Malformed) -> Self {
+impl From<MalformedXml> for StreamFault {
+    fn from(what: MalformedXml) -> Self {
         StreamFault::Malformed(what)
     }
 }
@@ -39,7 +39,7 @@ impl<R: BufRead> ElementStream<R> {
     ///
     /// # Errors
     /// If it does not begin like a document.
-    pub fn open(source: R, limits: Limits) -> Result<Option<Self>, StreamFault> {
+    pub fn open(source: R, limits: XmlLimits) -> Result<Option<Self>, StreamFault> {
         let mut reader = Reader::from_reader(LimitedSource {
             source,
             left: limits.bytes,
@@ -57,7 +57,7 @@ impl<R: BufRead> ElementStream<R> {
             if !stream.step()? {
                 return match empty {
                     true => Ok(None),
-                    false => Err(Malformed::new("the document is not complete").into()),
+                    false => Err(MalformedXml::new("the document is not complete").into()),
                 };
             }
             empty &= stream.buffer.iter().all(u8::is_ascii_whitespace);
@@ -94,14 +94,14 @@ impl<R: BufRead> ElementStream<R> {
                 return Ok(Some(child));
             }
             if !self.step()? {
-                return Err(Malformed::new("the document is not complete").into());
+                return Err(MalformedXml::new("the document is not complete").into());
             }
             self.ended = self.tree.has_root();
         }
         // Only white space and comments may follow.
         while self.step()? {
             if !self.tree.open.is_empty() {
-                return Err(Malformed::new("two roots").into());
+                return Err(MalformedXml::new("two roots").into());
             }
         }
         Ok(None)
@@ -126,12 +126,12 @@ impl<R: BufRead> ElementStream<R> {
         let event = match self.reader.read_event_into(&mut self.buffer) {
             Ok(event) => event,
             Err(quick_xml::Error::Io(e)) => return Err(StreamFault::Io(io::Error::new(e.kind(), e))),
-            Err(other) => return Err(Malformed::new(other.to_string()).into()),
+            Err(other) => return Err(MalformedXml::new(other.to_string()).into()),
         };
         let going_on = self.tree.take(&event, 0..0)?;
         drop(event);
         if has_control(&self.buffer) {
-            return Err(Malformed::new("control character").into());
+            return Err(MalformedXml::new("control character").into());
         }
         Ok(going_on)
     }
@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     fn open(text: &str) -> Result<Option<ElementStream<&[u8]>>, StreamFault> {
-        ElementStream::open(text.as_bytes(), Limits::default())
+        ElementStream::open(text.as_bytes(), XmlLimits::default())
     }
 
     #[test]
@@ -240,9 +240,9 @@ mod tests {
 
     #[test]
     fn elements_are_limited_by_the_memory_that_they_need() {
-        let limits = Limits {
+        let limits = XmlLimits {
             memory: 1 << 20,
-            ..Limits::default()
+            ..XmlLimits::default()
         };
         let read = |text: &str| {
             let stream = ElementStream::open(text.as_bytes(), limits)?;

@@ -236,19 +236,19 @@ pub fn encode_lower(path: &str, out: &mut String) {
 
 /// Where a repository's URLs begin, and how to build those below.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Base {
+pub struct RepositoryUrls {
     /// Path of the repository's URL, encoded, without slash at its end; empty at the server's root.
     root: String,
     /// The special part, encoded.
     special: String,
 }
 
-impl Base {
+impl RepositoryUrls {
     /// `root` is the encoded path of the repository's URL, without slash at its end; `special` the special components.
-    pub fn new(root: String, special: &str) -> Base {
+    pub fn new(root: String, special: &str) -> RepositoryUrls {
         let mut encoded = String::new();
         encode(special, &mut encoded);
-        Base {
+        RepositoryUrls {
             root,
             special: encoded,
         }
@@ -383,7 +383,7 @@ mod tests {
 
     #[test]
     fn urls_are_built_as_the_incumbent_builds_them() {
-        let base = Base::new("/svn/main".into(), "!svn");
+        let base = RepositoryUrls::new("/svn/main".into(), "!svn");
         assert_eq!(
             base.node("rvr", Revnum(2), &fs("/trunk/b file&é;")),
             "/svn/main/!svn/rvr/2/trunk/b%20file&%C3%A9%3B"

@@ -12,7 +12,7 @@ use quick_xml::events::{BytesStart, Event};
 
 /// How large a document may grow while it is parsed.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct XmlLimits {
     /// Elements within elements.
     pub depth: usize,
     /// Bytes of memory for the elements of the document, or of one child of the root where children are read one by one. Each
@@ -31,9 +31,9 @@ const ATTRIBUTE: usize = 64;
 /// Most namespace declarations in force at the same time.
 const MAX_DECLARED: usize = 256;
 
-impl Default for Limits {
+impl Default for XmlLimits {
     fn default() -> Self {
-        Limits {
+        XmlLimits {
             depth: 64,
             memory: 64 << 20,
             bytes: 1 << 20,
@@ -43,24 +43,24 @@ impl Default for Limits {
 
 /// The error of a document; the text is for logs, not for clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Malformed(pub String);
+pub struct MalformedXml(pub String);
 
-impl Malformed {
+impl MalformedXml {
     pub(crate) fn new(what: impl Into<String>) -> Self {
-        Malformed(what.into())
+        MalformedXml(what.into())
     }
 }
 
 /// An element's or attribute's name, with its namespace resolved; empty if it is in none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Name {
+pub struct XmlName {
     /// The namespace's URI.
     pub space: String,
     /// The part after the first colon, or the whole name.
     pub local: String,
 }
 
-impl Name {
+impl XmlName {
     /// True for this namespace and local name.
     pub fn is(&self, space: &str, local: &str) -> bool {
         self.local == local && self.space == space
@@ -71,7 +71,7 @@ impl Name {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Element {
     /// Its name.
-    pub name: Name,
+    pub name: XmlName,
     /// Attributes by local name (namespace declarations are not among them).
     pub attributes: Vec<(String, String)>,
     /// The namespaces that it declares itself: prefix (empty for the default) and URI.
@@ -91,7 +91,7 @@ impl Element {
     ///
     /// # Errors
     /// If it is not well-formed, has a document type or unknown entities, or exceeds `limits`.
-    pub fn parse(document: &[u8], limits: Limits) -> Result<Element, Malformed> {
+    pub fn parse(document: &[u8], limits: XmlLimits) -> Result<Element, MalformedXml> {
         ElementBuilder::new(utf8(document)?, limits).run()
     }
 
@@ -123,22 +123,22 @@ pub(crate) struct NamespaceScopes {
 
 impl NamespaceScopes {
     /// Enters an element: adds its declarations, returns its other attributes by local name.
-    pub(crate) fn enter(&mut self, start: &BytesStart<'_>) -> Result<Vec<(String, String)>, Malformed> {
+    pub(crate) fn enter(&mut self, start: &BytesStart<'_>) -> Result<Vec<(String, String)>, MalformedXml> {
         self.marks.push(self.declared.len());
         let mut attributes = Vec::new();
         // Duplicates are looked for by the parser, in time that grows with their square.
         for (count, attribute) in start.attributes().enumerate() {
             if count >= MAX_ATTRIBUTES {
-                return Err(Malformed::new("too many attributes"));
+                return Err(MalformedXml::new("too many attributes"));
             }
-            let attribute = attribute.map_err(|e| Malformed::new(e.to_string()))?;
+            let attribute = attribute.map_err(|e| MalformedXml::new(e.to_string()))?;
             let key: &str = attribute.key.as_ref();
             let value = unescape(&attribute.value)?;
             if key == "xmlns" {
                 self.declared.push((String::new(), value.into_owned()));
             } else if let Some(prefix) = key.strip_prefix("xmlns:") {
                 if value.is_empty() {
-                    return Err(Malformed::new(format!(
+                    return Err(MalformedXml::new(format!(
                         "prefix '{prefix}' stands for no namespace"
                     )));
                 }
@@ -149,7 +149,7 @@ impl NamespaceScopes {
             }
         }
         if self.declared.len() > MAX_DECLARED {
-            return Err(Malformed::new("too many namespaces"));
+            return Err(MalformedXml::new("too many namespaces"));
         }
         Ok(attributes)
     }
@@ -164,19 +164,19 @@ impl NamespaceScopes {
     }
 
     /// Resolves an element's name.
-    pub(crate) fn resolve(&self, raw: &str) -> Result<Name, Malformed> {
+    pub(crate) fn resolve(&self, raw: &str) -> Result<XmlName, MalformedXml> {
         let (prefix, local) = raw.split_once(':').unwrap_or(("", raw));
         let found = self.declared.iter().rev().find(|(known, _)| known == prefix);
         match found {
-            Some((_, uri)) => Ok(Name {
+            Some((_, uri)) => Ok(XmlName {
                 space: uri.clone(),
                 local: local.to_owned(),
             }),
-            None if prefix.is_empty() => Ok(Name {
+            None if prefix.is_empty() => Ok(XmlName {
                 space: String::new(),
                 local: local.to_owned(),
             }),
-            None => Err(Malformed::new(format!("undeclared prefix '{prefix}'"))),
+            None => Err(MalformedXml::new(format!("undeclared prefix '{prefix}'"))),
         }
     }
 }
@@ -191,7 +191,7 @@ struct ElementBuilder<'a> {
 }
 
 impl<'a> ElementBuilder<'a> {
-    fn new(document: &'a str, limits: Limits) -> Self {
+    fn new(document: &'a str, limits: XmlLimits) -> Self {
         let mut reader = Reader::from_str(document);
         reader.config_mut().check_end_names = true;
         ElementBuilder {
@@ -201,14 +201,14 @@ impl<'a> ElementBuilder<'a> {
         }
     }
 
-    fn run(mut self) -> Result<Element, Malformed> {
+    fn run(mut self) -> Result<Element, MalformedXml> {
         if has_control(self.document.as_bytes()) {
-            return Err(Malformed::new("control character"));
+            return Err(MalformedXml::new("control character"));
         }
         loop {
             let before = self.position();
             let event = self.reader.read_event();
-            let event = event.map_err(|e| Malformed::new(e.to_string()))?;
+            let event = event.map_err(|e| MalformedXml::new(e.to_string()))?;
             let after = self.position();
             if !self.tree.take(&event, before..after)? {
                 return self.tree.finish();
@@ -228,7 +228,7 @@ pub(crate) fn has_control(bytes: &[u8]) -> bool {
 
 /// The elements of a document that is being read.
 pub(crate) struct OpenElements {
-    limits: Limits,
+    limits: XmlLimits,
     scopes: NamespaceScopes,
     /// Elements that have not ended, outermost first.
     pub(crate) open: Vec<Element>,
@@ -238,7 +238,7 @@ pub(crate) struct OpenElements {
 }
 
 impl OpenElements {
-    pub(crate) fn new(limits: Limits) -> Self {
+    pub(crate) fn new(limits: XmlLimits) -> Self {
         OpenElements {
             left: limits.memory,
             limits,
@@ -249,7 +249,11 @@ impl OpenElements {
     }
 
     /// Reads the next part of the document, which is `at`; false at the end.
-    pub(crate) fn take(&mut self, event: &Event<'_>, at: std::ops::Range<usize>) -> Result<bool, Malformed> {
+    pub(crate) fn take(
+        &mut self,
+        event: &Event<'_>,
+        at: std::ops::Range<usize>,
+    ) -> Result<bool, MalformedXml> {
         match event {
             Event::Start(start) => self.begin(start, at)?,
             Event::Empty(start) => {
@@ -261,7 +265,7 @@ impl OpenElements {
             Event::Text(text) => self.push(&line_ends(text))?,
             Event::CData(text) => self.push(&line_ends(text))?,
             Event::GeneralRef(name) => self.push(entity(name)?.encode_utf8(&mut [0; 4]))?,
-            Event::DocType(_) => return Err(Malformed::new("a document type")),
+            Event::DocType(_) => return Err(MalformedXml::new("a document type")),
             Event::Decl(_) | Event::PI(_) | Event::Comment(_) => {}
             Event::Eof => return Ok(false),
         }
@@ -279,16 +283,16 @@ impl OpenElements {
     }
 
     /// The root, once everything has ended.
-    pub(crate) fn finish(self) -> Result<Element, Malformed> {
+    pub(crate) fn finish(self) -> Result<Element, MalformedXml> {
         match self.root {
             Some(root) if self.open.is_empty() => Ok(root),
-            _ => Err(Malformed::new("the document is not complete")),
+            _ => Err(MalformedXml::new("the document is not complete")),
         }
     }
 
-    fn begin(&mut self, start: &BytesStart<'_>, at: std::ops::Range<usize>) -> Result<(), Malformed> {
+    fn begin(&mut self, start: &BytesStart<'_>, at: std::ops::Range<usize>) -> Result<(), MalformedXml> {
         if self.open.len() >= self.limits.depth {
-            return Err(Malformed::new("elements are nested too deeply"));
+            return Err(MalformedXml::new("elements are nested too deeply"));
         }
         let attributes = self.scopes.enter(start)?;
         let declared = self.scopes.innermost().to_vec();
@@ -309,16 +313,16 @@ impl OpenElements {
     }
 
     /// Ends the innermost element, whose end tag is `at`.
-    fn end(&mut self, at: std::ops::Range<usize>) -> Result<(), Malformed> {
+    fn end(&mut self, at: std::ops::Range<usize>) -> Result<(), MalformedXml> {
         self.scopes.leave();
         let Some(mut element) = self.open.pop() else {
-            return Err(Malformed::new("an end without a beginning"));
+            return Err(MalformedXml::new("an end without a beginning"));
         };
         element.content.end = at.start.max(element.content.start);
         element.whole.end = at.end;
         match self.open.last_mut() {
             Some(parent) => parent.children.push(element),
-            None if self.root.is_some() => return Err(Malformed::new("two roots")),
+            None if self.root.is_some() => return Err(MalformedXml::new("two roots")),
             None => self.root = Some(element),
         }
         Ok(())
@@ -329,13 +333,13 @@ impl OpenElements {
         self.left = self.limits.memory;
     }
 
-    fn count(&mut self, bytes: usize) -> Result<(), Malformed> {
+    fn count(&mut self, bytes: usize) -> Result<(), MalformedXml> {
         let left = self.left.checked_sub(bytes);
-        self.left = left.ok_or_else(|| Malformed::new("too many elements"))?;
+        self.left = left.ok_or_else(|| MalformedXml::new("too many elements"))?;
         Ok(())
     }
 
-    fn push(&mut self, text: &str) -> Result<(), Malformed> {
+    fn push(&mut self, text: &str) -> Result<(), MalformedXml> {
         self.count(text.len())?;
         match self.open.last_mut() {
             Some(element) => {
@@ -343,13 +347,13 @@ impl OpenElements {
                 Ok(())
             }
             None if text.trim().is_empty() => Ok(()),
-            None => Err(Malformed::new("text outside of the root")),
+            None => Err(MalformedXml::new("text outside of the root")),
         }
     }
 }
 
-fn utf8(bytes: &[u8]) -> Result<&str, Malformed> {
-    std::str::from_utf8(bytes).map_err(|_| Malformed::new("not UTF-8"))
+fn utf8(bytes: &[u8]) -> Result<&str, MalformedXml> {
+    std::str::from_utf8(bytes).map_err(|_| MalformedXml::new("not UTF-8"))
 }
 
 /// XML reads every line end as LF; a CR that is meant is written as a reference.
@@ -361,7 +365,7 @@ fn line_ends(text: &str) -> Cow<'_, str> {
 }
 
 /// The character that a reference means, without `&` and `;`.
-pub(crate) fn entity(name: &str) -> Result<char, Malformed> {
+pub(crate) fn entity(name: &str) -> Result<char, MalformedXml> {
     let number = |digits: &str, radix| {
         let digits = Some(digits).filter(|d| d.bytes().all(|b| b.is_ascii_alphanumeric()));
         let code = digits.and_then(|digits| u32::from_str_radix(digits, radix).ok());
@@ -380,10 +384,10 @@ pub(crate) fn entity(name: &str) -> Result<char, Malformed> {
             None => None,
         },
     };
-    found.ok_or_else(|| Malformed::new(format!("unknown entity '{name}'")))
+    found.ok_or_else(|| MalformedXml::new(format!("unknown entity '{name}'")))
 }
 
-fn unescape(text: &str) -> Result<Cow<'_, str>, Malformed> {
+fn unescape(text: &str) -> Result<Cow<'_, str>, MalformedXml> {
     if !text.contains('&') {
         return Ok(Cow::Borrowed(text));
     }
@@ -393,7 +397,7 @@ fn unescape(text: &str) -> Result<Cow<'_, str>, Malformed> {
         out.push_str(before);
         let (name, tail) = after
             .split_once(';')
-            .ok_or_else(|| Malformed::new("a lone '&'"))?;
+            .ok_or_else(|| MalformedXml::new("a lone '&'"))?;
         out.push(entity(name)?);
         rest = tail;
     }
@@ -448,13 +452,13 @@ mod tests {
     use crate::dav::names;
     use crate::text::fuzzy;
 
-    fn parse(text: &str) -> Result<Element, Malformed> {
-        Element::parse(text.as_bytes(), Limits::default())
+    fn parse(text: &str) -> Result<Element, MalformedXml> {
+        Element::parse(text.as_bytes(), XmlLimits::default())
     }
 
     #[test]
     fn a_prefix_stands_for_something() {
-        let parse = |text: &str| Element::parse(text.as_bytes(), Limits::default()).is_ok();
+        let parse = |text: &str| Element::parse(text.as_bytes(), XmlLimits::default()).is_ok();
         assert!(!parse(
             r#"<propfind xmlns="DAV:"><prop><b:x xmlns:b=""/></prop></propfind>"#
         ));

@@ -16,7 +16,7 @@ use testkit::random_history::{self, RandomHistory};
 use testkit::server::TestServer;
 use testkit::server::http::HttpSite;
 use testkit::{Repo, Side, scratch};
-use wire::dav::xml::{Element, Limits};
+use wire::dav::xml::{Element, XmlLimits};
 
 use super::edits::{self, text, url};
 use super::raw_http::{HttpConnection, HttpResponse};
@@ -314,7 +314,7 @@ fn normalized(response: &HttpResponse, ordered: bool, edit: Option<&EditFacts<'_
     // A truncated response ends at another position.
     match Element::parse(
         &response.body,
-        Limits {
+        XmlLimits {
             depth: 200,
             memory: usize::MAX,
             bytes: u64::MAX,

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 
-use wire::dav::xml::{Element, Limits};
+use wire::dav::xml::{Element, XmlLimits};
 
 /// A response.
 #[derive(Debug)]
@@ -202,7 +202,7 @@ impl HttpResponse {
             .get("content-type")
             .map_or("", |kind| kind[0].as_str());
         if kind.starts_with("text/xml; charset=") {
-            match Element::parse(&self.body, Limits::default()) {
+            match Element::parse(&self.body, XmlLimits::default()) {
                 Ok(root) => out += &tree(&root),
                 Err(error) => _ = writeln!(out, "{error:?}"),
             }

@@ -15,7 +15,7 @@ use crate::format::l2p;
 use crate::format::noderev::{MAX_NODEREV, NodeRev};
 use crate::format::p2l::{ItemKind, P2lEntry, P2lWriter};
 use crate::format::rep_header::{MAX_HEADER, RepHeader};
-use crate::format::rep_line::RepPlace;
+use crate::format::rep_line::RepLocation;
 use crate::store::disk::{Create, DiskWriter};
 use crate::tree::Fs;
 
@@ -134,8 +134,8 @@ impl RevisionRange<'_> {
             }
             let bytes = self.reader.start(self.source(item), item, MAX_NODEREV as u64)?;
             let (node, _) = NodeRev::parse(&bytes)?.ok_or_else(|| corrupt(item, "is no node-revision"))?;
-            let text = match node.text.map(|text| text.place) {
-                Some(RepPlace::Rev(rev, item)) if rev >= self.start => Some((rev.0, item)),
+            let text = match node.text.map(|text| text.location) {
+                Some(RepLocation::Rev(rev, item)) if rev >= self.start => Some((rev.0, item)),
                 _ => None,
             };
             if let Some(address) = text

@@ -16,7 +16,7 @@ use crate::format::changes;
 use crate::format::noderev::{MAX_NODEREV, NodeRev};
 use crate::format::p2l::ItemKind;
 use crate::format::rep_header::{MAX_HEADER, RepHeader};
-use crate::format::rep_line::{Rep, RepPlace, RepSize};
+use crate::format::rep_line::{Rep, RepLocation, RepSize};
 use crate::store::rev_file::RevFile;
 use crate::tree::Fs;
 use crate::tree::node::Node;
@@ -118,8 +118,8 @@ impl FileFigures {
             cancel.check()?;
             let noderev = node.noderev();
             let item = match noderev.id.tail {
-                crate::format::id::Tail::Rev(_, item) => item,
-                crate::format::id::Tail::Txn(_) => continue,
+                crate::format::id::IdTail::Rev(_, item) => item,
+                crate::format::id::IdTail::Txn(_) => continue,
             };
             let offset = file.item_offset(fs.cache(), rev, item)?;
             let length = file
@@ -154,11 +154,11 @@ impl FileFigures {
     }
 
     fn add(&mut self, file: &Arc<RevFile>, fs: &Fs, node: &NodeRev, bytes: u64) -> Result<()> {
-        let place = |rep: &Option<Rep>| match rep.as_ref()?.place {
-            RepPlace::Rev(rev, item) => Some(((rev.0, item), (*rep)?)),
-            RepPlace::Txn(_) | RepPlace::Mutable => None,
+        let location = |rep: &Option<Rep>| match rep.as_ref()?.location {
+            RepLocation::Rev(rev, item) => Some(((rev.0, item), (*rep)?)),
+            RepLocation::Txn(_) | RepLocation::Mutable => None,
         };
-        let reps = [place(&node.text), place(&node.props)];
+        let reps = [location(&node.text), location(&node.props)];
         let held = file.first_rev().0..file.first_rev().0 + file.rev_count();
         for ((rev, item), _) in reps.iter().flatten() {
             if held.contains(rev) && !self.headers.contains_key(&(*rev, *item)) {
@@ -187,8 +187,8 @@ impl FileFigures {
 pub(super) fn expanded(rep: &Rep, header: RepHeader) -> u64 {
     match (rep.size(), header) {
         (RepSize::Known(size), _) => size,
-        (RepSize::AskHeader, RepHeader::Plain) => rep.length,
-        (RepSize::AskHeader, _) => 0,
+        (RepSize::DependsOnHeader, RepHeader::Plain) => rep.length,
+        (RepSize::DependsOnHeader, _) => 0,
     }
 }
 

@@ -231,14 +231,14 @@ impl StatsBuilder {
         kind: RepKind,
         headers: &HashMap<(u64, u64), RepHeader>,
     ) -> Result<()> {
-        let Some((place, rep)) = &node.reps[at] else {
+        let Some((location, rep)) = &node.reps[at] else {
             return Ok(());
         };
-        if let Some(known) = self.reps.get_mut(place) {
+        if let Some(known) = self.reps.get_mut(location) {
             known.uses += 1;
             return Ok(());
         }
-        let header = match headers.get(place) {
+        let header = match headers.get(location) {
             Some(header) => *header,
             // Stored in an older file, but first used here.
             None => fs.rep_header(rep, None)?,
@@ -261,9 +261,9 @@ impl StatsBuilder {
         if node.is_added {
             self.stats.added.add(size);
         }
-        self.add_large(size, Revnum(place.0), &node.path);
+        self.add_large(size, Revnum(location.0), &node.path);
         self.reps.insert(
-            *place,
+            *location,
             RepUsage {
                 kind,
                 size,
@@ -291,10 +291,10 @@ impl StatsBuilder {
     }
 
     fn finish(mut self) -> Stats {
-        let places: Vec<(u64, u64)> = self.reps.keys().copied().collect();
-        for place in places {
-            let chain = self.chain(place);
-            let Some(rep) = self.reps.get(&place) else {
+        let locations: Vec<(u64, u64)> = self.reps.keys().copied().collect();
+        for location in locations {
+            let chain = self.chain(location);
+            let Some(rep) = self.reps.get(&location) else {
                 continue;
             };
             let of_kind = &mut self.stats.reps[rep.kind as usize];
@@ -316,8 +316,8 @@ impl StatsBuilder {
     }
 
     /// Returns the length of a delta chain, and stores it for all of its members.
-    fn chain(&mut self, place: (u64, u64)) -> u64 {
-        let (mut passed, mut at, mut length) = (Vec::new(), Some(place), 0);
+    fn chain(&mut self, location: (u64, u64)) -> u64 {
+        let (mut passed, mut at, mut length) = (Vec::new(), Some(location), 0);
         while let Some(here) = at {
             match self.reps.get(&here) {
                 Some(rep) if rep.chain > 0 => {

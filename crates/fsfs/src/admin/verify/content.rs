@@ -153,7 +153,7 @@ impl<'s, 'a> ContentBatch<'s, 'a> {
         }
         let bytes = match rep.size() {
             RepSize::Known(size) => size,
-            RepSize::AskHeader => rep.length,
+            RepSize::DependsOnHeader => rep.length,
         };
         let cost = bytes.saturating_add(size_of::<PendingContent>() as u64);
         self.pending_bytes = self.pending_bytes.saturating_add(cost);

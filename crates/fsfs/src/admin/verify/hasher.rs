@@ -7,7 +7,7 @@ use base::checksum::{Md5, Sha1, TextDigests, md5_many};
 use base::{Code, Error, Result};
 
 use super::content::{CheckOrigin, VerifyShared};
-use crate::format::rep_line::{Rep, RepPlace, RepSize};
+use crate::format::rep_line::{Rep, RepLocation, RepSize};
 use crate::tree::Fs;
 use crate::tree::rep::{RawContent, RepAddress};
 
@@ -166,7 +166,7 @@ impl<'s, 'a> ContentHasher<'s, 'a> {
 
 /// Returns the key of a content: a digest of all that its rep line says. `None` in transactions.
 pub(super) fn content_key(rep: &Rep) -> Option<u128> {
-    let RepPlace::Rev(rev, item) = rep.place else {
+    let RepLocation::Rev(rev, item) = rep.location else {
         return None;
     };
     let mut bytes = [0; 16 + 20 + 32];

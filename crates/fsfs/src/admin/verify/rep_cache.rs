@@ -5,7 +5,7 @@ use base::{Result, Revnum};
 
 use super::hasher::corrupt_rep;
 use crate::format::id::TxnId;
-use crate::format::rep_line::{Rep, RepPlace, Uniquifier};
+use crate::format::rep_line::{Rep, RepLocation, Uniquifier};
 use crate::store::rep_cache::{RepCache, RepCacheRow};
 use crate::tree::Fs;
 
@@ -32,7 +32,7 @@ pub(super) fn check(fs: &Fs, cache: &RepCache, first: Revnum, last: Revnum) -> R
 /// Returns the representation of a row; fields that a row lacks are zero.
 fn rep(row: &RepCacheRow) -> Rep {
     Rep {
-        place: RepPlace::Rev(row.rev, row.item),
+        location: RepLocation::Rev(row.rev, row.item),
         length: row.length,
         expanded: row.expanded,
         md5: Md5([0; 16]),

@@ -14,9 +14,9 @@ use base::{Code, Error, NodeKind, Result, Revnum, hashdump};
 
 use super::content::{CheckOrigin, ContentBatch};
 use crate::format::dir::{self, DirEntry};
-use crate::format::id::{IdPart, NodeRevId, Tail, TxnId};
+use crate::format::id::{IdPart, IdTail, NodeRevId, TxnId};
 use crate::format::noderev::NodeRev;
-use crate::format::rep_line::{Rep, RepPlace};
+use crate::format::rep_line::{Rep, RepLocation};
 use crate::store::cache::Key;
 use crate::tree::Fs;
 use crate::tree::rep::TextReader;
@@ -92,7 +92,7 @@ impl<'a, 'b, 's> TreeCheck<'a, 'b, 's> {
         };
         let root = self.fs.root_noderev(rev)?;
         let stored = self.fs.with_rev_file(rev, |file| file.root_item(rev))?;
-        if root.id.tail != Tail::Rev(rev, stored) {
+        if root.id.tail != IdTail::Rev(rev, stored) {
             return Err(corrupt(format!("Root node of r{rev} is '{}'", root.id)));
         }
         match (&root.predecessor, rev.prev()) {
@@ -247,7 +247,7 @@ impl<'a, 'b, 's> TreeCheck<'a, 'b, 's> {
         let Some(rep) = &node.text else {
             return Ok(Arc::default());
         };
-        let RepPlace::Rev(rev, item) = rep.place else {
+        let RepLocation::Rev(rev, item) = rep.location else {
             return self.fs.dir_entries(node);
         };
         let origin = self.next_origin();
@@ -263,7 +263,7 @@ impl<'a, 'b, 's> TreeCheck<'a, 'b, 's> {
     }
 
     fn props(&mut self, node: &NodeRev, rep: &Rep) -> Result<()> {
-        if rep.place == RepPlace::Mutable {
+        if rep.location == RepLocation::Mutable {
             let path = match self.owner {
                 TreeOwner::Transaction(txn) => {
                     self.fs.layout().txn_node_props(txn, node.id.node, node.id.copy)
@@ -279,8 +279,8 @@ impl<'a, 'b, 's> TreeCheck<'a, 'b, 's> {
             return Ok(());
         }
         self.check_place(node, rep)?;
-        let text = match rep.place {
-            RepPlace::Rev(..) => self.batch.read(rep, origin)?,
+        let text = match rep.location {
+            RepLocation::Rev(..) => self.batch.read(rep, origin)?,
             _ => TextReader::new(self.fs, Some(rep), node.id.txn())?.read_shared()?,
         };
         let mut reader = hashdump::Reader::new(&text, hashdump::Terminator::End, false);
@@ -289,7 +289,7 @@ impl<'a, 'b, 's> TreeCheck<'a, 'b, 's> {
     }
 
     fn content(&mut self, node: &NodeRev, rep: &Rep) -> Result<()> {
-        if matches!(rep.place, RepPlace::Txn(_)) {
+        if matches!(rep.location, RepLocation::Txn(_)) {
             let mut reader = TextReader::new(self.fs, Some(rep), node.id.txn())?;
             loop {
                 let length = reader.fill()?.len();
@@ -310,9 +310,9 @@ impl<'a, 'b, 's> TreeCheck<'a, 'b, 's> {
 
     /// Checks that the contents of a committed node are in its own revision or an older one.
     fn check_place(&self, node: &NodeRev, rep: &Rep) -> Result<()> {
-        let is_good = match (rep.place, self.owner) {
-            (RepPlace::Rev(of, _), TreeOwner::Revision(rev)) => of <= rev,
-            (RepPlace::Txn(_) | RepPlace::Mutable, TreeOwner::Revision(_)) => false,
+        let is_good = match (rep.location, self.owner) {
+            (RepLocation::Rev(of, _), TreeOwner::Revision(rev)) => of <= rev,
+            (RepLocation::Txn(_) | RepLocation::Mutable, TreeOwner::Revision(_)) => false,
             (_, TreeOwner::Transaction(_)) => true,
         };
         if is_good {

@@ -52,7 +52,7 @@ impl EncodedText {
         let address = RepAddress::of(rep, txn)?;
         let expected = match rep.size() {
             RepSize::Known(size) => Some(size),
-            RepSize::AskHeader => None,
+            RepSize::DependsOnHeader => None,
         };
         Ok(EncodedText {
             content: Some(WindowReader {

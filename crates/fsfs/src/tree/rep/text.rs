@@ -13,7 +13,7 @@ use delta::window::WINDOW_SIZE;
 
 use super::chain::{DeltaChain, RepAddress, cached_chunk, chunk_key};
 use crate::format::id::TxnId;
-use crate::format::rep_line::{Rep, RepPlace, RepSize};
+use crate::format::rep_line::{Rep, RepLocation, RepSize};
 use crate::store::cache::{Chunk, WatchedChunk};
 use crate::tree::Fs;
 
@@ -237,7 +237,7 @@ impl ChunkReader {
         let address = RepAddress::of(rep, txn)?;
         let expected = match rep.size() {
             RepSize::Known(size) => Some(size),
-            RepSize::AskHeader => None,
+            RepSize::DependsOnHeader => None,
         };
         let is_cached = expected.is_some_and(|size| fs.cache().has_room_for(size));
         Ok(ChunkReader {
@@ -381,10 +381,10 @@ impl ChunkReader {
 impl RepAddress {
     /// The address of the content of a rep line; `txn` is the transaction if its node belongs to one.
     pub(crate) fn of(rep: &Rep, txn: Option<TxnId>) -> Result<Self> {
-        match (rep.place, txn) {
-            (RepPlace::Rev(rev, item), _) => Ok(RepAddress::Rev(rev, item)),
-            (RepPlace::Txn(item), Some(txn)) => Ok(RepAddress::Txn(txn, item)),
-            (RepPlace::Txn(_), None) | (RepPlace::Mutable, _) => Err(Error::new(
+        match (rep.location, txn) {
+            (RepLocation::Rev(rev, item), _) => Ok(RepAddress::Rev(rev, item)),
+            (RepLocation::Txn(item), Some(txn)) => Ok(RepAddress::Txn(txn, item)),
+            (RepLocation::Txn(_), None) | (RepLocation::Mutable, _) => Err(Error::new(
                 Code::FS_CORRUPT,
                 "Representation of a transaction outside of one",
             )),

@@ -8,7 +8,7 @@ use base::{Result, Revnum};
 
 use crate::format::noderev::NodeRev;
 use crate::format::rep_header::{MAX_HEADER, RepHeader};
-use crate::format::rep_line::{Rep, RepPlace, RepSize};
+use crate::format::rep_line::{Rep, RepLocation, RepSize};
 use crate::store::cache::Key;
 use crate::store::cache::values::DeltaChainLength;
 use crate::tree::Fs;
@@ -55,12 +55,12 @@ pub(crate) fn delta_base(
         ContentKind::Props => base.props,
     };
     let Some(rep) = rep else { return Ok(None) };
-    let Some(place) = RevItem::of(&rep) else {
+    let Some(rep_item) = RevItem::of(&rep) else {
         return Ok(None);
     };
     let size = match rep.size() {
         RepSize::Known(size) => size,
-        RepSize::AskHeader => match place.header(fs)? {
+        RepSize::DependsOnHeader => match rep_item.header(fs)? {
             RepHeader::Plain => rep.length,
             RepHeader::SelfDelta | RepHeader::Delta { .. } => 0,
         },
@@ -69,7 +69,7 @@ pub(crate) fn delta_base(
         return Ok(None);
     }
     let most = conf.max_linear_deltification.saturating_mul(2).saturating_add(2);
-    let Some(chain) = chain_length(fs, place, most.min(LONGEST_CHAIN))? else {
+    let Some(chain) = chain_length(fs, rep_item, most.min(LONGEST_CHAIN))? else {
         return Ok(None);
     };
     let shards = chain.switches + 1;
@@ -119,9 +119,9 @@ struct RevItem {
 
 impl RevItem {
     fn of(rep: &Rep) -> Option<RevItem> {
-        match rep.place {
-            RepPlace::Rev(rev, item) => Some(RevItem { rev, item }),
-            RepPlace::Txn(_) | RepPlace::Mutable => None,
+        match rep.location {
+            RepLocation::Rev(rev, item) => Some(RevItem { rev, item }),
+            RepLocation::Txn(_) | RepLocation::Mutable => None,
         }
     }
 
@@ -142,30 +142,30 @@ impl RevItem {
 /// Returns the length of a delta chain; `None` if it has `most` representations or more. A base in revision 0 does not count.
 fn chain_length(fs: &Fs, top: RevItem, most: u64) -> Result<Option<DeltaChainLength>> {
     let mut passed = Vec::new();
-    let mut place = top;
-    // The part of the chain below `place`, and its first representation.
+    let mut rep_item = top;
+    // The part of the chain below `rep_item`, and its first representation.
     let (mut chain, mut below) = loop {
-        if let Some(known) = fs.cache().get::<DeltaChainLength>(&place.key(fs)) {
-            break (known, Some(place));
+        if let Some(known) = fs.cache().get::<DeltaChainLength>(&rep_item.key(fs)) {
+            break (known, Some(rep_item));
         }
-        passed.push(place);
+        passed.push(rep_item);
         if passed.len() as u64 >= most {
             return Ok(None);
         }
-        match place.header(fs)? {
-            RepHeader::Delta { rev, item, .. } if rev != Revnum::ZERO => place = RevItem { rev, item },
+        match rep_item.header(fs)? {
+            RepHeader::Delta { rev, item, .. } if rev != Revnum::ZERO => rep_item = RevItem { rev, item },
             RepHeader::Delta { .. } | RepHeader::Plain | RepHeader::SelfDelta => {
                 break (DeltaChainLength { reps: 0, switches: 0 }, None);
             }
         }
     };
-    for place in passed.into_iter().rev() {
+    for rep_item in passed.into_iter().rev() {
         chain.reps = chain.reps.saturating_add(1);
-        if below.is_some_and(|below| shard_of(fs, below.rev) != shard_of(fs, place.rev)) {
+        if below.is_some_and(|below| shard_of(fs, below.rev) != shard_of(fs, rep_item.rev)) {
             chain.switches = chain.switches.saturating_add(1);
         }
-        fs.cache().insert(place.key(fs), chain);
-        below = Some(place);
+        fs.cache().insert(rep_item.key(fs), chain);
+        below = Some(rep_item);
     }
     Ok((u64::from(chain.reps) < most).then_some(chain))
 }

@@ -7,7 +7,7 @@ use ::delta::window::WINDOW_SIZE;
 use base::{Code, Error, Result};
 
 use crate::format::rep_header::RepHeader;
-use crate::format::rep_line::{Rep, RepPlace};
+use crate::format::rep_line::{Rep, RepLocation};
 use crate::store::conf::Compression;
 use crate::store::encoder_buffers::{EncoderBuffers, SpareBuffers};
 use crate::tree::Fs;
@@ -35,7 +35,7 @@ impl Encoder {
         let header = match base {
             None => RepHeader::SelfDelta,
             Some(&Rep {
-                place: RepPlace::Rev(rev, item),
+                location: RepLocation::Rev(rev, item),
                 length,
                 ..
             }) => RepHeader::Delta { rev, item, length },

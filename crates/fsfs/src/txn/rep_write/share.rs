@@ -12,7 +12,7 @@ use base::checksum::{Md5, Sha1};
 use base::{Code, Error, Result, ResultExt as _, Revnum};
 
 use crate::format::id::TxnId;
-use crate::format::rep_line::{Rep, RepPlace, RepSize, Uniquifier};
+use crate::format::rep_line::{Rep, RepLocation, RepSize, Uniquifier};
 use crate::store::UnsharedRows;
 use crate::store::disk::Create;
 use crate::store::rep_cache::{RepCache, RepCacheRow};
@@ -51,7 +51,7 @@ struct TxnText {
 impl TxnText {
     /// `None` for a content that is stored elsewhere.
     fn of(rep: &Rep) -> Option<TxnText> {
-        let RepPlace::Txn(item) = rep.place else {
+        let RepLocation::Txn(item) = rep.location else {
             return None;
         };
         Some(TxnText {
@@ -71,7 +71,7 @@ impl TxnText {
             number: number.get() - 1,
         };
         Rep {
-            place: RepPlace::Txn(self.item),
+            location: RepLocation::Txn(self.item),
             length: self.length,
             expanded: self.expanded,
             md5: self.md5,
@@ -138,7 +138,7 @@ impl RepSharing {
             return Ok(None);
         }
         let shared = Rep {
-            place: old.place,
+            location: old.location,
             length: old.length,
             ..new.rep
         };
@@ -204,11 +204,11 @@ impl RepSharing {
     /// Returns the rep line that the text of a file has from the commit of `rev` on. A text of this transaction is added to the
     /// rows of [`RepSharing::into_rows`].
     pub(crate) fn commit_text(&mut self, rep: Rep, rev: Revnum) -> Rep {
-        let RepPlace::Txn(item) = rep.place else {
+        let RepLocation::Txn(item) = rep.location else {
             return rep;
         };
         let rep = Rep {
-            place: RepPlace::Rev(rev, item),
+            location: RepLocation::Rev(rev, item),
             ..rep
         };
         if self.fs.conf().rep_sharing {
@@ -251,7 +251,7 @@ impl RepSharing {
         }
         self.fs.check_rep(row.rev, row.item)?;
         Ok(Some(Rep {
-            place: RepPlace::Rev(row.rev, row.item),
+            location: RepLocation::Rev(row.rev, row.item),
             length: row.length,
             expanded: row.expanded,
             md5: Md5([0; 16]),
@@ -279,7 +279,7 @@ impl RepSharing {
         let mut old = match old {
             RepAddress::Rev(rev, item) => {
                 let rep = Rep {
-                    place: RepPlace::Rev(rev, item),
+                    location: RepLocation::Rev(rev, item),
                     length,
                     ..new.rep
                 };
@@ -380,8 +380,8 @@ impl Default for ContentPart<'_> {
 
 /// Returns the rep-cache row of a content.
 fn row_of(rep: &Rep) -> Option<RepCacheRow> {
-    match (rep.place, rep.sha1) {
-        (RepPlace::Rev(rev, item), Some(sha1)) => Some(RepCacheRow {
+    match (rep.location, rep.sha1) {
+        (RepLocation::Rev(rev, item), Some(sha1)) => Some(RepCacheRow {
             sha1,
             rev,
             item,

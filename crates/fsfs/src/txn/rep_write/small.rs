@@ -10,7 +10,7 @@ use super::share::{NewContent, RepSharing};
 use crate::format::noderev::NodeRev;
 use crate::format::p2l::ItemKind;
 use crate::format::rep_header::RepHeader;
-use crate::format::rep_line::{Rep, RepPlace, Uniquifier};
+use crate::format::rep_line::{Rep, RepLocation, Uniquifier};
 use crate::tree::Fs;
 use crate::txn::proto_rev::ProtoWriter;
 
@@ -74,7 +74,7 @@ pub(crate) fn write_small_rep(
                 false => append_plain(proto, content)?,
             };
             proto.append(END)?;
-            rep.place = RepPlace::Rev(rev, proto.end_item(kind, None)?);
+            rep.location = RepLocation::Rev(rev, proto.end_item(kind, None)?);
             if content_kind == ContentKind::Props {
                 sharing.add_props(rep, offset);
             }
@@ -90,7 +90,7 @@ pub(crate) fn write_small_rep(
 /// Returns the rep line of a content that is not stored yet, without SHA-1.
 fn unstored_rep(content: &[u8]) -> Rep {
     Rep {
-        place: RepPlace::Mutable,
+        location: RepLocation::Mutable,
         length: 0,
         expanded: content.len() as u64,
         md5: Md5::of(content),
@@ -101,11 +101,11 @@ fn unstored_rep(content: &[u8]) -> Rep {
 
 /// Returns a shared rep line as it is after the commit of `rev`: the shared content may be a file's text of this transaction.
 fn committed_rep(shared: Rep, rev: Revnum) -> Rep {
-    let place = match shared.place {
-        RepPlace::Txn(item) => RepPlace::Rev(rev, item),
-        place => place,
+    let location = match shared.location {
+        RepLocation::Txn(item) => RepLocation::Rev(rev, item),
+        location => location,
     };
-    Rep { place, ..shared }
+    Rep { location, ..shared }
 }
 
 fn append_delta(fs: &Fs, proto: &mut ProtoWriter, base: Option<Rep>, content: &[u8]) -> Result<u64> {

@@ -18,7 +18,7 @@ use super::encode::Encoder;
 use super::share::{NewContent, RepSharing};
 use super::small::{END, append_header};
 use crate::format::p2l::ItemKind;
-use crate::format::rep_line::{Rep, RepPlace, Uniquifier};
+use crate::format::rep_line::{Rep, RepLocation, Uniquifier};
 use crate::tree::Fs;
 use crate::tree::rep::with_codec;
 use crate::txn::proto_rev::{ProtoRev, ProtoWriter};
@@ -181,7 +181,7 @@ impl RepWriter {
     }
 
     /// After [`RepWriter::end`]: stores the text, unless it is stored already, and gives the lock back. The address in the result
-    /// is in this transaction (`RepPlace::Txn`) or in a revision. `uniquifier` is for formats that have one (4 and later).
+    /// is in this transaction (`RepLocation::Txn`) or in a revision. `uniquifier` is for formats that have one (4 and later).
     ///
     /// # Errors
     /// `FS_CORRUPT` for wrong rep-cache rows, `FS_AMBIGUOUS_CHECKSUM_REP`; the system's.
@@ -191,7 +191,7 @@ impl RepWriter {
             return Err(failed_before());
         };
         let mut rep = Rep {
-            place: RepPlace::Txn(0),
+            location: RepLocation::Txn(0),
             length: writer.length,
             expanded: self.expanded,
             md5,
@@ -212,7 +212,7 @@ impl RepWriter {
         writer.proto.append(END)?;
         let item = writer.proto.end_item(ItemKind::FileText, None)?;
         writer.proto.keep()?;
-        rep.place = RepPlace::Txn(item);
+        rep.location = RepLocation::Txn(item);
         sharing.add_text(rep);
         Ok(rep)
     }

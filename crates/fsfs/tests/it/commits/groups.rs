@@ -30,7 +30,7 @@ fn groups_make_the_same_revisions_and_are_visible_when_flushed() {
             compare::open(&grouped),
             compare::open(&single),
         );
-        let mut batch = fs.batch().unwrap();
+        let mut batch = fs.commit_group().unwrap();
         let steps = steps();
         let mut flushed = Revnum(0);
         for (at, op) in steps.iter().enumerate() {
@@ -71,7 +71,7 @@ fn groups_make_the_same_revisions_and_are_visible_when_flushed() {
         assert_eq!(file(&grouped, flushed.0 + 1), None);
         // Other commits continue, and groups continue after them.
         grouped.mucc(&["mkdir", "theirs"]);
-        let mut batch = fs.batch().unwrap();
+        let mut batch = fs.commit_group().unwrap();
         let mut txn = batch.begin_txn(TxnOptions::default(), now()).unwrap();
         apply(batch.fs(), &mut txn, &[Mkdir("again")]).unwrap();
         batch.commit(txn, &now).unwrap();
@@ -86,7 +86,7 @@ fn a_refused_commit_keeps_the_commits_before_it() {
     for version in ["1.4", "1.14"] {
         let grouped = Repository::create(version, 7, "");
         let fs = compare::open(&grouped);
-        let mut batch = fs.batch().unwrap();
+        let mut batch = fs.commit_group().unwrap();
         for op in [Mkdir("a"), Mkdir("b")] {
             let mut txn = batch.begin_txn(TxnOptions::default(), now()).unwrap();
             apply(batch.fs(), &mut txn, &[op]).unwrap();

@@ -338,7 +338,7 @@ fn power_cuts_during_a_commit() {
 #[test]
 fn power_cuts_during_two_groups() {
     cut_everywhere("1.14", &[2, 5, 7], |fs| {
-        let mut batch = fs.batch().unwrap();
+        let mut batch = fs.commit_group().unwrap();
         for (at, op) in edits().into_iter().enumerate() {
             let mut txn = batch.begin_txn(TxnOptions::default(), now()).unwrap();
             apply(batch.fs(), &mut txn, &[op]).unwrap();

@@ -173,7 +173,7 @@ fn names_are_refreshed_under_the_lock() {
 #[test]
 fn a_group_does_not_reuse_a_revision_number() {
     let (repository, fs, disk) = start("1.14");
-    let mut batch = fs.batch().unwrap();
+    let mut batch = fs.commit_group().unwrap();
     let mut txn = batch
         .begin_txn(fsfs::TxnOptions::default(), base::Date(0))
         .unwrap();

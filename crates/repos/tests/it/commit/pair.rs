@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use base::{Date, Error, FsPath, Props, Result};
 use repos::authz::{Authz, Required, UserRights};
-use repos::commit::{self, Authority, Clock, CommitInfo, CommitOptions};
+use repos::commit::{self, Clock, CommitAccess, CommitInfo, CommitOptions};
 use repos::config::HooksEnv;
 use repos::hooks::Hooks;
 use repos::{Cache, Repository};
@@ -126,9 +126,9 @@ impl CommitPair {
         }
     }
 
-    pub fn rights(&self) -> Arc<dyn Authority> {
+    pub fn rights(&self) -> Arc<dyn CommitAccess> {
         match &self.authz {
-            None => Arc::new(commit::Anything),
+            None => Arc::new(commit::FullAccess),
             Some(text) => {
                 let authz = Authz::parse(text.as_bytes(), None).expect("well-formed");
                 Arc::new(RestrictedPaths(authz.rights(Some("repo"), self.user)))
@@ -256,7 +256,7 @@ impl CommitPair {
 
 struct RestrictedPaths(Arc<UserRights>);
 
-impl Authority for RestrictedPaths {
+impl CommitAccess for RestrictedPaths {
     fn may_read(&self, path: &FsPath, recursive: bool) -> Result<bool> {
         Ok(self.0.allows(path, Required::Read, recursive))
     }

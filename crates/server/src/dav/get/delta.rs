@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use delta::editor::{EncodedVersions, TextChunk};
 use delta::svndiff::{self, Codec};
 use http::StatusCode;
-use repos::tree::Node;
+use repos::tree::TreeNode;
 use wire::dav::accept;
 use wire::dav::uri::Resource;
 
@@ -18,7 +18,7 @@ const SVNDIFF: &str = "application/vnd.svn-svndiff";
 
 /// The text that the client has.
 pub(super) struct DeltaBase {
-    node: Node,
+    node: TreeNode,
     /// The client's URL of it.
     url: String,
 }
@@ -51,7 +51,7 @@ pub(super) fn base(context: &RequestContext<'_>) -> Result<Option<DeltaBase>, Fa
 /// Sends the delta from `base` to `node`.
 pub(super) fn send(
     context: &RequestContext<'_>,
-    node: &Node,
+    node: &TreeNode,
     base: &DeltaBase,
     reply: &mut ResponseWriter,
 ) -> Outcome {

@@ -1,7 +1,7 @@
 //! The plain listing of a directory, as Apache has it.
 
 use base::NodeKind;
-use wire::dav::index::{Index, IndexEntry};
+use wire::dav::index::{DirectoryIndex, IndexEntry};
 
 use super::media;
 use super::target::GetTarget;
@@ -20,7 +20,7 @@ pub(super) fn index(context: &RequestContext<'_>, target: &GetTarget, reply: &mu
     }
     let basename = context.mount.basename();
     let listed_above = location.list && matches!(location.source, Source::Parent(_));
-    let page = Index {
+    let page = DirectoryIndex {
         name: location.name.as_deref(),
         base: &basename,
         at: Some((node.tree().revision(), node.path().as_str())),
@@ -37,7 +37,7 @@ pub(super) fn index(context: &RequestContext<'_>, target: &GetTarget, reply: &mu
 
 /// Writes a listing, as XML if there is a stylesheet for it.
 pub(in crate::dav) fn send<'a>(
-    page: &Index<'_>,
+    page: &DirectoryIndex<'_>,
     xslt: Option<&str>,
     lines: impl Iterator<Item = IndexEntry<'a>>,
     reply: &mut ResponseWriter,

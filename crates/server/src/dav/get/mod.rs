@@ -11,7 +11,7 @@ mod text;
 
 use base::{Date, Revnum};
 use http::StatusCode;
-use repos::tree::Node;
+use repos::tree::TreeNode;
 use wire::dav::conditions::Precondition;
 use wire::dav::http_date;
 
@@ -109,7 +109,7 @@ fn tag(target: &GetTarget) -> String {
     entity_tag(node.is_dir(), rev, node.path())
 }
 
-fn last_modified(context: &RequestContext<'_>, node: &Node) -> Result<Option<Date>, Fault> {
+fn last_modified(context: &RequestContext<'_>, node: &TreeNode) -> Result<Option<Date>, Fault> {
     let Some(rev) = node.created_rev() else {
         return Ok(None);
     };

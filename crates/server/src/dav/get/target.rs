@@ -3,8 +3,8 @@
 use base::{Error, FsPath, Revnum};
 use http::StatusCode;
 use repos::history;
-use repos::tree::{Node, Tree};
-use wire::dav::query::{Query, QueryFault};
+use repos::tree::{Tree, TreeNode};
+use wire::dav::query::{QueryFault, RevisionQuery};
 use wire::dav::uri::Resource;
 
 use crate::dav::propfind::working_tree;
@@ -21,7 +21,7 @@ pub(super) enum GetLookup {
 
 /// A node to send.
 pub(super) struct GetTarget {
-    pub(super) node: Node,
+    pub(super) node: TreeNode,
     /// The URL is the public one: the node is in the youngest tree, or in that of a peg revision.
     pub(super) public: bool,
     /// The URL always names the same node-revision.
@@ -83,7 +83,7 @@ pub(super) fn find(context: &RequestContext<'_>) -> Result<GetLookup, Fault> {
 /// Finds a node of the tree at `rev`, or at the youngest revision; the query may name others.
 fn queried(context: &RequestContext<'_>, path: &FsPath, rev: Option<Revnum>) -> Result<GetLookup, Fault> {
     let repository = context.repository();
-    let query = Query::parse(context.request.query.as_deref().unwrap_or_default());
+    let query = RevisionQuery::parse(context.request.query.as_deref().unwrap_or_default());
     let query = query.map_err(|fault| match fault {
         QueryFault::NoRevision => Fault::html(StatusCode::NOT_FOUND),
         QueryFault::Negative => Fault::html(StatusCode::BAD_REQUEST),
@@ -125,7 +125,7 @@ fn queried(context: &RequestContext<'_>, path: &FsPath, rev: Option<Revnum>) -> 
     }))
 }
 
-fn at(tree: &Tree, path: &FsPath) -> Result<Node, Fault> {
+fn at(tree: &Tree, path: &FsPath) -> Result<TreeNode, Fault> {
     tree.find_announced(path)?
         .ok_or_else(|| Fault::html(StatusCode::NOT_FOUND))
 }

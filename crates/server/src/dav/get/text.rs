@@ -12,7 +12,7 @@ use http::StatusCode;
 use repos::TextReader;
 use repos::keywords::{FileFacts, KEYWORDS, Keywords};
 use wire::dav::conditions;
-use wire::dav::range::{self, Part};
+use wire::dav::range::{self, RequestedRange};
 use wire::dav::report::Hrefs;
 use wire::dav::uri::Resource;
 
@@ -51,11 +51,11 @@ pub(super) fn send(
     let size = node.size()?;
     let part = match context.request.header("range") {
         Some(range) if is_unchanged(context, tag, modified) => range::parse(range, size),
-        _ => Part::Whole,
+        _ => RequestedRange::Whole,
     };
     let wanted = match part {
-        Part::Whole => 0..size,
-        Part::Bytes(part) => {
+        RequestedRange::Whole => 0..size,
+        RequestedRange::Bytes(part) => {
             let (first, last) = (part.start, part.end - 1);
             reply
                 .head
@@ -63,7 +63,7 @@ pub(super) fn send(
                 .header("content-range", &format!("bytes {first}-{last}/{size}"));
             part
         }
-        Part::Nothing => {
+        RequestedRange::Nothing => {
             let fault = Fault::html(StatusCode::RANGE_NOT_SATISFIABLE);
             return Err(fault.with("content-range", format!("bytes */{size}")));
         }

@@ -9,11 +9,11 @@ mod value;
 use base::Depth;
 use http::StatusCode;
 use wire::dav::fault::XML_TYPE;
-use wire::dav::live::Live;
-use wire::dav::multistatus::{Multistatus, Response, stored_name};
-use wire::dav::propfind::Propfind;
+use wire::dav::live::LiveProperty;
+use wire::dav::multistatus::{Multistatus, PropResponse, stored_name};
+use wire::dav::propfind::PropfindRequest;
 use wire::dav::uri::encode_lower;
-use wire::dav::xml::Name;
+use wire::dav::xml::XmlName;
 
 pub(super) use self::subject::working_tree;
 use self::subject::{NodeAddress, Subject};
@@ -30,13 +30,13 @@ pub(super) fn propfind(context: &mut RequestContext<'_>, reply: &mut ResponseWri
     let subject = subject::find(context)?;
     let depth = depth(context, &subject)?;
     let wanted = match context.xml()? {
-        Some((root, _)) => Propfind::parse(&root)?,
-        None => Propfind::All,
+        Some((root, _)) => PropfindRequest::parse(&root)?,
+        None => PropfindRequest::All,
     };
     let properties = PropertyRequest::new(wanted);
     log(context, &subject, depth, &properties);
     let mut values = LiveProperties::new(context);
-    if properties.asks_for(Live::LockDiscovery) {
+    if properties.asks_for(LiveProperty::LockDiscovery) {
         context.request.check_may_wait()?;
         values.find_locks(&subject, depth);
         if let Some(lock) = subject.node().and_then(|node| values.lock_on(node)) {
@@ -53,7 +53,7 @@ pub(super) fn propfind(context: &mut RequestContext<'_>, reply: &mut ResponseWri
     if let (Depth::Immediates, Some(node)) = (depth, subject.collection()) {
         let (href, readable) = (subject.href(context), context.readable());
         let children = node.children(&*readable)?;
-        if properties.asks_for(Live::CheckedIn) {
+        if properties.asks_for(LiveProperty::CheckedIn) {
             values.enter_directory(node)?;
         }
         for child in children.nodes() {
@@ -97,7 +97,7 @@ fn log(context: &RequestContext<'_>, subject: &Subject, depth: Depth, properties
         wire::dav::uri::encode(path, &mut out);
         out
     };
-    let all = !matches!(properties.wanted, Propfind::Props(_));
+    let all = !matches!(properties.wanted, PropfindRequest::Props(_));
     match subject {
         Subject::Revision { rev, .. } if all => context.log_operation(|| format!("rev-proplist r{rev}")),
         Subject::Node { node, .. } => {
@@ -121,7 +121,7 @@ fn log(context: &RequestContext<'_>, subject: &Subject, depth: Depth, properties
 
 /// The properties that are requested for each resource.
 struct PropertyRequest {
-    wanted: Propfind,
+    wanted: PropfindRequest,
     /// The kind of each requested name.
     kinds: Vec<RequestedProperty>,
     form: Multistatus,
@@ -130,7 +130,7 @@ struct PropertyRequest {
 /// A requested property.
 enum RequestedProperty {
     /// A live property.
-    Live(Live),
+    LiveProperty(LiveProperty),
     /// A stored property, by Subversion's name.
     Stored(String),
     /// A property that no resource has.
@@ -138,21 +138,21 @@ enum RequestedProperty {
 }
 
 impl PropertyRequest {
-    fn new(wanted: Propfind) -> PropertyRequest {
-        let kind_of = |name: &Name| match Live::of(&name.space, &name.local) {
-            Some(live) => RequestedProperty::Live(live),
+    fn new(wanted: PropfindRequest) -> PropertyRequest {
+        let kind_of = |name: &XmlName| match LiveProperty::of(&name.space, &name.local) {
+            Some(live) => RequestedProperty::LiveProperty(live),
             None => stored_name(name).map_or(RequestedProperty::Unknown, RequestedProperty::Stored),
         };
         let kinds = match &wanted {
-            Propfind::Props(names) => names.iter().map(kind_of).collect(),
-            Propfind::All | Propfind::Names => Vec::new(),
+            PropfindRequest::Props(names) => names.iter().map(kind_of).collect(),
+            PropfindRequest::All | PropfindRequest::Names => Vec::new(),
         };
         let form = Multistatus::new(&wanted);
         PropertyRequest { wanted, kinds, form }
     }
 
     /// Returns whether this property is requested.
-    fn asks_for(&self, live: Live) -> bool {
+    fn asks_for(&self, live: LiveProperty) -> bool {
         let (space, local) = live.name();
         self.wanted.asks_for(space, local)
     }
@@ -162,12 +162,14 @@ impl PropertyRequest {
         let href = subject.href(values.context);
         let mut response = self.form.response(&href, out);
         match &self.wanted {
-            Propfind::All => all(values, subject, &mut response)?,
-            Propfind::Names => names(values, subject, &mut response)?,
-            Propfind::Props(names) => {
+            PropfindRequest::All => all(values, subject, &mut response)?,
+            PropfindRequest::Names => names(values, subject, &mut response)?,
+            PropfindRequest::Props(names) => {
                 for (name, kind) in names.iter().zip(&self.kinds) {
                     let found = match kind {
-                        RequestedProperty::Live(live) => values.write(subject, *live, &mut response)?,
+                        RequestedProperty::LiveProperty(live) => {
+                            values.write(subject, *live, &mut response)?
+                        }
                         RequestedProperty::Stored(stored) => match subject.props()?.get(stored) {
                             Some(value) => {
                                 response.stored(stored, value);
@@ -188,21 +190,21 @@ impl PropertyRequest {
     }
 }
 
-fn all(values: &mut LiveProperties<'_>, subject: &Subject, response: &mut Response<'_>) -> Outcome {
+fn all(values: &mut LiveProperties<'_>, subject: &Subject, response: &mut PropResponse<'_>) -> Outcome {
     for (name, value) in subject.props()?.iter() {
         response.stored(name, value);
     }
-    for live in Live::ALL {
+    for live in LiveProperty::ALL {
         values.write(subject, live, response)?;
     }
     Ok(())
 }
 
-fn names(values: &mut LiveProperties<'_>, subject: &Subject, response: &mut Response<'_>) -> Outcome {
+fn names(values: &mut LiveProperties<'_>, subject: &Subject, response: &mut PropResponse<'_>) -> Outcome {
     for name in subject.props()?.keys() {
         response.stored_name(name);
     }
-    for live in Live::ALL {
+    for live in LiveProperty::ALL {
         if values.value(subject, live)?.is_some() {
             response.live(live, "");
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use base::{FsPath, Props, Revnum, props};
 use http::StatusCode;
-use repos::tree::{Node, Tree};
+use repos::tree::{Tree, TreeNode};
 use wire::dav::uri::{Resource, encode_lower};
 
 use crate::dav::txn_step::no_transaction;
@@ -16,7 +16,7 @@ pub(super) enum Subject {
     /// A node of a tree.
     Node {
         kind: NodeAddress,
-        node: Node,
+        node: TreeNode,
         /// The path of its URL, encoded; with a final slash for directories.
         href: String,
     },
@@ -41,7 +41,7 @@ pub(super) enum NodeAddress {
 
 impl Subject {
     /// Returns the node, if it is in a revision's tree.
-    pub(super) fn node(&self) -> Option<&Node> {
+    pub(super) fn node(&self) -> Option<&TreeNode> {
         match self {
             Subject::Node {
                 kind: NodeAddress::Tree,
@@ -53,7 +53,7 @@ impl Subject {
     }
 
     /// Returns the node, if its entries can be listed.
-    pub(super) fn collection(&self) -> Option<&Node> {
+    pub(super) fn collection(&self) -> Option<&TreeNode> {
         self.node().filter(|node| node.is_dir())
     }
 

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 use base::{Date, Depth, FsPath, Lock, Props, Revnum, props};
-use repos::tree::Node;
+use repos::tree::TreeNode;
 use wire::dav::http_date;
-use wire::dav::live::Live;
-use wire::dav::multistatus::{Response, active_lock, supported_lock};
+use wire::dav::live::LiveProperty;
+use wire::dav::multistatus::{PropResponse, active_lock, supported_lock};
 
 use super::subject::{NodeAddress, Subject};
 use crate::clock::now;
@@ -74,7 +74,7 @@ impl<'a> LiveProperties<'a> {
         }
     }
 
-    fn read_locks(&mut self, node: &Node, depth: Depth) -> Result<(), base::Error> {
+    fn read_locks(&mut self, node: &TreeNode, depth: Depth) -> Result<(), base::Error> {
         let repository = self.context.repository();
         if depth == Depth::Immediates && node.is_dir() {
             let locks = repository.locks(node.path(), depth, &*self.context.readable())?;
@@ -86,12 +86,12 @@ impl<'a> LiveProperties<'a> {
         Ok(())
     }
 
-    pub(super) fn lock_on(&self, node: &Node) -> Option<&Lock> {
+    pub(super) fn lock_on(&self, node: &TreeNode) -> Option<&Lock> {
         self.locks.get(node.path())
     }
 
     /// Prepares for the entries of this directory.
-    pub(super) fn enter_directory(&mut self, dir: &Node) -> Result<(), Fault> {
+    pub(super) fn enter_directory(&mut self, dir: &TreeNode) -> Result<(), Fault> {
         self.directory_copied_rev = Some(dir.copied_rev()?);
         Ok(())
     }
@@ -100,8 +100,8 @@ impl<'a> LiveProperties<'a> {
     pub(super) fn write(
         &mut self,
         subject: &Subject,
-        live: Live,
-        response: &mut Response<'_>,
+        live: LiveProperty,
+        response: &mut PropResponse<'_>,
     ) -> Result<bool, Fault> {
         let Some(value) = self.value(subject, live)? else {
             return Ok(false);
@@ -125,11 +125,17 @@ impl<'a> LiveProperties<'a> {
     }
 
     /// Returns the value of a property, if the subject has it.
-    pub(super) fn value(&mut self, subject: &Subject, live: Live) -> Result<Option<LiveValue<'_>>, Fault> {
+    pub(super) fn value(
+        &mut self,
+        subject: &Subject,
+        live: LiveProperty,
+    ) -> Result<Option<LiveValue<'_>>, Fault> {
         match live {
-            Live::RepositoryUuid => return Ok(Some(text(self.uuid.clone()))),
-            Live::SupportedLock if subject.collection().is_none() => return Ok(Some(LiveValue::AnyLock)),
-            Live::LockDiscovery => {
+            LiveProperty::RepositoryUuid => return Ok(Some(text(self.uuid.clone()))),
+            LiveProperty::SupportedLock if subject.collection().is_none() => {
+                return Ok(Some(LiveValue::AnyLock));
+            }
+            LiveProperty::LockDiscovery => {
                 let lock = subject.node().and_then(|node| self.locks.get(node.path()));
                 return Ok(Some(lock.map_or(text(""), LiveValue::Lock)));
             }
@@ -146,35 +152,35 @@ impl<'a> LiveProperties<'a> {
     fn of_node(
         &mut self,
         kind: NodeAddress,
-        node: &Node,
-        live: Live,
+        node: &TreeNode,
+        live: LiveProperty,
     ) -> Result<Option<LiveValue<'_>>, Fault> {
         let (in_tree, is_file) = (kind == NodeAddress::Tree, !node.is_dir());
         Ok(Some(match live {
-            Live::ResourceType if is_file => text(""),
-            Live::ResourceType => LiveValue::Word("collection"),
-            Live::ContentLength if is_file => text(node.size()?.to_string()),
-            Live::ContentType if is_file => {
+            LiveProperty::ResourceType if is_file => text(""),
+            LiveProperty::ResourceType => LiveValue::Word("collection"),
+            LiveProperty::ContentLength if is_file => text(node.size()?.to_string()),
+            LiveProperty::ContentType if is_file => {
                 let props = node.props()?;
                 let mime = props.get(props::MIME_TYPE).map(Vec::as_slice);
                 text(media::of_file(mime, node.path().basename(), self.svn_client))
             }
-            Live::ContentType => text(media::of_index(&self.context.mount.location)),
-            Live::Etag if kind == NodeAddress::Working => text(""),
-            Live::Etag => match node.created_rev() {
+            LiveProperty::ContentType => text(media::of_index(&self.context.mount.location)),
+            LiveProperty::Etag if kind == NodeAddress::Working => text(""),
+            LiveProperty::Etag => match node.created_rev() {
                 Some(rev) => text(etag(node.is_dir(), rev, node.path().as_str())),
                 None => return Ok(None),
             },
-            Live::CreationDate => return Ok(self.committed(node)?.stored_date.clone().map(text)),
-            Live::LastModified => {
+            LiveProperty::CreationDate => return Ok(self.committed(node)?.stored_date.clone().map(text)),
+            LiveProperty::LastModified => {
                 return Ok(self.committed(node)?.date.map(|d| text(http_date::format(d))));
             }
-            Live::Creator => return Ok(self.committed(node)?.author.clone().map(text)),
-            Live::VersionName => match node.created_rev() {
+            LiveProperty::Creator => return Ok(self.committed(node)?.author.clone().map(text)),
+            LiveProperty::VersionName => match node.created_rev() {
                 Some(rev) => text(rev.to_string()),
                 None => return Ok(None),
             },
-            Live::CheckedIn if in_tree => {
+            LiveProperty::CheckedIn if in_tree => {
                 let copied = match self.directory_copied_rev {
                     Some(copied) => copied,
                     None => node.copied_rev()?,
@@ -185,35 +191,37 @@ impl<'a> LiveProperties<'a> {
                         .node("ver", node.safe_rev(copied), node.path()),
                 )
             }
-            Live::Vcc if in_tree => LiveValue::Href(self.context.base().named("vcc", "default")),
-            Live::AutoVersion if in_tree && self.context.mount.location.autoversioning => {
+            LiveProperty::Vcc if in_tree => LiveValue::Href(self.context.base().named("vcc", "default")),
+            LiveProperty::AutoVersion if in_tree && self.context.mount.location.autoversioning => {
                 text("DAV:checkout-checkin")
             }
-            Live::BaselineRelativePath if in_tree => text(node.path().rel_str().to_owned()),
-            Live::Md5 if is_file => text(node.md5()?.to_string()),
-            Live::Sha1 if is_file => text(node.sha1()?.to_string()),
-            Live::DeadpropCount if in_tree => text(if node.has_props() { "1" } else { "0" }),
+            LiveProperty::BaselineRelativePath if in_tree => text(node.path().rel_str().to_owned()),
+            LiveProperty::Md5 if is_file => text(node.md5()?.to_string()),
+            LiveProperty::Sha1 if is_file => text(node.sha1()?.to_string()),
+            LiveProperty::DeadpropCount if in_tree => text(if node.has_props() { "1" } else { "0" }),
             _ => return Ok(None),
         }))
     }
 
-    fn of_revision(&self, rev: Revnum, props: &Props, live: Live) -> Option<LiveValue<'_>> {
+    fn of_revision(&self, rev: Revnum, props: &Props, live: LiveProperty) -> Option<LiveValue<'_>> {
         let committed = || RevisionFacts::of(props);
         Some(match live {
-            Live::ResourceType => LiveValue::Word("baseline"),
-            Live::Etag => text(""),
-            Live::CreationDate => text(committed().stored_date?),
-            Live::LastModified => text(http_date::format(committed().date?)),
-            Live::Creator => text(committed().author?),
-            Live::VersionName => text(rev.to_string()),
-            Live::BaselineCollection => LiveValue::Href(self.context.base().node("bc", rev, &FsPath::root())),
+            LiveProperty::ResourceType => LiveValue::Word("baseline"),
+            LiveProperty::Etag => text(""),
+            LiveProperty::CreationDate => text(committed().stored_date?),
+            LiveProperty::LastModified => text(http_date::format(committed().date?)),
+            LiveProperty::Creator => text(committed().author?),
+            LiveProperty::VersionName => text(rev.to_string()),
+            LiveProperty::BaselineCollection => {
+                LiveValue::Href(self.context.base().node("bc", rev, &FsPath::root()))
+            }
             _ => return None,
         })
     }
 
-    fn of_repository(&self, live: Live) -> Result<Option<LiveValue<'_>>, Fault> {
+    fn of_repository(&self, live: LiveProperty) -> Result<Option<LiveValue<'_>>, Fault> {
         Ok(match live {
-            Live::CheckedIn => {
+            LiveProperty::CheckedIn => {
                 let youngest = self.context.youngest()?.to_string();
                 Some(LiveValue::Href(self.context.base().named("bln", &youngest)))
             }
@@ -221,7 +229,7 @@ impl<'a> LiveProperties<'a> {
         })
     }
 
-    fn committed(&mut self, node: &Node) -> Result<Rc<RevisionFacts>, Fault> {
+    fn committed(&mut self, node: &TreeNode) -> Result<Rc<RevisionFacts>, Fault> {
         let Some(rev) = node.created_rev() else {
             return Ok(Rc::default());
         };

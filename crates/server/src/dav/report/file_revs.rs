@@ -5,7 +5,7 @@ use delta::editor::{EncodedVersions, TextChunk};
 use delta::svndiff::Codec;
 use repos::file_revs::{self, FileRev};
 use wire::dav::report::{
-    FILE_REV_END, FileRevHead, FileRevs, Out, ResponseSink, Text, begin, end, write_file_rev,
+    Base64Text, FILE_REV_END, FileRevHead, FileRevs, ResponseSink, XmlWriter, begin, end, write_file_rev,
 };
 use wire::dav::xml::Element;
 
@@ -32,7 +32,7 @@ pub(super) fn file_revs(
     let readable = context.readable();
     let mut sink = FileRevsWriter {
         reply,
-        text: Text::new(version, level),
+        text: Base64Text::new(version, level),
         codec: Codec::default(),
     };
     file_revs::run(
@@ -55,7 +55,7 @@ const ROOT: &str = "S:file-revs-report";
 /// Writes revisions and deltas to the response.
 struct FileRevsWriter<'a> {
     reply: &'a mut ResponseWriter,
-    text: Text,
+    text: Base64Text,
     codec: Codec,
 }
 
@@ -80,7 +80,7 @@ impl file_revs::FileRevSink for FileRevsWriter<'_> {
 
     fn text_end(&mut self) -> Result<(), Error> {
         self.text.end(self.reply.buffer());
-        Out(self.reply.buffer()).raw(FILE_REV_END);
+        XmlWriter(self.reply.buffer()).raw(FILE_REV_END);
         self.reply.checkpoint()
     }
 

@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use base::{Error, FsPath, RelPath};
 use repos::{ChangeKind, log};
-use wire::dav::report::{Change, LogItem, LogReport, ResponseSink as _, begin, end};
+use wire::dav::report::{LogItem, LogReport, LoggedChange, ResponseSink as _, begin, end};
 use wire::dav::xml::Element;
 use wire::svn::command::LogRevprops;
 
@@ -69,7 +69,7 @@ const ROOT: &str = "S:log-report";
 fn write(out: &mut Vec<u8>, entry: &log::LogEntry<'_>, encode_binary: bool) {
     let mut item = LogItem::begin(out);
     for change in entry.changes.iter() {
-        item.change(&Change {
+        item.change(&LoggedChange {
             path: change.path,
             what: match change.change {
                 ChangeKind::Add => "added",

@@ -65,7 +65,7 @@ fn open(context: &mut RequestContext<'_>) -> Result<Body, Fault> {
     context.request.body.limit(limits.longest_report());
     let body = std::mem::replace(&mut context.request.body, RequestBody::empty());
     // These limits hold for each entry of an update report, and for the whole of every other report.
-    let limits = xml::Limits {
+    let limits = xml::XmlLimits {
         bytes: limits.xml_body,
         ..limits.xml(body.length().unwrap_or(limits.xml_body))
     };

@@ -6,7 +6,7 @@ use delta::svndiff::Codec;
 use http::StatusCode;
 use repos::report::{Report, ReportOptions, ReportOutcome as Reported};
 use wire::dav::report::{
-    Entry, Hrefs, Out, ResourceWalk, UpdateEditor, UpdateForm, UpdateItem, UpdateRequest,
+    Hrefs, ReportedEntry, ResourceWalk, UpdateEditor, UpdateForm, UpdateItem, UpdateRequest, XmlWriter,
 };
 use wire::dav::uri::Resource;
 
@@ -61,7 +61,7 @@ pub(super) fn update(context: &mut RequestContext<'_>, reply: &mut ResponseWrite
             &mut ResourceWalk::new(reply, hrefs, request.target),
         )?;
     }
-    Out(reply.buffer()).raw("</S:update-report>\n");
+    XmlWriter(reply.buffer()).raw("</S:update-report>\n");
     if let (Some(key), Some(body), Some(sent)) = (key, reply.take_recording(), done.sent_revisions) {
         let response = CachedResponse {
             validators: Validators {
@@ -212,8 +212,8 @@ fn begin(context: &RequestContext<'_>, request: &UpdateRequest) -> Result<Report
     Ok(Report::begin(context.repository(), options, context.readable())?)
 }
 
-fn take(report: &mut Report, entry: Entry) -> Result<(), Fault> {
-    let Entry {
+fn take(report: &mut Report, entry: ReportedEntry) -> Result<(), Fault> {
+    let ReportedEntry {
         path,
         rev,
         depth,

@@ -4,11 +4,11 @@ use base::Result;
 use delta::editor::TextChunk;
 use delta::svndiff::{self, Codec};
 
-use super::out::Base64;
+use super::xml_writer::Base64;
 
 /// The document that is being written.
 #[derive(Debug)]
-pub struct Text {
+pub struct Base64Text {
     /// The highest svndiff version that the client accepts, and zlib's level.
     version: u8,
     level: u8,
@@ -18,10 +18,10 @@ pub struct Text {
     window: Vec<u8>,
 }
 
-impl Text {
+impl Base64Text {
     /// Documents of svndiff `version` at most; `level` is zlib's.
     pub fn new(version: u8, level: u8) -> Self {
-        Text {
+        Base64Text {
             version,
             level,
             pen: Base64::default(),

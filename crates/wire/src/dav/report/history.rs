@@ -2,9 +2,9 @@
 
 use base::{RelPath, Revnum};
 
-use super::out::Out;
 use super::refusal::{Refusal, missing_parameters, parts, path, revision};
 use super::revs::FileRevHead;
+use super::xml_writer::XmlWriter;
 use crate::dav::xml::Element;
 
 /// `get-locations`.
@@ -147,7 +147,7 @@ impl FileRevs {
 
 /// Writes one location.
 pub fn write_location(out: &mut Vec<u8>, rev: Revnum, path: &str) {
-    Out(out)
+    XmlWriter(out)
         .raw("<S:location")
         .rev_attribute("rev", Some(rev))
         .attribute("path", path)
@@ -156,7 +156,7 @@ pub fn write_location(out: &mut Vec<u8>, rev: Revnum, path: &str) {
 
 /// Writes one segment; without a path it is a gap.
 pub fn write_segment(out: &mut Vec<u8>, path: Option<&str>, start: Revnum, end: Revnum) {
-    let mut out = Out(out);
+    let mut out = XmlWriter(out);
     out.raw("<S:location-segment");
     if let Some(path) = path {
         out.attribute("path", path);
@@ -168,7 +168,7 @@ pub fn write_segment(out: &mut Vec<u8>, path: Option<&str>, start: Revnum, end: 
 
 /// Begins one revision of a file: everything before its text.
 pub fn write_file_rev(out: &mut Vec<u8>, head: &FileRevHead<'_>) {
-    let mut out = Out(out);
+    let mut out = XmlWriter(out);
     out.raw("<S:file-rev")
         .attribute("path", head.path)
         .rev_attribute("rev", Some(head.rev))
@@ -203,12 +203,12 @@ pub const FILE_REV_END: &str = "</S:txdelta></S:file-rev>\n";
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dav::xml::Limits;
+    use crate::dav::xml::XmlLimits;
     use base::Props;
 
     fn root(inner: &str) -> Element {
         let text = format!("<S:r xmlns:S=\"svn:\">{inner}</S:r>");
-        Element::parse(text.as_bytes(), Limits::default()).expect("well-formed")
+        Element::parse(text.as_bytes(), XmlLimits::default()).expect("well-formed")
     }
 
     #[test]

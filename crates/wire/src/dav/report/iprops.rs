@@ -2,8 +2,8 @@
 
 use base::{Props, RelPath, Revnum};
 
-use super::out::Out;
 use super::refusal::{Refusal, parts, path, revision};
+use super::xml_writer::XmlWriter;
 use crate::dav::xml::Element;
 
 /// The question.
@@ -38,7 +38,7 @@ impl InheritedProps {
 
 /// Writes what one ancestor passes on.
 pub fn write_inherited(out: &mut Vec<u8>, path: &str, props: &Props) {
-    let mut out = Out(out);
+    let mut out = XmlWriter(out);
     out.raw("<S:iprop-item>\n<S:iprop-path>")
         .text(path)
         .raw("</S:iprop-path>\n");

@@ -2,8 +2,8 @@
 
 use base::{Code, Depth, Error, NodeKind, RelPath, Revnum};
 
-use super::out::Out;
 use super::refusal::{Refusal, parts, path, revision};
+use super::xml_writer::XmlWriter;
 use crate::dav::xml::Element;
 use crate::svn::command::Fields;
 use crate::svn::response::Dirent;
@@ -84,7 +84,7 @@ fn with(fields: Fields, prop: &str) -> Fields {
 
 /// Writes one node.
 pub fn write_item(out: &mut Vec<u8>, path: &str, dirent: &Dirent<'_>, fields: Fields) {
-    let mut out = Out(out);
+    let mut out = XmlWriter(out);
     let kind = match fields.has(Fields::KIND) {
         true => dirent.kind,
         false => NodeKind::Unknown,
@@ -119,11 +119,11 @@ pub fn write_item(out: &mut Vec<u8>, path: &str, dirent: &Dirent<'_>, fields: Fi
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dav::xml::Limits;
+    use crate::dav::xml::XmlLimits;
 
     fn parse(inner: &str) -> Result<ListReport, Refusal> {
         let text = format!("<S:list-report xmlns:S=\"svn:\">{inner}</S:list-report>");
-        ListReport::parse(&Element::parse(text.as_bytes(), Limits::default()).expect("well-formed"))
+        ListReport::parse(&Element::parse(text.as_bytes(), XmlLimits::default()).expect("well-formed"))
     }
 
     #[test]

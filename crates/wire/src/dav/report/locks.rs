@@ -2,8 +2,8 @@
 
 use base::{Depth, Lock};
 
-use super::out::Out;
 use super::refusal::Refusal;
+use super::xml_writer::XmlWriter;
 use crate::dav::xml::Element;
 
 /// The depth of a `get-locks-report`.
@@ -23,7 +23,7 @@ pub fn locks_depth(root: &Element) -> Result<Depth, Refusal> {
 
 /// Writes one lock.
 pub fn write_lock(out: &mut Vec<u8>, lock: &Lock) {
-    let mut out = Out(out);
+    let mut out = XmlWriter(out);
     out.raw("<S:lock>\n<S:path>")
         .text(lock.path.as_str())
         .raw("</S:path>\n<S:token>")
@@ -44,7 +44,7 @@ pub fn write_lock(out: &mut Vec<u8>, lock: &Lock) {
 }
 
 /// The space before `>` is the incumbent's.
-fn write_quoted(out: &mut Out<'_>, element: &str, text: &str) {
+fn write_quoted(out: &mut XmlWriter<'_>, element: &str, text: &str) {
     out.raw("<").raw(element);
     if crate::dav::xml::safe(text.as_bytes()).is_some() {
         out.raw(" ");
@@ -55,7 +55,7 @@ fn write_quoted(out: &mut Out<'_>, element: &str, text: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dav::xml::Limits;
+    use crate::dav::xml::XmlLimits;
     use base::{Date, FsPath};
 
     #[test]
@@ -82,7 +82,7 @@ mod tests {
     fn only_depths_below_which_locks_can_be_are_taken() {
         let depth = |attribute: &str| {
             let text = format!("<S:get-locks-report xmlns:S='svn:'{attribute}/>");
-            locks_depth(&Element::parse(text.as_bytes(), Limits::default()).expect("well-formed")).ok()
+            locks_depth(&Element::parse(text.as_bytes(), XmlLimits::default()).expect("well-formed")).ok()
         };
         assert_eq!(depth(""), Some(Depth::Infinity));
         assert_eq!(depth(" depth='files'"), Some(Depth::Files));

@@ -2,8 +2,8 @@
 
 use base::{Code, Error, NodeKind, Revnum, props};
 
-use super::out::Out;
 use super::refusal::{Refusal, parts, path, revision};
+use super::xml_writer::XmlWriter;
 use crate::dav::xml::{self, Element};
 use crate::svn::command::{Log, LogRevprops};
 
@@ -70,7 +70,7 @@ fn limit(text: &str) -> Result<u64, Refusal> {
 
 /// One changed path of an item.
 #[derive(Clone, Copy, Debug)]
-pub struct Change<'a> {
+pub struct LoggedChange<'a> {
     /// The path, absolute.
     pub path: &'a str,
     /// `modified`, `added`, `replaced` or `deleted`.
@@ -86,18 +86,18 @@ pub struct Change<'a> {
 }
 
 /// Writes one item: changes, then the revision, then properties, then the end.
-pub struct LogItem<'a>(Out<'a>);
+pub struct LogItem<'a>(XmlWriter<'a>);
 
 impl<'a> LogItem<'a> {
     /// Begins.
     pub fn begin(out: &'a mut Vec<u8>) -> Self {
-        let mut out = Out(out);
+        let mut out = XmlWriter(out);
         out.raw("<S:log-item>\n");
         LogItem(out)
     }
 
     /// A changed path.
-    pub fn change(&mut self, change: &Change<'_>) -> &mut Self {
+    pub fn change(&mut self, change: &LoggedChange<'_>) -> &mut Self {
         let out = &mut self.0;
         out.raw("<S:").raw(change.what).raw("-path");
         if let Some((path, rev)) = change.copyfrom {
@@ -160,11 +160,11 @@ fn word(is: bool) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dav::xml::Limits;
+    use crate::dav::xml::XmlLimits;
 
     fn parse(inner: &str) -> Result<LogReport, Refusal> {
         let text = format!("<S:log-report xmlns:S=\"svn:\">{inner}</S:log-report>");
-        LogReport::parse(&Element::parse(text.as_bytes(), Limits::default()).expect("well-formed"))
+        LogReport::parse(&Element::parse(text.as_bytes(), XmlLimits::default()).expect("well-formed"))
     }
 
     #[test]
@@ -196,7 +196,7 @@ mod tests {
     fn items_are_written_as_the_incumbent_writes_them() {
         let mut out = Vec::new();
         let mut item = LogItem::begin(&mut out);
-        item.change(&Change {
+        item.change(&LoggedChange {
             path: "/trunk/a & b",
             what: "added",
             copyfrom: Some(("/trunk/sub", Revnum(2))),

@@ -2,8 +2,8 @@
 
 use base::{RelPath, Revnum};
 
-use super::out::Out;
 use super::refusal::{Refusal, parts, path, revision};
+use super::xml_writer::XmlWriter;
 use crate::dav::xml::Element;
 
 /// The question.
@@ -52,7 +52,7 @@ impl MergeinfoReport {
 
 /// Writes the mergeinfo of one path, relative to that of the request.
 pub fn write_mergeinfo(out: &mut Vec<u8>, path: &str, mergeinfo: &str) {
-    Out(out)
+    XmlWriter(out)
         .raw("<S:mergeinfo-item>\n<S:mergeinfo-path>")
         .text(path)
         .raw("</S:mergeinfo-path>\n<S:mergeinfo-info>")
@@ -63,13 +63,13 @@ pub fn write_mergeinfo(out: &mut Vec<u8>, path: &str, mergeinfo: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dav::xml::Limits;
+    use crate::dav::xml::XmlLimits;
 
     #[test]
     fn what_is_not_known_means_explicit() {
         let parse = |inner: &str| {
             let text = format!("<S:r xmlns:S='svn:'>{inner}</S:r>");
-            let root = Element::parse(text.as_bytes(), Limits::default()).expect("well-formed");
+            let root = Element::parse(text.as_bytes(), XmlLimits::default()).expect("well-formed");
             MergeinfoReport::parse(&root).expect("nothing is wrong")
         };
         assert_eq!(parse("<S:inherit>bogus</S:inherit>").inherit, "explicit");

@@ -2,7 +2,7 @@
 //!
 //! A report is an XML document whose root says what is asked. [`ReportKind`] knows the roots; each file turns the document
 //! into a typed request, and appends the answer, piece by piece, to the buffer that is being sent. Texts travel as svndiff in
-//! base64 on one line ([`Text`]): windows that are stored as the client takes them pass through without being decoded.
+//! base64 on one line ([`Base64Text`]): windows that are stored as the client takes them pass through without being decoded.
 //!
 //! An error in a request is a [`Refusal`]: its description, and whether it is the client's fault.
 
@@ -13,38 +13,38 @@ mod list;
 mod locks;
 mod log;
 mod mergeinfo;
-mod out;
 mod refusal;
 mod replay;
 mod resource_walk;
 mod revs;
 mod update;
 mod update_edit;
+mod xml_writer;
 
-pub use base64_text::Text;
+pub use base64_text::Base64Text;
 pub use history::{FILE_REV_END, write_file_rev, write_location, write_segment};
 pub use history::{FileRevs, GetDeletedRev, GetLocations, LocationSegments};
 pub use iprops::{InheritedProps, write_inherited};
 pub use list::{ListReport, write_item};
 pub use locks::{locks_depth, write_lock};
-pub use log::{Change, LogItem, LogReport};
+pub use log::{LogItem, LogReport, LoggedChange};
 pub use mergeinfo::{MergeinfoReport, write_mergeinfo};
-pub use out::{DECLARATION, Out};
 pub use refusal::Refusal;
 pub use replay::{ReplayEditor, ReplayReport};
 pub use resource_walk::ResourceWalk;
 pub use revs::{FileRevHead, dated_rev, write_revision};
-pub use update::{Entry, UpdateItem, UpdateRequest};
+pub use update::{ReportedEntry, UpdateItem, UpdateRequest};
 pub use update_edit::{Hrefs, UpdateEditor, UpdateForm};
+pub use xml_writer::{DECLARATION, XmlWriter};
 
 use base::Result;
 
 use super::names;
-use super::xml::Name;
+use super::xml::XmlName;
 
 /// Begins an answer: the declaration and the root element.
 pub fn begin(out: &mut Vec<u8>, root: &str) {
-    Out(out)
+    XmlWriter(out)
         .raw(DECLARATION)
         .raw("<")
         .raw(root)
@@ -53,7 +53,7 @@ pub fn begin(out: &mut Vec<u8>, root: &str) {
 
 /// Ends what [`begin`] began.
 pub fn end(out: &mut Vec<u8>, root: &str) {
-    Out(out).raw("</").raw(root).raw(">\n");
+    XmlWriter(out).raw("</").raw(root).raw(">\n");
 }
 
 /// Sends a response.
@@ -88,7 +88,7 @@ pub enum ReportKind {
 
 impl ReportKind {
     /// The report with this root element.
-    pub fn of(root: &Name) -> Option<ReportKind> {
+    pub fn of(root: &XmlName) -> Option<ReportKind> {
         if root.space != names::SVN {
             return None;
         }
@@ -124,12 +124,12 @@ impl ResponseSink for Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dav::xml::{Element, Limits};
+    use crate::dav::xml::{Element, XmlLimits};
 
     #[test]
     fn reports_are_known_by_name_and_namespace() {
         let kind = |text: &str| {
-            let root = Element::parse(text.as_bytes(), Limits::default()).expect("well-formed");
+            let root = Element::parse(text.as_bytes(), XmlLimits::default()).expect("well-formed");
             ReportKind::of(&root.name)
         };
         assert_eq!(kind("<a:log-report xmlns:a='svn:'/>"), Some(ReportKind::Log));

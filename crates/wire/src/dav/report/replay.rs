@@ -5,10 +5,10 @@ use base::{Code, Error, RelPath, Result, Revnum};
 use delta::editor::{CopyFrom, DirToken, Editor, EncodedVersions, FileToken, TextChunk, WindowForm};
 use delta::svndiff::Codec;
 
-use super::out::{DECLARATION, Out};
 use super::refusal::{Refusal, parts, path, revision};
 use super::update_edit::write_copyfrom;
-use super::{ResponseSink, Text};
+use super::xml_writer::{DECLARATION, XmlWriter};
+use super::{Base64Text, ResponseSink};
 use crate::dav::xml::Element;
 
 /// The question.
@@ -68,7 +68,7 @@ impl ReplayReport {
 /// An editor that writes the response.
 pub struct ReplayEditor<'a, O> {
     outlet: &'a mut O,
-    text: Text,
+    text: Base64Text,
     codec: &'a mut Codec,
     tokens: u32,
 }
@@ -78,14 +78,14 @@ impl<'a, O: ResponseSink> ReplayEditor<'a, O> {
     pub fn new(outlet: &'a mut O, version: u8, level: u8, codec: &'a mut Codec) -> Self {
         ReplayEditor {
             outlet,
-            text: Text::new(version, level),
+            text: Base64Text::new(version, level),
             codec,
             tokens: 0,
         }
     }
 
-    fn out(&mut self) -> Out<'_> {
-        Out(self.outlet.buffer())
+    fn out(&mut self) -> XmlWriter<'_> {
+        XmlWriter(self.outlet.buffer())
     }
 
     fn token(&mut self) -> u32 {
@@ -254,12 +254,12 @@ impl<O: ResponseSink> Editor for ReplayEditor<'_, O> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dav::xml::Limits;
+    use crate::dav::xml::XmlLimits;
 
     fn parse(inner: &str, of: Option<Revnum>) -> std::result::Result<ReplayReport, Refusal> {
         let text = format!("<S:replay-report xmlns:S=\"svn:\">{inner}</S:replay-report>");
         ReplayReport::parse(
-            &Element::parse(text.as_bytes(), Limits::default()).expect("well-formed"),
+            &Element::parse(text.as_bytes(), XmlLimits::default()).expect("well-formed"),
             of,
         )
     }

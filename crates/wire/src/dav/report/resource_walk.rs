@@ -8,8 +8,8 @@ use base::{RelPath, Result, Revnum};
 use delta::editor::{CopyFrom, DirToken, Editor, FileToken, NodeFacts};
 
 use super::ResponseSink;
-use super::out::Out;
 use super::update_edit::Hrefs;
+use super::xml_writer::XmlWriter;
 
 /// An Editor that writes the walk.
 pub struct ResourceWalk<'a, O> {
@@ -43,18 +43,21 @@ impl<'a, O: ResponseSink> ResourceWalk<'a, O> {
 
     fn write(&mut self, path: &str, location: Option<&[u8]>) -> Result<()> {
         let out = self.outlet.buffer();
-        Out(out).raw("<S:resource").attribute("path", path).raw(">\n");
+        XmlWriter(out)
+            .raw("<S:resource")
+            .attribute("path", path)
+            .raw(">\n");
         if let Some(location) = location {
             self.hrefs.write_checked_in(location, out);
         }
-        Out(out).raw("</S:resource>\n");
+        XmlWriter(out).raw("</S:resource>\n");
         self.outlet.checkpoint()
     }
 }
 
 impl<O: ResponseSink> Editor for ResourceWalk<'_, O> {
     fn set_target_revision(&mut self, _rev: Revnum) -> Result<()> {
-        Out(self.outlet.buffer()).raw("<S:resource-walk>\n");
+        XmlWriter(self.outlet.buffer()).raw("<S:resource-walk>\n");
         match self.target.is_empty() {
             true => Ok(()),
             // The directory of the entry, without content of its own.
@@ -115,7 +118,7 @@ impl<O: ResponseSink> Editor for ResourceWalk<'_, O> {
 
     fn close_file(&mut self, _file: FileToken, text_md5: Option<&Md5>) -> Result<()> {
         if let Some(md5) = text_md5 {
-            Out(self.outlet.buffer())
+            XmlWriter(self.outlet.buffer())
                 .raw("<S:prop><V:md5-checksum>")
                 .hex(&md5.0)
                 .raw("</V:md5-checksum></S:prop>");
@@ -124,7 +127,7 @@ impl<O: ResponseSink> Editor for ResourceWalk<'_, O> {
     }
 
     fn close_edit(&mut self) -> Result<()> {
-        Out(self.outlet.buffer()).raw("</S:resource-walk>\n");
+        XmlWriter(self.outlet.buffer()).raw("</S:resource-walk>\n");
         Ok(())
     }
 }

@@ -4,8 +4,8 @@ use base::props::PropChange;
 use base::{Date, Props, Revnum};
 
 use super::begin;
-use super::out::Out;
 use super::refusal::Refusal;
+use super::xml_writer::XmlWriter;
 use crate::dav::names;
 use crate::dav::xml::Element;
 
@@ -27,7 +27,7 @@ const FULL_DATE: usize = 27;
 /// Writes a response that is only a revision's number; -1 if there is none.
 pub fn write_revision(out: &mut Vec<u8>, root: &str, rev: Option<Revnum>) {
     begin(out, root);
-    Out(out)
+    XmlWriter(out)
         .raw("<D:version-name>")
         .rev(rev)
         .raw("</D:version-name></")
@@ -51,14 +51,14 @@ pub struct FileRevHead<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dav::xml::Limits;
+    use crate::dav::xml::XmlLimits;
 
     #[test]
     fn only_dates_in_full_are_taken() {
         let date = |text: &str| {
             let text =
                 format!("<S:r xmlns:S='svn:' xmlns:D='DAV:'><D:creationdate>{text}</D:creationdate></S:r>");
-            dated_rev(&Element::parse(text.as_bytes(), Limits::default()).expect("well-formed"))
+            dated_rev(&Element::parse(text.as_bytes(), XmlLimits::default()).expect("well-formed"))
         };
         assert!(date("2026-11-21T19:31:22.137689Z").is_ok());
         for bad in [

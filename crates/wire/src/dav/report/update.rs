@@ -41,7 +41,7 @@ pub struct UpdateRequest {
 
 /// One path of the client's.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct ReportedEntry {
     /// Relative to the anchor of the report.
     pub path: RelPath,
     /// The revision that the client has there.
@@ -62,7 +62,7 @@ pub enum UpdateItem {
     /// An option, which was stored, or an unknown element.
     Option,
     /// A path that the client has.
-    Entry(Entry),
+    Entry(ReportedEntry),
     /// A path that the client does not have.
     Missing(RelPath),
 }
@@ -135,13 +135,13 @@ fn invalid_top() -> Refusal {
     Refusal::Failed(Error::new(Code::REPOS_BAD_REVISION_REPORT, message))
 }
 
-fn entry(element: &Element) -> Result<Entry, Refusal> {
+fn entry(element: &Element) -> Result<ReportedEntry, Refusal> {
     let Some(rev) = element.attribute("rev") else {
         let error = Error::new(Code::XML_ATTRIB_NOT_FOUND, "Missing XML attribute: rev");
         return Err(Refusal::Failed(error));
     };
     let depth = element.attribute("depth");
-    Ok(Entry {
+    Ok(ReportedEntry {
         path: path_of(&element.text)?,
         rev: revision(rev).ok_or_else(invalid_top)?,
         depth: depth.map_or(Depth::Infinity, |word| Depth::from_word(word.as_bytes())),
@@ -154,10 +154,10 @@ fn entry(element: &Element) -> Result<Entry, Refusal> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dav::xml::{Element, Limits};
+    use crate::dav::xml::{Element, XmlLimits};
 
     fn read(text: &str) -> Result<(UpdateRequest, Vec<UpdateItem>), Refusal> {
-        let root = Element::parse(text.as_bytes(), Limits::default()).expect("well-formed");
+        let root = Element::parse(text.as_bytes(), XmlLimits::default()).expect("well-formed");
         let mut request = UpdateRequest::new(&root);
         let items = root.children.into_iter().map(|child| request.take(child));
         let items = items.collect::<Result<Vec<_>, _>>()?;

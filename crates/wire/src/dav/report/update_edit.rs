@@ -10,8 +10,8 @@ use delta::editor::{
 };
 use delta::svndiff::Codec;
 
-use super::out::{DECLARATION, Out};
-use super::{ResponseSink, Text};
+use super::xml_writer::{DECLARATION, XmlWriter};
+use super::{Base64Text, ResponseSink};
 use crate::dav::xml;
 
 /// The form of the response that the client asks for.
@@ -53,15 +53,15 @@ impl Hrefs {
     /// Returns the part of a node's URL after the kind: `REV/PATH`, escaped for XML.
     pub fn location(rev: Revnum, path: &FsPath) -> Vec<u8> {
         let mut location = Vec::with_capacity(path.as_str().len() + 12);
-        Out(&mut location).number(rev.0).url_path(path.as_str());
+        XmlWriter(&mut location).number(rev.0).url_path(path.as_str());
         location
     }
 
     /// The element with the URL of a node.
     pub(super) fn write_checked_in(&self, location: &[u8], out: &mut Vec<u8>) {
-        Out(out).raw("<D:checked-in><D:href>").raw(&self.node);
+        XmlWriter(out).raw("<D:checked-in><D:href>").raw(&self.node);
         out.extend_from_slice(location);
-        Out(out).raw("</D:href></D:checked-in>\n");
+        XmlWriter(out).raw("</D:href></D:checked-in>\n");
     }
 }
 
@@ -78,7 +78,7 @@ pub struct UpdateEditor<'a, O> {
     /// `true` for directories that were added.
     open: Vec<bool>,
     file: OpenFile,
-    text: Text,
+    text: Base64Text,
     codec: &'a mut Codec,
     files: u32,
     /// Receives the locations of the texts that the client will fetch and check.
@@ -116,7 +116,7 @@ impl<'a, O: ResponseSink> UpdateEditor<'a, O> {
             facts: None,
             open: Vec::new(),
             file: OpenFile::default(),
-            text: Text::new(version, form.level),
+            text: Base64Text::new(version, form.level),
             codec,
             files: 0,
             told: None,
@@ -130,8 +130,8 @@ impl<'a, O: ResponseSink> UpdateEditor<'a, O> {
         self
     }
 
-    fn out(&mut self) -> Out<'_> {
-        Out(self.outlet.buffer())
+    fn out(&mut self) -> XmlWriter<'_> {
+        XmlWriter(self.outlet.buffer())
     }
 
     fn checked_in(&mut self, facts: Option<&NodeInfo>) {
@@ -236,14 +236,14 @@ impl<O: ResponseSink> Editor for UpdateEditor<'_, O> {
         self.named("<S:add-directory", path);
         let out = self.outlet.buffer();
         if let Some(facts) = &facts {
-            Out(out).raw(" bc-url=\"").raw(&self.hrefs.collection);
+            XmlWriter(out).raw(" bc-url=\"").raw(&self.hrefs.collection);
             // The root's ends without a slash here.
             let location = &facts.location;
             out.extend_from_slice(location.strip_suffix(b"/").unwrap_or(location));
-            Out(out).raw("\"");
+            XmlWriter(out).raw("\"");
         }
-        write_copyfrom(&mut Out(out), copyfrom);
-        Out(out).raw(">\n");
+        write_copyfrom(&mut XmlWriter(out), copyfrom);
+        XmlWriter(out).raw(">\n");
         self.checked_in(facts.as_ref());
         Ok(self.enter(true))
     }
@@ -370,7 +370,7 @@ impl<O: ResponseSink> Editor for UpdateEditor<'_, O> {
         {
             told(&file.location);
         }
-        let mut out = Out(self.outlet.buffer());
+        let mut out = XmlWriter(self.outlet.buffer());
         if let (false, false, Some(base)) = (self.form.send_all, file.added, &file.changed) {
             out.raw("<S:fetch-file");
             write_md5(&mut out, "base-checksum", base.as_ref());
@@ -408,19 +408,19 @@ impl<O: ResponseSink> Editor for UpdateEditor<'_, O> {
     }
 }
 
-fn write_md5(out: &mut Out<'_>, name: &str, md5: Option<&Md5>) {
+fn write_md5(out: &mut XmlWriter<'_>, name: &str, md5: Option<&Md5>) {
     if let Some(md5) = md5 {
         out.raw(" ").raw(name).raw("=\"").hex(&md5.0).raw("\"");
     }
 }
 
-fn write_sha1(out: &mut Out<'_>, sha1: Option<&Sha1>) {
+fn write_sha1(out: &mut XmlWriter<'_>, sha1: Option<&Sha1>) {
     if let Some(sha1) = sha1 {
         out.raw(" sha1-checksum=\"").hex(&sha1.0).raw("\"");
     }
 }
 
-pub(super) fn write_copyfrom(out: &mut Out<'_>, copyfrom: Option<CopyFrom<'_>>) {
+pub(super) fn write_copyfrom(out: &mut XmlWriter<'_>, copyfrom: Option<CopyFrom<'_>>) {
     if let Some(from) = copyfrom {
         out.attribute("copyfrom-path", from.path)
             .rev_attribute("copyfrom-rev", Some(from.rev));

@@ -13,9 +13,9 @@ use crate::text::fuzzy;
 pub const DECLARATION: &str = "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n";
 
 /// Appends to a response.
-pub struct Out<'a>(pub &'a mut Vec<u8>);
+pub struct XmlWriter<'a>(pub &'a mut Vec<u8>);
 
-impl Out<'_> {
+impl XmlWriter<'_> {
     /// Markup, as it is.
     pub fn raw(&mut self, markup: &str) -> &mut Self {
         self.0.extend_from_slice(markup.as_bytes());
@@ -87,7 +87,7 @@ impl Out<'_> {
         self.raw("</").raw(element).raw(">\n")
     }
 
-    /// As [`Out::value`], with base64 on lines of its own.
+    /// As [`XmlWriter::value`], with base64 on lines of its own.
     pub fn value_apart(&mut self, element: &str, value: &[u8]) -> &mut Self {
         match xml::safe(value) {
             Some(_) => self.value(element, value),
@@ -170,8 +170,8 @@ mod tests {
     #[test]
     fn values_that_xml_cannot_hold_travel_in_lines_of_base64() {
         let mut out = Vec::new();
-        Out(&mut out).raw("<S:p").value("S:p", b"a<b\r\n");
-        Out(&mut out).raw("<S:p").value_apart("S:p", &[1; 58]);
+        XmlWriter(&mut out).raw("<S:p").value("S:p", b"a<b\r\n");
+        XmlWriter(&mut out).raw("<S:p").value_apart("S:p", &[1; 58]);
         let long = "AQEB".repeat(19);
         let expected = format!("<S:p>a&lt;b&#13;\n</S:p>\n<S:p encoding=\"base64\">\n{long}\nAQ==\n</S:p>\n");
         assert_eq!(String::from_utf8_lossy(&out), expected);

@@ -1,9 +1,9 @@
 //! Commits in groups, for `load`: many revisions become durable and visible together.
 //!
 //! A revision of a group is complete, but it is not durable, its file has a temporary name in `db/`, and `current` does not name
-//! it. [`Batch::flush`] does the rest for the whole group: it makes all files durable, gives them their names, and replaces
+//! it. [`CommitGroup::flush`] does the rest for the whole group: it makes all files durable, gives them their names, and replaces
 //! `current`. A crash between two flushes leaves the repository as the first flush left it, and temporary files, which the next
-//! group removes. Until the flush only readers through [`Batch::fs`] see the revisions of the group.
+//! group removes. Until the flush only readers through [`CommitGroup::fs`] see the revisions of the group.
 //!
 //! The group holds the write lock from its first commit to its flush. Other processes commit between groups, so a group should be
 //! short (a second, a thousand revisions). A transaction may begin in one group and be committed in a later one; it is merged
@@ -25,8 +25,8 @@ use crate::txn::commit_files::make_shard;
 use crate::txn::strays;
 use crate::txn::{CommitMode, Committed, Txn, TxnOptions, Verify};
 
-/// Commits in groups. Dropping it without [`Batch::flush`] discards what was committed since the last flush.
-pub struct Batch {
+/// Commits in groups. Dropping it without [`CommitGroup::flush`] discards what was committed since the last flush.
+pub struct CommitGroup {
     /// The filesystem without the revisions of the group.
     committed_fs: Fs,
     /// The filesystem with the revisions of the group.
@@ -56,9 +56,9 @@ impl Fs {
     ///
     /// # Errors
     /// The system's.
-    pub fn batch(&self) -> Result<Batch> {
+    pub fn commit_group(&self) -> Result<CommitGroup> {
         let youngest = self.youngest()?;
-        Ok(Batch {
+        Ok(CommitGroup {
             committed_fs: self.clone(),
             group_fs: self.group_view(youngest),
             lock: None,
@@ -74,7 +74,7 @@ impl Fs {
     }
 }
 
-impl Batch {
+impl CommitGroup {
     /// Returns the filesystem with the revisions of the group: to read what was just committed, and the sources of copies.
     pub fn fs(&self) -> &Fs {
         &self.group_fs
@@ -108,7 +108,7 @@ impl Batch {
     /// Makes a transaction the next revision of the group if `verify` accepts it.
     ///
     /// # Errors
-    /// As [`Batch::commit`].
+    /// As [`CommitGroup::commit`].
     pub(crate) fn commit_if(
         &mut self,
         mut txn: Txn,
@@ -287,7 +287,7 @@ impl Batch {
     }
 }
 
-impl Drop for Batch {
+impl Drop for CommitGroup {
     fn drop(&mut self) {
         // The write lock is still held: no other process has used these names.
         if self.lock.is_some() {
