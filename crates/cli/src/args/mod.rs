@@ -4,7 +4,7 @@
 //! an argument list into a [`ToolRequest`]. Checks run in the incumbent's order, because only the first error is
 //! reported: wrong words, wrong values, no subcommand, no repository, an option that the subcommand does not accept.
 //!
-//! [`getopt`] splits the words, [`argument_error`] words the errors, [`help`] formats the help, [`revision`] parses `-r`.
+//! [`getopt`] splits the words, [`mod@argument_error`] words the errors, [`help`] formats the help, [`revision`] parses `-r`.
 
 mod argument_error;
 pub mod date;

@@ -10,7 +10,7 @@ const NOT_RUN: &[(&str, &str, Instead)] = &[
         Instead::Nothing,
     ),
     (
-        "cargo deb -p cli --strip",
+        "cargo deb -p sven --strip",
         "it builds for minutes",
         Instead::Holds("crates/cli/Cargo.toml", "[package.metadata.deb]"),
     ),
