@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use base::{Cancel, Code, Error, FsPath, NodeKind, Result, ResultExt as _, Revnum};
 
-use crate::format::number::push_base36;
+use crate::format::short_line::NextIds;
 use crate::store::cache::Cache;
 use crate::store::disk::{Disk, RealDisk, is_forbidden, is_missing, read_replaced, write_atomic};
 use crate::store::rep_cache::RepCache;
@@ -43,7 +43,7 @@ pub fn run_on(db: &Path, disk: Arc<dyn Disk>, cancel: &Cancel) -> Result<Revnum>
         return Err(Error::new(Code::FS_CORRUPT, message));
     }
     let text = match fs.format().has_ids_in_current() {
-        true => NextIds::next(&fs, youngest, cancel)?.current(youngest),
+        true => next_ids(&fs, youngest, cancel)?.current(youngest),
         false => format!("{youngest}\n"),
     };
     check_revprops(&fs, youngest)?;
@@ -149,51 +149,35 @@ fn check_revprops(fs: &Fs, youngest: Revnum) -> Result<()> {
     }
 }
 
-/// The next node ID and the next copy ID (formats 1 and 2).
-struct NextIds {
-    node: u64,
-    copy: u64,
+/// Finds the next node ID and the next copy ID (formats 1 and 2).
+fn next_ids(fs: &Fs, youngest: Revnum, cancel: &Cancel) -> Result<NextIds> {
+    let mut highest = NextIds { node: 0, copy: 0 };
+    fs.assume_youngest(youngest);
+    for rev in 0..=youngest.0 {
+        cancel.check()?;
+        let root = fs.root(Revnum(rev))?.node(&FsPath::root());
+        let root = root.context(|| format!("Can't read the root of revision {rev}"))?;
+        visit_directories(root, Revnum(rev), &mut highest)?;
+    }
+    Ok(NextIds {
+        node: highest.node + 1,
+        copy: highest.copy + 1,
+    })
 }
 
-impl NextIds {
-    fn next(fs: &Fs, youngest: Revnum, cancel: &Cancel) -> Result<NextIds> {
-        let mut highest = NextIds { node: 0, copy: 0 };
-        fs.assume_youngest(youngest);
-        for rev in 0..=youngest.0 {
-            cancel.check()?;
-            let root = fs.root(Revnum(rev))?.node(&FsPath::root());
-            let root = root.context(|| format!("Can't read the root of revision {rev}"))?;
-            highest.visit(root, Revnum(rev))?;
-        }
-        Ok(NextIds {
-            node: highest.node + 1,
-            copy: highest.copy + 1,
-        })
-    }
-
-    /// Visits the directories that a revision made.
-    fn visit(&mut self, top: Node, rev: Revnum) -> Result<()> {
-        let mut directories = vec![top];
-        while let Some(directory) = directories.pop() {
-            for entry in directory.entries()?.iter() {
-                self.node = self.node.max(entry.id.node.number());
-                self.copy = self.copy.max(entry.id.copy.number());
-                if entry.kind == NodeKind::Dir && entry.id.rev() == Some(rev) {
-                    directories.push(directory.child_of(entry)?);
-                }
+/// Visits the directories that a revision made, and notes the highest IDs.
+fn visit_directories(top: Node, rev: Revnum, highest: &mut NextIds) -> Result<()> {
+    let mut directories = vec![top];
+    while let Some(directory) = directories.pop() {
+        for entry in directory.entries()?.iter() {
+            highest.node = highest.node.max(entry.id.node.number());
+            highest.copy = highest.copy.max(entry.id.copy.number());
+            if entry.kind == NodeKind::Dir && entry.id.rev() == Some(rev) {
+                directories.push(directory.child_of(entry)?);
             }
         }
-        Ok(())
     }
-
-    fn current(&self, youngest: Revnum) -> String {
-        let mut text = format!("{youngest} ");
-        push_base36(&mut text, self.node);
-        text.push(' ');
-        push_base36(&mut text, self.copy);
-        text.push('\n');
-        text
-    }
+    Ok(())
 }
 
 /// Cache budget, bytes: enough for the directories of one revision.

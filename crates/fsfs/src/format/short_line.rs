@@ -14,6 +14,8 @@ use std::path::Path;
 
 use base::{Code, Error, Result, Revnum};
 
+use super::number::{parse_base36, push_base36};
+
 /// Returns the first line of a text without its newline, which must be among the first `limit` bytes. `path` is for
 /// messages.
 ///
@@ -51,6 +53,35 @@ pub(crate) fn leading_revision(text: &[u8]) -> Result<Revnum> {
     Revnum::parse(&text[..digits]).ok_or_else(|| failed("Revision number longer than 10 digits"))
 }
 
+/// The next node ID and the next copy ID of the whole filesystem. Formats 1 and 2 have them in `current`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NextIds {
+    pub(crate) node: u64,
+    pub(crate) copy: u64,
+}
+
+impl NextIds {
+    /// Parses the line of `current` without its newline.
+    pub(crate) fn parse(line: &[u8]) -> Option<NextIds> {
+        let mut fields = line.split(|&byte| byte == b' ').skip(1);
+        let ids = NextIds {
+            node: parse_base36(fields.next()?)?,
+            copy: parse_base36(fields.next()?)?,
+        };
+        fields.next().is_none().then_some(ids)
+    }
+
+    /// Returns the contents of `current`.
+    pub(crate) fn current(self, youngest: Revnum) -> String {
+        let mut text = format!("{youngest} ");
+        push_base36(&mut text, self.node);
+        text.push(' ');
+        push_base36(&mut text, self.copy);
+        text.push('\n');
+        text
+    }
+}
+
 /// The longest line of `uuid` with its newline, bytes.
 pub(crate) const UUID_LIMIT: usize = 37;
 
@@ -75,6 +106,16 @@ mod tests {
         assert_eq!(code(b"a\0\n"), APR_EOF);
         assert_eq!(code(b"fives"), Code::MALFORMED_FILE);
         assert_eq!(code(b"fives\n"), Code::MALFORMED_FILE);
+    }
+
+    #[test]
+    fn the_next_ids_of_current_round_trip() {
+        let ids = NextIds { node: 36, copy: 1 };
+        assert_eq!(ids.current(Revnum(7)), "7 10 1\n");
+        assert_eq!(NextIds::parse(b"7 10 1"), Some(ids));
+        for bad in [&b""[..], b"7", b"7 10", b"7 10 ", b"7 10 1 ", b"7 10 -"] {
+            assert_eq!(NextIds::parse(bad), None, "{}", bad.escape_ascii());
+        }
     }
 
     #[test]

@@ -31,7 +31,7 @@ use crate::tree::rep::TextReader;
 
 mod look_up;
 
-pub(crate) use look_up::PathLookup;
+pub(crate) use look_up::{PathLookup, PathWalk};
 
 /// The tree of one revision or of one transaction.
 #[derive(Clone)]

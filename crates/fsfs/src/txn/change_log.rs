@@ -148,7 +148,7 @@ impl ChangeLog {
         runs.chain([RunEntries::InMemory(recent)]).collect()
     }
 
-    fn next_of(&self, reader: &mut RunReader) -> Result<Option<LogEntry>> {
+    fn next_of(&self, reader: &mut RunReader) -> Result<Option<ChangeLogEntry>> {
         let spill_file = self.spill_file.as_ref();
         reader.next(spill_file.expect("because runs are in the file"))
     }
@@ -156,7 +156,7 @@ impl ChangeLog {
 
 /// A log entry and its number.
 #[derive(Debug)]
-pub(super) struct LogEntry {
+pub(super) struct ChangeLogEntry {
     pub(super) number: u64,
     pub(super) change: RawChange,
 }
@@ -174,10 +174,10 @@ impl RunEntries<'_> {
     ///
     /// # Errors
     /// Those of reading.
-    pub(super) fn next(&mut self) -> Result<Option<LogEntry>> {
+    pub(super) fn next(&mut self) -> Result<Option<ChangeLogEntry>> {
         match self {
             RunEntries::Spilled(log, reader) => log.next_of(reader),
-            RunEntries::InMemory(list) => Ok(list.pop().map(|(number, change)| LogEntry {
+            RunEntries::InMemory(list) => Ok(list.pop().map(|(number, change)| ChangeLogEntry {
                 number,
                 change: change.clone(),
             })),
@@ -203,7 +203,7 @@ impl RunReader {
         }
     }
 
-    fn next(&mut self, spill_file: &SpillFile) -> Result<Option<LogEntry>> {
+    fn next(&mut self, spill_file: &SpillFile) -> Result<Option<ChangeLogEntry>> {
         if self.at == self.end && self.position == self.buffer.len() {
             return Ok(None);
         }
@@ -214,7 +214,7 @@ impl RunReader {
         let length = usize::try_from(length).map_err(|_| spill_file.is_damaged())?;
         let change = changes::parse(self.take(spill_file, length)?, true)?.pop();
         let change = change.ok_or_else(|| spill_file.is_damaged())?;
-        Ok(Some(LogEntry { number, change }))
+        Ok(Some(ChangeLogEntry { number, change }))
     }
 
     /// Returns the next `length` bytes.

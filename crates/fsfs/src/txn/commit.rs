@@ -47,9 +47,9 @@ use super::edit::{Committed, Txn, TxnStatus};
 use super::folded_log::FoldedLog;
 use super::proto_rev::ProtoWriter;
 use super::state::{ROOT, TxnState};
-use super::tree::{NextIds, TreeWriter, WrittenTree};
+use super::tree::{TreeWriter, WrittenTree};
 use crate::format::changes::{ChangeKind, RawChange};
-use crate::format::number::{parse_base36, push_base36};
+use crate::format::short_line::NextIds;
 use crate::store::disk::{read_replaced, write_atomic};
 use crate::store::guard::WriteLock;
 use crate::store::rep_cache::RepCacheRow;
@@ -324,23 +324,17 @@ impl Txn {
             CommitMode::Grouped(text) if !text.is_empty() => text.as_bytes().to_vec(),
             CommitMode::Grouped(_) | CommitMode::Single => read_replaced(self.fs.disk(), &path)?,
         };
-        let fields: Vec<_> = text.trim_ascii_end().split(|&b| b == b' ').collect();
-        let counters = match fields[..] {
-            [_, node, copy] => parse_base36(node).zip(parse_base36(copy)),
-            _ => None,
-        };
-        let Some((node, copy)) = counters else {
+        let Some(ids) = NextIds::parse(text.trim_ascii_end()) else {
             return Err(Error::new(
                 Code::FS_CORRUPT,
                 format!("Corrupt 'current' file '{}'", path.display()),
             ));
         };
-        let mut line = format!("{rev} ");
-        push_base36(&mut line, node.saturating_add(state.next_node));
-        line.push(' ');
-        push_base36(&mut line, copy.saturating_add(state.next_copy));
-        line.push('\n');
-        Ok((Some(NextIds { node, copy }), line))
+        let next = NextIds {
+            node: ids.node.saturating_add(state.next_node),
+            copy: ids.copy.saturating_add(state.next_copy),
+        };
+        Ok((Some(ids), next.current(rev)))
     }
 }
 

@@ -9,7 +9,7 @@ use std::collections::BinaryHeap;
 
 use base::{FsPath, NodeKind, Result};
 
-use super::change_log::{ChangeLog, LogEntry, RunEntries};
+use super::change_log::{ChangeLog, ChangeLogEntry, RunEntries};
 use crate::format::changes::{ChangeKind, RawChange};
 use crate::format::fold::{self, FoldedChanges};
 
@@ -47,7 +47,7 @@ impl FoldedLog<'_> {
 
 /// The next entry of a run.
 struct RunHead {
-    entry: LogEntry,
+    entry: ChangeLogEntry,
     run: usize,
 }
 
@@ -90,7 +90,7 @@ fn merge(log: &ChangeLog, each: &mut dyn FnMut(&RawChange) -> Result<()>) -> Res
         heads.extend(head(&mut runs, run)?);
     }
     let mut deletions: Vec<Deletion> = Vec::new();
-    let mut entries: Vec<LogEntry> = Vec::new();
+    let mut entries: Vec<ChangeLogEntry> = Vec::new();
     while let Some(Reverse(RunHead { entry, run })) = heads.pop() {
         heads.extend(head(&mut runs, run)?);
         let path = &entry.change.info.path;
@@ -112,7 +112,7 @@ fn head(runs: &mut [RunEntries<'_>], run: usize) -> Result<Option<Reverse<RunHea
 }
 
 /// Folds all entries of one path, in order, and adds its deletions to `deletions`.
-fn fold(entries: &mut Vec<LogEntry>, deletions: &mut Vec<Deletion>) -> Result<Vec<RawChange>> {
+fn fold(entries: &mut Vec<ChangeLogEntry>, deletions: &mut Vec<Deletion>) -> Result<Vec<RawChange>> {
     let Some(path) = entries.first().map(|entry| entry.change.info.path.clone()) else {
         return Ok(Vec::new());
     };

@@ -7,13 +7,13 @@
 
 use std::sync::Arc;
 
-use base::{FsPath, NodeKind, Result};
+use base::{FsPath, Result};
 
 use super::state::{NodeKey, ROOT, TxnNode, TxnState};
 use crate::format::noderev::NodeRev;
 use crate::store::path_chain::{Link, prefix};
 use crate::tree::Fs;
-use crate::tree::root::PathLookup;
+use crate::tree::root::{PathLookup, PathWalk};
 
 impl TxnState {
     /// Looks up a path.
@@ -22,39 +22,23 @@ impl TxnState {
     /// Those of reading.
     pub(crate) fn look_up(&self, fs: &Fs, path: &FsPath) -> Result<PathLookup> {
         let start = self.path_chain.lock().start(path);
-        let mut dir = match start.link {
-            None => self.node(ROOT)?.noderev.clone(),
-            Some(link) => self.noderev(fs, &link.id)?,
+        let (at, dir) = match start.link {
+            None => (0, self.node(ROOT)?.noderev.clone()),
+            Some(link) => (link.end, self.noderev(fs, &link.id)?),
         };
-        let mut at = start.link.map_or(0, |link| link.end);
-        let mut passed = Vec::new();
-        let found = loop {
-            let rest = &path.as_str()[at..];
-            let rest = rest.strip_prefix('/').unwrap_or(rest);
-            if rest.is_empty() {
-                break PathLookup::Node(dir);
+        // The chain of a transaction needs no copies.
+        let walk = PathWalk::down(path, at, dir, None, |dir, name| {
+            match self.find(fs, dir, name)? {
+                Some((_, id)) => Ok(Some((id, self.noderev(fs, &id)?))),
+                None => Ok(None),
             }
-            if dir.kind != NodeKind::Dir {
-                break PathLookup::BelowFile(prefix(path, at));
-            }
-            let name_end = memchr::memchr(b'/', rest.as_bytes()).unwrap_or(rest.len());
-            let Some((_, id)) = self.find(fs, &dir, &rest[..name_end])? else {
-                break PathLookup::Nothing;
-            };
-            dir = self.noderev(fs, &id)?;
-            at = path.len() - rest.len() + name_end;
-            if name_end < rest.len() && dir.kind == NodeKind::Dir {
-                passed.push(Link {
-                    id,
-                    end: at,
-                    copy: None,
-                });
-            }
-        };
-        if !passed.is_empty() {
-            self.path_chain.lock().extend(path, start.known, &passed, None);
+        })?;
+        if !walk.passed.is_empty() {
+            self.path_chain
+                .lock()
+                .extend(path, start.known, &walk.passed, None);
         }
-        Ok(found)
+        Ok(walk.found)
     }
 
     /// Looks up a path for a change. Its parent must exist. Afterwards the chain ends at the parent.

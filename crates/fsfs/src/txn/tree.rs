@@ -22,16 +22,10 @@ use crate::format::id::{IdPart, IdTail, NodeRevId};
 use crate::format::noderev::{CopyRoot, NodeRev};
 use crate::format::p2l::ItemKind;
 use crate::format::rep_line::{Rep, RepLocation, Uniquifier};
+use crate::format::short_line::NextIds;
 use crate::store::cache::{Chunk, Key};
 use crate::tree::Fs;
 use crate::txn::rep_write::{RepSharing, SmallRep, write_small_rep};
-
-/// The next node ID and the next copy ID of the whole filesystem (formats 1 and 2, which keep them in `current`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct NextIds {
-    pub(super) node: u64,
-    pub(super) copy: u64,
-}
 
 /// The items that were written, for the trailer and for the cache.
 pub(super) struct WrittenTree {

@@ -17,7 +17,7 @@ use base::{Code, Error, FsPath, Result, Revnum};
 use super::RevisionSpan;
 use super::entry::EntrySender;
 use super::merged::{self, MergedChanges};
-use super::path_history::PathHistories;
+use super::path_history::{MissingPaths, PathHistories};
 use super::searched::SearchedRevisions;
 use crate::history::{check_readable, segments};
 
@@ -66,8 +66,15 @@ impl<'a> MergedLog<'_, 'a, '_> {
         let repo = self.entries.repo;
         let options = self.entries.options;
         let (readable, cancel) = (self.entries.readable, self.entries.cancel);
-        let mut traces =
-            PathHistories::open(repo.fs(), paths, span.young, span.old, options.strict, readable)?;
+        let mut traces = PathHistories::open(
+            repo.fs(),
+            paths,
+            MissingPaths::Refused,
+            span.young,
+            span.old,
+            options.strict,
+            readable,
+        )?;
         let mut left = match options.limit {
             0 => u64::MAX,
             limit => limit,
@@ -180,7 +187,15 @@ impl<'a> MergedLog<'_, 'a, '_> {
             return Err(Error::new(Code::FS_NO_SUCH_REVISION, text));
         }
         let young = stretch.young.min(self.entries.youngest);
-        PathHistories::open_existing(fs, &paths, young, stretch.old, strict, readable)
+        PathHistories::open(
+            fs,
+            &paths,
+            MissingPaths::LeftOut,
+            young,
+            stretch.old,
+            strict,
+            readable,
+        )
     }
 
     /// True if a revision changed only the target of the log itself.

@@ -26,7 +26,7 @@ pub use entry::LogEntry;
 pub(crate) use merged::changes_of_file as merged_into_file;
 
 use entry::EntrySender;
-use path_history::PathHistories;
+use path_history::{MissingPaths, PathHistories};
 
 /// The request for a log.
 #[derive(Clone, Debug, Default)]
@@ -130,7 +130,15 @@ fn log(
             scan::run(&mut entries, revs.take(limit).map(Revnum))
         };
     }
-    let mut traces = PathHistories::open(repo.fs(), paths, span.young, span.old, options.strict, readable)?;
+    let mut traces = PathHistories::open(
+        repo.fs(),
+        paths,
+        MissingPaths::Refused,
+        span.young,
+        span.old,
+        options.strict,
+        readable,
+    )?;
     if !span.descending {
         let mut revs = Vec::new();
         while let Some(rev) = traces.next(cancel)? {

@@ -19,6 +19,15 @@ pub(super) struct PathHistories<'a> {
     readable: &'a dyn Readable,
 }
 
+/// What happens to paths that do not exist.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum MissingPaths {
+    /// They are an error.
+    Refused,
+    /// They are left out.
+    LeftOut,
+}
+
 struct PathHistory {
     history: History,
     path: FsPath,
@@ -28,49 +37,30 @@ impl<'a> PathHistories<'a> {
     /// Starts at `paths` in `young`. The histories end at `old`, and with `strict` also at copies.
     ///
     /// # Errors
-    /// `FS_NOT_FOUND`, `AUTHZ_UNREADABLE`.
+    /// `FS_NOT_FOUND` for a missing path, unless those are left out; `AUTHZ_UNREADABLE`.
     pub(super) fn open(
         fs: &Fs,
         paths: &[FsPath],
+        missing: MissingPaths,
         young: Revnum,
         old: Revnum,
         strict: bool,
         readable: &'a dyn Readable,
     ) -> Result<Self> {
-        let mut traces = Self::new(old, strict, readable);
-        for path in paths {
-            traces.add(fs, path, young)?;
-        }
-        Ok(traces)
-    }
-
-    /// Like [`PathHistories::open`], but paths that do not exist are left out.
-    pub(super) fn open_existing(
-        fs: &Fs,
-        paths: &[FsPath],
-        young: Revnum,
-        old: Revnum,
-        strict: bool,
-        readable: &'a dyn Readable,
-    ) -> Result<Self> {
-        let mut traces = Self::new(old, strict, readable);
-        for path in paths {
-            match traces.add(fs, path, young) {
-                Err(e) if MISSING.contains(&e.code()) => {}
-                done => done?,
-            }
-        }
-        Ok(traces)
-    }
-
-    fn new(old: Revnum, strict: bool, readable: &'a dyn Readable) -> Self {
-        PathHistories {
+        let mut traces = PathHistories {
             traces: Vec::new(),
             next: BinaryHeap::new(),
             old,
             strict,
             readable,
+        };
+        for path in paths {
+            match traces.add(fs, path, young) {
+                Err(e) if missing == MissingPaths::LeftOut && MISSING.contains(&e.code()) => {}
+                done => done?,
+            }
         }
+        Ok(traces)
     }
 
     fn add(&mut self, fs: &Fs, path: &FsPath, young: Revnum) -> Result<()> {

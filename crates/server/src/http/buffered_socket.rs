@@ -23,7 +23,7 @@ use bytes::{Buf as _, Bytes, BytesMut};
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::cached_requests::{CacheLookup, CachedRequests, ResponseSink};
+use super::cached_requests::{CacheLookup, CachedRequests, CachedResponseSink};
 use super::handler::Handler;
 use super::request_reader::RequestReader;
 use super::timeouts::Timeouts;
@@ -299,7 +299,7 @@ impl<S: AsyncWrite + Unpin> SocketState<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> ResponseSink for SocketState<S> {
+impl<S: AsyncWrite + Unpin> CachedResponseSink for SocketState<S> {
     fn head(&mut self, bytes: &[u8]) {
         self.copy(bytes);
     }

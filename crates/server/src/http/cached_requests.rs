@@ -102,7 +102,7 @@ impl<A: CachedAuth> Requester for HeadRequester<'_, A> {
 }
 
 /// Takes the bytes of responses.
-pub(super) trait ResponseSink {
+pub(super) trait CachedResponseSink {
     /// Takes bytes of a head.
     fn head(&mut self, bytes: &[u8]);
     /// Takes a piece of a body.
@@ -174,7 +174,7 @@ impl<H: Handler> RequestBatch<'_, H> {
     }
 
     /// Sends a response again; returns the bytes of its body.
-    pub(super) fn send(&mut self, response: &CachedResponse, out: &mut impl ResponseSink) -> u64 {
+    pub(super) fn send(&mut self, response: &CachedResponse, out: &mut impl CachedResponseSink) -> u64 {
         out.head(&response.head);
         out.head(self.tail().as_bytes());
         response.body.iter().for_each(|piece| out.piece(piece));

@@ -5,6 +5,8 @@
 //! right is answered with 401 if it has no credentials and credentials could help, otherwise with 403. A refusal never hides
 //! what exists.
 
+use std::sync::Arc;
+
 use http::StatusCode;
 use repos::config::Access;
 
@@ -22,53 +24,36 @@ use crate::service::Service;
 /// # Errors
 /// 401, 403; 400 for a destination outside of the repository; 503 if too many passwords wait to be checked.
 pub(crate) fn authorize(context: &mut RequestContext<'_>, reply: &mut ResponseWriter) -> Result<(), Fault> {
-    let rules = rules(context)?;
-    let needed = needed_rights(context)?;
-    context.rights = rules.anonymous_rights.clone();
-    let before = required(context, None)?;
-    if before == Some(RequireVerdict::Denied) {
-        return Err(Fault::html(StatusCode::FORBIDDEN));
-    }
-    let is_allowed_anonymously = is_fulfilled(before) && has_rights(context, rules.anonymous, &needed);
+    let check = AccessCheck::begin(context)?;
+    let (rules, is_allowed_anonymously) = (&check.rules, check.is_allowed_anonymously);
     if is_allowed_anonymously && rules.no_auth_when_anonymous {
         return Ok(());
     }
-    let service = &context.site.service;
-    let outcome = service
-        .authenticator
-        .identify(&service.config, &rules.policy, context.request);
-    // This is no 401: a client that is told of a wrong password forgets the right one.
-    let broken = |error| Fault::hidden(StatusCode::INTERNAL_SERVER_ERROR, error);
-    let outcome = outcome.map_err(broken)?;
+    let outcome = check.identify(context)?;
     let is_digest = matches!(outcome, AuthOutcome::Authenticated(_, Some(_)));
     let admitted = match outcome {
         AuthOutcome::NoCredentials if is_allowed_anonymously => Ok(rules.anonymous),
         // As Apache: where no login is required none is requested, and without an access file credentials are ignored.
-        AuthOutcome::NoCredentials
-            if before.is_some() && is_fulfilled(before) && rules.anonymous > Access::None =>
-        {
+        AuthOutcome::NoCredentials if check.requires_no_login() && rules.anonymous > Access::None => {
             Err(Fault::html(StatusCode::FORBIDDEN))
         }
         AuthOutcome::Rejected { .. }
-            if before.is_some() && is_allowed_anonymously && rules.authz.is_none() =>
+            if check.requires_no_login() && is_allowed_anonymously && rules.authz.is_none() =>
         {
             Ok(rules.anonymous)
         }
-        AuthOutcome::NoCredentials => Err(challenge(context, &rules, false)),
+        AuthOutcome::NoCredentials => Err(challenge(context, rules, false)),
         AuthOutcome::Busy => Err(Fault::busy()),
-        AuthOutcome::Rejected { stale } => Err(challenge(context, &rules, stale)),
-        AuthOutcome::Authenticated(user, _)
-            if !is_fulfilled(before) && !is_fulfilled(required(context, Some(&user))?) =>
-        {
-            Err(challenge(context, &rules, false))
+        AuthOutcome::Rejected { stale } => Err(challenge(context, rules, stale)),
+        AuthOutcome::Authenticated(user, _) if !check.fulfils_require(context, Some(&user))? => {
+            Err(challenge(context, rules, false))
         }
         AuthOutcome::Authenticated(user, info) => {
             if let Some(info) = info {
                 reply.head.header("authentication-info", &info);
             }
             context.user = Some(user.name);
-            look_up_rights(context, &rules, &user.groups);
-            match has_rights(context, rules.authenticated, &needed) {
+            match check.has_rights_of_user(context, &user.groups) {
                 true => Ok(rules.authenticated),
                 false => Err(Fault::html(StatusCode::FORBIDDEN)),
             }
@@ -81,6 +66,71 @@ pub(crate) fn authorize(context: &mut RequestContext<'_>, reply: &mut ResponseWr
         store_user(context, access);
     }
     Ok(())
+}
+
+/// The check of a request, with the results that need no user.
+struct AccessCheck {
+    rules: Arc<RepositoryRules>,
+    needed: Vec<RequiredRight>,
+    /// The verdict of the location's `require` condition on anonymous users; `None` if it has none.
+    anonymous_verdict: Option<RequireVerdict>,
+    /// Anonymous users may make the request.
+    is_allowed_anonymously: bool,
+}
+
+impl AccessCheck {
+    /// Checks whether anonymous users may make the request, and gives it their rights.
+    ///
+    /// # Errors
+    /// 403 if no user may make the request; those of reading the rules.
+    fn begin(context: &mut RequestContext<'_>) -> Result<AccessCheck, Fault> {
+        let rules = rules(context)?;
+        let needed = needed_rights(context)?;
+        context.rights = rules.anonymous_rights.clone();
+        let anonymous_verdict = required(context, None)?;
+        if anonymous_verdict == Some(RequireVerdict::Denied) {
+            return Err(Fault::html(StatusCode::FORBIDDEN));
+        }
+        let is_allowed_anonymously =
+            is_fulfilled(anonymous_verdict) && has_rights(context, rules.anonymous, &needed);
+        Ok(AccessCheck {
+            rules,
+            needed,
+            anonymous_verdict,
+            is_allowed_anonymously,
+        })
+    }
+
+    /// Returns whether the location has a `require` condition that anonymous users fulfil.
+    fn requires_no_login(&self) -> bool {
+        self.anonymous_verdict.is_some() && is_fulfilled(self.anonymous_verdict)
+    }
+
+    /// Checks the request's credentials.
+    ///
+    /// # Errors
+    /// 500 if they cannot be checked. This is no 401: a client that is told of a wrong password forgets the right one.
+    fn identify(&self, context: &RequestContext<'_>) -> Result<AuthOutcome, Fault> {
+        let service = &context.site.service;
+        let outcome = service
+            .authenticator
+            .identify(&service.config, &self.rules.policy, context.request);
+        outcome.map_err(|error| Fault::hidden(StatusCode::INTERNAL_SERVER_ERROR, error))
+    }
+
+    /// Returns whether a user fulfils the location's `require` condition.
+    ///
+    /// # Errors
+    /// 500 if a file of groups cannot be read.
+    fn fulfils_require(&self, context: &RequestContext<'_>, user: Option<&User>) -> Result<bool, Fault> {
+        Ok(is_fulfilled(self.anonymous_verdict) || is_fulfilled(required(context, user)?))
+    }
+
+    /// Gives the request the rights of its user, and returns whether they suffice.
+    fn has_rights_of_user(&self, context: &mut RequestContext<'_>, groups: &[String]) -> bool {
+        look_up_rights(context, &self.rules, groups);
+        has_rights(context, self.rules.authenticated, &self.needed)
+    }
 }
 
 /// Evaluates the location's `require` condition for a user, or before the user is known; returns `None` if it has none.
@@ -152,46 +202,36 @@ fn store_user(context: &RequestContext<'_>, access: Access) {
 /// # Errors
 /// 401 where anonymous users may read nothing; 403.
 pub(crate) fn may_read(context: &mut RequestContext<'_>, user: &mut Option<User>) -> Result<bool, Fault> {
-    let rules = rules(context)?;
-    let needed = needed_rights(context)?;
-    context.rights = rules.anonymous_rights.clone();
-    let before = required(context, None)?;
-    if before == Some(RequireVerdict::Denied) {
-        return Err(Fault::html(StatusCode::FORBIDDEN));
-    }
-    if is_fulfilled(before) && has_rights(context, rules.anonymous, &needed) {
+    let check = AccessCheck::begin(context)?;
+    if check.is_allowed_anonymously {
         return Ok(true);
     }
+    let rules = &check.rules;
     let (is_shared, must_log_in) = match &context.mount.location.access {
         Some(access) => (
             true,
-            !access.anonymous || before == Some(RequireVerdict::NeedsUser),
+            !access.anonymous || check.anonymous_verdict == Some(RequireVerdict::NeedsUser),
         ),
         None => (false, false),
     };
     if !is_shared || user.is_none() {
-        let service = &context.site.service;
-        let outcome = service
-            .authenticator
-            .identify(&service.config, &rules.policy, context.request);
-        match outcome.map_err(|error| Fault::hidden(StatusCode::INTERNAL_SERVER_ERROR, error))? {
+        match check.identify(context)? {
             AuthOutcome::Authenticated(found, _) => *user = Some(found),
             AuthOutcome::Busy => return Err(Fault::busy()),
-            AuthOutcome::NoCredentials if must_log_in => return Err(challenge(context, &rules, false)),
-            AuthOutcome::Rejected { stale } if must_log_in => return Err(challenge(context, &rules, stale)),
+            AuthOutcome::NoCredentials if must_log_in => return Err(challenge(context, rules, false)),
+            AuthOutcome::Rejected { stale } if must_log_in => return Err(challenge(context, rules, stale)),
             AuthOutcome::NoCredentials | AuthOutcome::Rejected { .. } => return Ok(false),
         }
     }
-    if !is_fulfilled(before) && !is_fulfilled(required(context, user.as_ref())?) {
+    if !check.fulfils_require(context, user.as_ref())? {
         return match must_log_in {
-            true => Err(challenge(context, &rules, false)),
+            true => Err(challenge(context, rules, false)),
             false => Ok(false),
         };
     }
     let groups = user.as_ref().map(|user| user.groups.clone());
     context.user = user.as_ref().map(|user| user.name.clone());
-    look_up_rights(context, &rules, groups.as_deref().unwrap_or_default());
-    Ok(has_rights(context, rules.authenticated, &needed))
+    Ok(check.has_rights_of_user(context, groups.as_deref().unwrap_or_default()))
 }
 
 fn look_up_rights(context: &mut RequestContext<'_>, rules: &RepositoryRules, groups: &[String]) {

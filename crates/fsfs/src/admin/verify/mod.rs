@@ -27,7 +27,7 @@ use self::content::{BATCH_BYTES, ContentBatch, VerifyShared};
 use self::tree::{TreeCheck, TreeOwner};
 use crate::format::changes::{ChangeKind, RawChange};
 use crate::format::fold;
-use crate::format::number::parse_base36;
+use crate::format::short_line::NextIds;
 use crate::store::disk::read_replaced;
 use crate::store::rep_cache::RepCache;
 use crate::tree::Fs;
@@ -128,10 +128,7 @@ fn check_counters(fs: &Fs) -> Result<()> {
         return Ok(());
     }
     let text = read_replaced(fs.disk(), &fs.layout().file("current"))?;
-    let line = text.strip_suffix(b"\n").unwrap_or_default();
-    let mut fields = line.split(|byte| *byte == b' ').skip(1);
-    let ids: Vec<_> = fields.by_ref().take(2).filter_map(parse_base36).collect();
-    if ids.len() == 2 && fields.next().is_none() {
+    if text.strip_suffix(b"\n").and_then(NextIds::parse).is_some() {
         return Ok(());
     }
     Err(Error::new(Code::FS_CORRUPT, "Corrupt 'current' file"))

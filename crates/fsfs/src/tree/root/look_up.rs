@@ -6,9 +6,10 @@ use base::{FsPath, NodeKind, Result, Revnum};
 use parking_lot::Mutex;
 
 use super::{Root, RootKind};
+use crate::format::id::NodeRevId;
 use crate::format::noderev::NodeRev;
 use crate::store::cache::Key;
-use crate::store::path_chain::{Link, PathChain, prefix, youngest};
+use crate::store::path_chain::{CopyRef, Link, PathChain, prefix, youngest};
 
 /// The result of a look-up.
 pub(crate) enum PathLookup {
@@ -18,6 +19,60 @@ pub(crate) enum PathLookup {
     Nothing,
     /// A component of the path is below this file.
     BelowFile(FsPath),
+}
+
+/// A walk from a directory down to a path.
+pub(crate) struct PathWalk {
+    pub(crate) found: PathLookup,
+    /// The directories below the start and above the path.
+    pub(crate) passed: Vec<Link>,
+    /// The node-revision of the last directory: of the start if none was passed.
+    last: Arc<NodeRev>,
+}
+
+impl PathWalk {
+    /// Walks to `path` from `dir`, the directory at its first `at` bytes, which belongs to `copy`. `child` returns an entry of a
+    /// directory.
+    ///
+    /// # Errors
+    /// Those of `child`.
+    pub(crate) fn down(
+        path: &FsPath,
+        mut at: usize,
+        mut dir: Arc<NodeRev>,
+        mut copy: Option<CopyRef>,
+        mut child: impl FnMut(&Arc<NodeRev>, &str) -> Result<Option<(NodeRevId, Arc<NodeRev>)>>,
+    ) -> Result<PathWalk> {
+        let mut passed = Vec::new();
+        let found = loop {
+            let rest = &path.as_str()[at..];
+            let rest = rest.strip_prefix('/').unwrap_or(rest);
+            if rest.is_empty() {
+                break PathLookup::Node(dir.clone());
+            }
+            if dir.kind != NodeKind::Dir {
+                break PathLookup::BelowFile(prefix(path, at));
+            }
+            let name_end = memchr::memchr(b'/', rest.as_bytes()).unwrap_or(rest.len());
+            let Some((id, node)) = child(&dir, &rest[..name_end])? else {
+                break PathLookup::Nothing;
+            };
+            if name_end == rest.len() {
+                break PathLookup::Node(node);
+            }
+            dir = node;
+            at = path.len() - rest.len() + name_end;
+            if dir.kind == NodeKind::Dir {
+                copy = youngest(copy, &dir);
+                passed.push(Link { id, end: at, copy });
+            }
+        };
+        Ok(PathWalk {
+            found,
+            passed,
+            last: dir,
+        })
+    }
 }
 
 impl Root {
@@ -33,7 +88,7 @@ impl Root {
         }
         let chain = self.chain_for(path);
         let start = chain.lock().start(path);
-        let (mut at, mut dir, mut copy) = match start.link {
+        let (at, dir, copy) = match start.link {
             None => {
                 let root = self.root_noderev()?;
                 let copy = youngest(None, &root);
@@ -44,35 +99,22 @@ impl Root {
                 None => (link.end, self.fs().noderev(&link.id)?, link.copy),
             },
         };
-        let mut passed = Vec::new();
-        let (found, last) = loop {
-            let rest = &path.as_str()[at..];
-            let rest = rest.strip_prefix('/').unwrap_or(rest);
-            if rest.is_empty() {
-                return Ok(PathLookup::Node(dir));
+        let fs = self.fs();
+        let walk = PathWalk::down(path, at, dir, copy, |dir, name| {
+            match fs.dir_entry(dir, name)? {
+                Some((_, id)) => Ok(Some((id, fs.noderev(&id)?))),
+                None => Ok(None),
             }
-            if dir.kind != NodeKind::Dir {
-                return Ok(PathLookup::BelowFile(prefix(path, at)));
-            }
-            let name_end = memchr::memchr(b'/', rest.as_bytes()).unwrap_or(rest.len());
-            let Some((_, id)) = self.fs().dir_entry(&dir, &rest[..name_end])? else {
-                return Ok(PathLookup::Nothing);
-            };
-            let node = self.fs().noderev(&id)?;
-            if name_end == rest.len() {
-                break (node, dir);
-            }
-            dir = node;
-            at = path.len() - rest.len() + name_end;
-            copy = youngest(copy, &dir);
-            passed.push(Link { id, end: at, copy });
-        };
-        if self.revision().is_some() && !passed.is_empty() {
-            let count = passed.len().min(LONGEST_CHAIN.saturating_sub(start.known));
-            let last = Some(last).filter(|_| count == passed.len());
-            chain.lock().extend(path, start.known, &passed[..count], last);
+        })?;
+        let is_found = matches!(walk.found, PathLookup::Node(_));
+        if is_found && self.revision().is_some() && !walk.passed.is_empty() {
+            let count = walk.passed.len().min(LONGEST_CHAIN.saturating_sub(start.known));
+            let last = Some(walk.last).filter(|_| count == walk.passed.len());
+            chain
+                .lock()
+                .extend(path, start.known, &walk.passed[..count], last);
         }
-        Ok(PathLookup::Node(found))
+        Ok(walk.found)
     }
 
     /// The chain for a look-up of a path. Chains of deep paths are in the cache: a walk through several revisions of
