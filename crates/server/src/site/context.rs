@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use base::{Code, Error, FsPath, Result, Revnum};
 use http::StatusCode;
-use repos::Repository;
 use repos::access::{Everything, Readable, Subtree};
 use repos::authz::UserRights;
 use repos::tree::Tree;
+use repos::{Instance, Repository};
 use wire::dav::uri::{RepositoryUrls, Resource};
 use wire::dav::xml::{Element, MalformedXml};
 
@@ -30,6 +30,9 @@ pub(crate) struct RequestContext<'a> {
     pub(crate) mount: Arc<MountedRepository>,
     /// The repository of `mount`, with the read mode of the request.
     repository: Repository,
+    /// The instance of the repository when the request began: what is read of a repository that is replaced during the request is
+    /// not cached as a response of the new one.
+    pub(crate) instance: Instance,
     pub(crate) resource: Resource,
     /// The authenticated user; `None` is anonymous.
     pub(crate) user: Option<String>,
@@ -59,6 +62,7 @@ impl<'a> RequestContext<'a> {
             options,
             connection,
             repository: mount.repository.with_read_mode(&request.read_mode),
+            instance: mount.repository.instance(),
             request,
             mount,
             resource,

@@ -66,7 +66,7 @@ pub(super) fn get(context: &mut RequestContext<'_>, reply: &mut ResponseWriter) 
     let checked = text::send(context, &target, &tag, modified, reply)?;
     if checked && let Some(validators) = validators(context, &target, modified) {
         context.request.cacheable = Some(CacheableResponse {
-            instance: context.repository().instance(),
+            instance: context.instance,
             validators,
         });
     }

@@ -33,7 +33,6 @@ pub(super) fn update(context: &mut RequestContext<'_>, reply: &mut ResponseWrite
         reply.whole(response.body.iter().cloned());
         return Ok(());
     }
-    let instance = context.repository().instance();
     if key.is_some() {
         report.collect_sent_revisions();
         reply.record(responses.record());
@@ -72,7 +71,7 @@ pub(super) fn update(context: &mut RequestContext<'_>, reply: &mut ResponseWrite
             body: body.into(),
             logged: None,
         };
-        responses.insert(instance, RequestKind::UpdateReport, key.as_bytes(), response);
+        responses.insert(context.instance, RequestKind::UpdateReport, key.as_bytes(), response);
     }
     Ok(())
 }
