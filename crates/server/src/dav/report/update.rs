@@ -71,7 +71,12 @@ pub(super) fn update(context: &mut RequestContext<'_>, reply: &mut ResponseWrite
             body: body.into(),
             logged: None,
         };
-        responses.insert(context.instance, RequestKind::UpdateReport, key.as_bytes(), response);
+        responses.insert(
+            context.instance,
+            RequestKind::UpdateReport,
+            key.as_bytes(),
+            response,
+        );
     }
     Ok(())
 }
