@@ -33,14 +33,14 @@
 //!
 //! ```
 //! use base::Date;
-//! use repos::{Cache, CreateOptions};
-//! use server::{Listener, Options, Server, Service, Stop, Threads};
+//! use repos::CreateOptions;
+//! use server::{Listener, MemoryBudget, Options, Server, Service, Stop, Threads};
 //!
 //! # fn main() -> base::Result<()> {
 //! # let folder = tempfile::tempdir().expect("a folder");
 //! repos::create(&folder.path().join("project"), &CreateOptions::default(), Date(0))?;
 //! let options = Options { root: folder.path().to_owned(), ..Options::default() };
-//! let service = Service::new(options, Cache::new(16 << 20), None);
+//! let service = Service::new(options, MemoryBudget::new(16 << 20, false), None);
 //!
 //! let listener = Listener::bind(Some("127.0.0.1"), 0, false)?;
 //! println!("svn checkout svn://{}/project", listener.address()?);
