@@ -3,8 +3,11 @@
 //! MD5 limits the speed of every job that reads whole texts: one stream runs at a twentieth of memcpy. Callers with
 //! many independent texts pass them together ([`md5_many`], [`Md5Stream::update_many`]).
 
+mod block_functions;
 mod fnv;
 mod md5;
+#[cfg(target_arch = "x86_64")]
+mod md5_avx2;
 #[cfg(target_arch = "x86_64")]
 mod md5_avx512;
 mod md5_lanes;
@@ -16,6 +19,7 @@ use std::fmt;
 
 use sha1::Digest as _;
 
+pub use block_functions::{InstructionSet, limit_instruction_set};
 pub use fnv::{FnvStream, fnv1a_32x4};
 pub use md5::{Md5Stream, md5_many};
 pub use text::TextDigests;

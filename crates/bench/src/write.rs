@@ -26,7 +26,7 @@ const SERVER: &str = "1.14 -T -M 1024";
 pub struct WriteOptions {
     #[command(flatten)]
     selection: Selection,
-    /// RepositorySizes of the large files, in MiB
+    /// Size of each large file, in MiB
     #[arg(long, default_value_t = 1024)]
     megabytes: u64,
     /// How many files of the Linux sources to import (0: none; Debian's linux-source-6.1)

@@ -37,6 +37,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::ExitCode;
 
+use base::checksum::{self, InstructionSet};
 use out::Out;
 
 #[global_allocator]
@@ -98,10 +99,28 @@ fn main() -> ExitCode {
     let called = argv.next().unwrap_or_default();
     let called = Path::new(&called).file_stem().unwrap_or_default().to_owned();
     let argv: Vec<OsString> = argv.collect();
+    if let Err(message) = limit_instruction_set() {
+        Out::new("sven").print_stderr(&format!("sven: {INSTRUCTION_SET}: {message}\n"));
+        return ExitCode::FAILURE;
+    }
     match PERSONALITIES.iter().find(|tool| called == tool.name) {
         Some(tool) => (tool.run)(Out::new(tool.name), argv),
         None => sven(argv),
     }
+}
+
+/// The environment variable that limits the vector instructions of digests, for measurements and tests.
+const INSTRUCTION_SET: &str = "SVEN_INSTRUCTION_SET";
+
+/// Limits the digests to the instructions that the environment names, if it does.
+fn limit_instruction_set() -> Result<(), String> {
+    let Some(name) = env::var_os(INSTRUCTION_SET) else {
+        return Ok(());
+    };
+    let name = name.to_string_lossy();
+    let set = InstructionSet::parse(&name)
+        .ok_or_else(|| format!("'{name}' is none of portable, avx2 and avx512"))?;
+    checksum::limit_instruction_set(set)
 }
 
 /// Runs the program under its own name.

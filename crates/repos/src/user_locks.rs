@@ -244,7 +244,7 @@ const SCHEME: &str = "opaquelocktoken:";
 mod tests {
     use super::*;
 
-    /// What svnserve 1.14.2 said to what its `pre-lock` printed.
+    /// The errors of svnserve 1.14.2 for what its `pre-lock` printed.
     #[test]
     fn tokens() {
         for (token, said) in [

@@ -450,6 +450,9 @@ const BANNED_IN_COMMENTS: &[&str] = &[
     "hear",
     "hears",
     "heard",
+    "told",
+    "said",
+    "anew",
 ];
 
 /// Which crates a crate may depend on.

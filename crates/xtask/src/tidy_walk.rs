@@ -73,6 +73,10 @@ fn changeable_static(line: &str) -> Option<&str> {
 /// The statics that can change, each with the reason why it belongs to the process and to no server or filesystem.
 const CHANGEABLE_STATICS: &[(&str, &str)] = &[
     (
+        "crates/base/src/checksum/block_functions.rs",
+        "the fastest functions of the processor; no result depends on them",
+    ),
+    (
         "crates/fsfs/src/store/guard.rs",
         "file locks of the system belong to the process",
     ),

@@ -1,4 +1,4 @@
-//! The MD5 block function with AVX-512 instructions, for [`super::md5_lanes`].
+//! The MD5 block function with AVX-512 instructions, for [`super::block_functions`].
 //!
 //! Each round's logic is one three-way instruction and rotation is one more, which shortens the chain from word to
 //! word: even a single text, in a single lane, runs half as quick again as in the integer registers.
@@ -62,9 +62,14 @@ pub(super) fn compress_one(state: &mut Md5State, blocks: &[u8]) {
     *state = chain.map(|word| _mm_cvtsi128_si32(word).cast_unsigned());
 }
 
-/// Adds the first `count` blocks of sixteen texts.
+/// Adds the first `count` blocks of each text to the state of the same number: always of all sixteen.
 #[target_feature(enable = "avx512f,avx512vl")]
-pub(super) fn compress_lanes(states: &mut [Md5State; LANES], texts: &[&[u8]; LANES], count: usize) {
+pub(super) fn compress_lanes(
+    states: &mut [Md5State; LANES],
+    texts: &[&[u8]; LANES],
+    count: usize,
+    _active: usize,
+) {
     macro_rules! step {
         ($table:literal, $turns:literal, $a:expr, $word:expr, $b:expr, $c:expr, $d:expr) => {{
             let logic = _mm512_ternarylogic_epi32::<$table>($b, $c, $d);

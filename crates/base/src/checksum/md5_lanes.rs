@@ -1,9 +1,7 @@
-//! The MD5 block function: for one text, and for sixteen side by side.
+//! The MD5 block function in plain Rust: for one text, and for several side by side.
 //!
-//! It is plain Rust on arrays of lanes, which the compiler turns into vector code. On a processor with AVX-512 it
-//! uses the functions of [`super::md5_avx512`], which contain what the compiler does not find by itself (three-way
-//! logic in one instruction, the transposition of sixteen blocks). Only the call of a function for a detected
-//! processor is `unsafe`, and it is here.
+//! Several texts are arrays of lanes, four at a time, which the compiler turns into vector code of any processor. On x86
+//! processors with wider vectors, [`super::block_functions`] chooses [`super::md5_avx2`] or [`super::md5_avx512`].
 
 /// Bytes that the block function takes at a time.
 pub(super) const BLOCK: usize = 64;
@@ -16,44 +14,11 @@ pub(super) type Md5State = [u32; 4];
 
 /// Adds the whole blocks of one text.
 pub(super) fn compress_one(state: &mut Md5State, blocks: &[u8]) {
-    debug_assert!(blocks.len().is_multiple_of(BLOCK));
-    #[cfg(target_arch = "x86_64")]
-    if has_avx512() {
-        #[expect(
-            unsafe_code,
-            reason = "the caller of a target_feature function vouches for the processor"
-        )]
-        // SAFETY: the processor has AVX-512 F and VL, which is all that the function requires.
-        unsafe {
-            super::md5_avx512::compress_one(state, blocks);
-        }
-        return;
-    }
     let mut one = state.map(|word| [word]);
     for at in (0..blocks.len()).step_by(BLOCK) {
         block(&mut one, &words(&[&blocks[at..]]));
     }
     *state = one.map(|[word]| word);
-}
-
-/// Compresses the whole blocks of one text into the states of both digests, if this processor can do both at once;
-/// else does nothing and returns false.
-pub(super) fn compress_pair(md5: &mut Md5State, sha1: &mut [u32; 5], blocks: &[u8]) -> bool {
-    debug_assert!(blocks.len().is_multiple_of(BLOCK));
-    #[cfg(target_arch = "x86_64")]
-    if has_avx512() && has_sha() {
-        #[expect(
-            unsafe_code,
-            reason = "the caller of a target_feature function vouches for the processor"
-        )]
-        // SAFETY: the processor has AVX-512 F and VL, SHA and SSE 4.1, which is all that the function requires.
-        unsafe {
-            super::pair_x86::compress_pair(md5, sha1, blocks);
-        }
-        return true;
-    }
-    _ = (md5, sha1);
-    false
 }
 
 /// Adds the first `count` blocks of each text to the state of the same number. Only the first `active` lanes
@@ -64,67 +29,11 @@ pub(super) fn compress_lanes(
     count: usize,
     active: usize,
 ) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        if has_avx512() {
-            #[expect(
-                unsafe_code,
-                reason = "the caller of a target_feature function vouches for the processor"
-            )]
-            // SAFETY: the processor has AVX-512 F and VL, which is all that the function requires.
-            unsafe {
-                super::md5_avx512::compress_lanes(states, texts, count);
-            }
-            return;
-        }
-        if std::arch::is_x86_feature_detected!("avx2") {
-            #[expect(
-                unsafe_code,
-                reason = "the caller of a target_feature function vouches for the processor"
-            )]
-            // SAFETY: the processor has AVX2, which is all that the function requires.
-            unsafe {
-                avx2(states, texts, count, active);
-            }
-            return;
-        }
-    }
-    portable::<4>(states, texts, count, active);
-}
-
-/// Returns the number of texts from which [`compress_lanes`] is faster than one text after the other.
-pub(super) fn worthwhile() -> usize {
-    #[cfg(target_arch = "x86_64")]
-    if has_avx512() {
-        return 2;
-    }
-    3
-}
-
-#[cfg(target_arch = "x86_64")]
-fn has_avx512() -> bool {
-    std::arch::is_x86_feature_detected!("avx512f") && std::arch::is_x86_feature_detected!("avx512vl")
-}
-
-#[cfg(target_arch = "x86_64")]
-fn has_sha() -> bool {
-    std::arch::is_x86_feature_detected!("sha") && std::arch::is_x86_feature_detected!("sse4.1")
-}
-
-/// Two vectors of eight lanes keep more of the processor busy than one does.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn avx2(states: &mut [Md5State; LANES], texts: &[&[u8]; LANES], count: usize, active: usize) {
-    if active > 8 {
-        portable::<16>(states, texts, count, active);
-    } else {
-        portable::<8>(states, texts, count, active);
-    }
+    in_groups::<4>(states, texts, count, active);
 }
 
 /// Processes the lanes in groups of `N`.
-#[inline(always)]
-fn portable<const N: usize>(
+fn in_groups<const N: usize>(
     states: &mut [Md5State; LANES],
     texts: &[&[u8]; LANES],
     count: usize,
@@ -309,33 +218,3 @@ pub(super) const SINES: [u32; 64] = [
     0x2ad7_d2bb,
     0xeb86_d391,
 ];
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn all_kernels_agree() {
-        let text: Vec<u8> = (0..BLOCK * 40u32 as usize).map(|i| (i * i % 253) as u8).collect();
-        let texts: [&[u8]; LANES] = std::array::from_fn(|lane| &text[lane * BLOCK..]);
-        let start: [Md5State; LANES] = std::array::from_fn(|lane| [lane as u32, 2, 3, 4]);
-        let mut expected = start;
-        for (state, text) in expected.iter_mut().zip(texts) {
-            let mut one = state.map(|word| [word]);
-            for number in 0..20 {
-                block(&mut one, &words(&[&text[number * BLOCK..]]));
-            }
-            *state = one.map(|[word]| word);
-        }
-        for active in 1..=LANES {
-            for kernel in [portable::<4>, portable::<8>, portable::<16>, compress_lanes] {
-                let mut states = start;
-                kernel(&mut states, &texts, 20, active);
-                assert_eq!(states[..active], expected[..active]);
-            }
-        }
-        let mut one = start[5];
-        compress_one(&mut one, &texts[5][..20 * BLOCK]);
-        assert_eq!(one, expected[5]);
-    }
-}

@@ -1,9 +1,10 @@
 //! The digests of a text that is stored: MD5, and SHA-1 where the format records it, in one pass.
 //!
-//! One after the other they cost the sum. Side by side, in the registers of one processor, they cost as much as MD5
-//! (`pair_x86`). A processor without the instructions computes them one after the other, block by block.
+//! One after the other they cost the sum. With their instructions interleaved they cost as much as MD5 (`pair_x86`). A
+//! processor without the instructions computes them one after the other.
 
-use super::md5_lanes::{self, Md5State};
+use super::block_functions::BlockFunctions;
+use super::md5_lanes::Md5State;
 use super::{Md5, Md5Stream, Sha1};
 
 /// A SHA-1 digest that is being computed.
@@ -54,14 +55,10 @@ impl TextDigests {
 }
 
 fn compress(md5: &mut Md5State, sha1: &mut Option<Sha1State>, blocks: &[u8]) {
+    let functions = BlockFunctions::get();
     match sha1 {
-        None => md5_lanes::compress_one(md5, blocks),
-        Some(sha1) => {
-            if !md5_lanes::compress_pair(md5, sha1, blocks) {
-                md5_lanes::compress_one(md5, blocks);
-                sha1::block_api::compress(sha1, blocks.as_chunks().0);
-            }
-        }
+        None => functions.compress_one(md5, blocks),
+        Some(sha1) => functions.compress_pair(md5, sha1, blocks),
     }
 }
 

@@ -19,7 +19,7 @@ use crate::out::{Out, write_failed};
 use crate::progress::Progress;
 
 /// Writes the repository to standard output as a dump stream, which 'load'
-/// reads. What is going on is told on standard error.
+/// reads. Progress is printed on standard error.
 ///
 /// Without '-r' all revisions are written. The first one of a range is written
 /// as a whole tree, unless '--incremental' asks for its changes alone.

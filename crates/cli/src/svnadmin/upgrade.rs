@@ -18,7 +18,7 @@ pub struct UpgradeArgs {
     operands: Vec<OsString>,
 }
 
-/// Makes a repository usable after a crash: finds the youngest revision anew and
+/// Makes a repository usable after a crash: finds the youngest revision again and
 /// takes away what points beyond it.
 #[derive(clap::Args)]
 #[command(override_usage = "recover REPOS_PATH")]

@@ -11,7 +11,7 @@ use crate::args::option::CacheSizeOption;
 use crate::out::Out;
 
 /// Reads a table as 'dump-index' prints it from standard input, in any order, and
-/// makes the indexes of the file that it describes anew. It must describe the whole
+/// makes the indexes of the file that it describes again. It must describe the whole
 /// file; header and checksums may be left out and are not looked at.
 #[derive(clap::Args)]
 #[command(override_usage = "load-index REPOS_PATH")]

@@ -81,6 +81,39 @@ fn verify_reports_the_same() {
 }
 
 #[test]
+fn every_instruction_set_gives_the_same() {
+    let repo = build(&Spec::new("1.14").busy());
+    let expected = testkit::Side::Theirs
+        .tool("svnadmin")
+        .args(["dump", "-q"])
+        .arg(repo.path())
+        .ok();
+    for set in ["portable", "avx2", "avx512"] {
+        let run = |words: &[&str]| {
+            let tool = testkit::Side::Ours.tool("svnadmin");
+            let tool = tool.env("SVEN_INSTRUCTION_SET", set);
+            tool.args(words).arg(repo.path()).run()
+        };
+        let dump = run(&["dump", "-q"]);
+        if dump.err().contains("This processor has no") {
+            assert_ne!(set, "portable");
+            continue;
+        }
+        assert!(dump.expect_ok().stdout == expected.stdout, "{set}");
+        assert_eq!(run(&["verify", "-q"]).expect_ok().err(), "", "{set}");
+    }
+    let unknown = testkit::Side::Ours
+        .tool("svnadmin")
+        .env("SVEN_INSTRUCTION_SET", "sse9");
+    let unknown = unknown.args(["--version"]).run();
+    assert_eq!(unknown.code, 1);
+    assert_eq!(
+        unknown.err(),
+        "sven: SVEN_INSTRUCTION_SET: 'sse9' is none of portable, avx2 and avx512\n"
+    );
+}
+
+#[test]
 fn damage_ends_with_an_error() {
     let repo = build(&Spec::new("1.3").named("f1")).copy();
     let rev = repo.db().join("revs/3");

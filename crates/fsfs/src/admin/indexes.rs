@@ -41,7 +41,7 @@ impl IndexEntry {
 pub fn dump(fs: &Fs, rev: Revnum, each: &mut dyn FnMut(IndexEntry) -> Result<()>) -> Result<()> {
     check_logical(fs)?;
     fs.check_rev(rev)?;
-    // From disk and not from the cache: the indexes may just have been written anew.
+    // From disk and not from the cache: the indexes may just have been written again.
     let fs = &fs.reopen(SMALL_CACHE)?;
     let file = fs.rev_file(rev)?;
     let header = file.p2l_header()?;
@@ -96,7 +96,7 @@ pub fn fill_checksums(fs: &Fs, rev: Revnum, entries: &mut [IndexEntry]) -> Resul
     Ok(())
 }
 
-/// Writes the indexes of the file that contains `rev` anew from `entries` (in any order). The items stay as they are; existing
+/// Writes the indexes of the file that contains `rev` again from `entries` (in any order). The items stay as they are; existing
 /// indexes are cut off, damaged or not.
 ///
 /// # Errors

@@ -1,6 +1,6 @@
 //! Making `current` agree with the existing revisions: `svnadmin recover`.
 //!
-//! Nothing is repaired or truncated: this finds the youngest revision and writes `current` anew. In formats 1 and 2 that file
+//! Nothing is repaired or truncated: this finds the youngest revision and writes `current` again. In formats 1 and 2 that file
 //! also has the next IDs, which are found by reading every directory. The instance ID changes, so that no running process uses
 //! its cache for this filesystem.
 
@@ -18,7 +18,7 @@ use crate::tree::Fs;
 use crate::tree::node::Node;
 use crate::txn::strays;
 
-/// Finds the youngest revision of the filesystem in `db`, writes `current` anew, and returns the revision. `current` may be
+/// Finds the youngest revision of the filesystem in `db`, writes `current` again, and returns the revision. `current` may be
 /// damaged or missing.
 ///
 /// # Errors

@@ -86,7 +86,7 @@ impl Upgrade<'_> {
             self.create("min-unpacked-rev", b"0\n")?;
         }
         for shard in self.shards() {
-            // These have no reader before `format` is replaced. Files of an interrupted run are written anew.
+            // These have no reader before `format` is replaced. Files of an interrupted run are written again.
             pack_revprops(self.fs, shard, PACK_SIZE, false, self.lock)?;
             notify(UpgradeEvent::PackedRevprops(shard));
         }

@@ -2,7 +2,7 @@
 //!
 //! A transaction that stays open between the requests of a client is kept in memory, and its files are as of the last
 //! [`Txn::write_to_disk`]. Another server may continue it from there, or an administrator may remove it. So before each use its
-//! holder compares the [`TxnFingerprint`] of the files, and opens the transaction anew if they have changed.
+//! holder compares the [`TxnFingerprint`] of the files, and opens the transaction again if they have changed.
 
 use std::path::Path;
 use std::sync::Arc;

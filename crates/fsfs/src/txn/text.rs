@@ -79,7 +79,7 @@ impl TextWriter {
     ///
     /// # Errors
     /// `CHECKSUM_MISMATCH`; `FS_TRANSACTION_DEAD` if `txn` is not the value that has begun the text, because the transaction was
-    /// opened anew in between; `FS_ID_NOT_FOUND` if the node was deleted in between; the system's. The node then keeps its old
+    /// opened again in between; `FS_ID_NOT_FOUND` if the node was deleted in between; the system's. The node then keeps its old
     /// text.
     pub fn finish(mut self, txn: &mut Txn) -> Result<Md5> {
         if let Some(e) = self.failed {

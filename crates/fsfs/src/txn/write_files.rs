@@ -30,7 +30,7 @@ impl TxnState {
         let txn = self.id;
         let dir = fs.layout().txn(&self.name);
         for key in std::mem::take(&mut self.removed) {
-            // The node-revision may exist again: one may be linked back and cloned anew.
+            // The node-revision may exist again: one may be linked back and cloned again.
             if let Some(node) = self.nodes.get_mut(key)? {
                 node.is_on_disk = false;
                 node.props_on_disk = false;
@@ -121,7 +121,7 @@ fn write_children(fs: &Fs, path: &Path, children: &mut Children) -> Result<()> {
             Create::Replace
         }
     };
-    // A failure may leave half a record: then the file is written anew the next time.
+    // A failure may leave half a record: then the file is written again the next time.
     children.unwritten = None;
     write_file(fs, path, how, &text)?;
     children.unwritten = Some(Vec::new());

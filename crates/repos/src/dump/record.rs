@@ -160,7 +160,7 @@ impl<'o> Printer<'o> {
         Ok(())
     }
 
-    /// Fills the spool. Stored windows are only framed anew: dump streams hold version 0.
+    /// Fills the spool. Stored windows are only framed again: dump streams hold version 0.
     fn text_delta(&mut self, node: &Node, compared: Option<&Node>) -> Result<()> {
         let Printer {
             spool,

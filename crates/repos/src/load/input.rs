@@ -123,7 +123,7 @@ mod tests {
         assert!(all == text);
     }
 
-    /// Gives one block, then nothing until it is told to end.
+    /// Gives one block, then nothing until the test ends it.
     struct Stalled(std::sync::mpsc::Receiver<()>, bool);
 
     impl Read for Stalled {

@@ -70,8 +70,7 @@ impl<'a> MergedLog<'_, 'a, '_> {
             repo.fs(),
             paths,
             MissingPaths::Refused,
-            span.young,
-            span.old,
+            span,
             options.strict,
             readable,
         )?;
@@ -186,16 +185,12 @@ impl<'a> MergedLog<'_, 'a, '_> {
             let text = format!("No such revision {}", stretch.young);
             return Err(Error::new(Code::FS_NO_SUCH_REVISION, text));
         }
-        let young = stretch.young.min(self.entries.youngest);
-        PathHistories::open(
-            fs,
-            &paths,
-            MissingPaths::LeftOut,
-            young,
-            stretch.old,
-            strict,
-            readable,
-        )
+        let span = RevisionSpan {
+            old: stretch.old,
+            young: stretch.young.min(self.entries.youngest),
+            descending: true,
+        };
+        PathHistories::open(fs, &paths, MissingPaths::LeftOut, span, strict, readable)
     }
 
     /// True if a revision changed only the target of the log itself.

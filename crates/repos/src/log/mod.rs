@@ -134,8 +134,7 @@ fn log(
         repo.fs(),
         paths,
         MissingPaths::Refused,
-        span.young,
-        span.old,
+        span,
         options.strict,
         readable,
     )?;

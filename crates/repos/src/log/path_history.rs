@@ -6,6 +6,7 @@ use std::collections::BinaryHeap;
 use base::{Cancel, Code, Error, FsPath, Result, Revnum};
 use fsfs::{Fs, History};
 
+use super::RevisionSpan;
 use crate::access::Readable;
 use crate::history::existing;
 
@@ -34,7 +35,8 @@ struct PathHistory {
 }
 
 impl<'a> PathHistories<'a> {
-    /// Starts at `paths` in `young`. The histories end at `old`, and with `strict` also at copies.
+    /// Starts at `paths` in the youngest revision of `span`. The histories end at its oldest one, and with `strict` also
+    /// at copies.
     ///
     /// # Errors
     /// `FS_NOT_FOUND` for a missing path, unless those are left out; `AUTHZ_UNREADABLE`.
@@ -42,20 +44,19 @@ impl<'a> PathHistories<'a> {
         fs: &Fs,
         paths: &[FsPath],
         missing: MissingPaths,
-        young: Revnum,
-        old: Revnum,
+        span: RevisionSpan,
         strict: bool,
         readable: &'a dyn Readable,
     ) -> Result<Self> {
         let mut traces = PathHistories {
             traces: Vec::new(),
             next: BinaryHeap::new(),
-            old,
+            old: span.old,
             strict,
             readable,
         };
         for path in paths {
-            match traces.add(fs, path, young) {
+            match traces.add(fs, path, span.young) {
                 Err(e) if missing == MissingPaths::LeftOut && MISSING.contains(&e.code()) => {}
                 done => done?,
             }

@@ -333,7 +333,6 @@ impl Replay<'_> {
 
     /// Returns where `path` was before the revision: in the source of the copy around it, or in the same place;
     /// `None` below an addition.
-    /// an addition.
     fn path_before(&self, path: &FsPath) -> Option<FsPath> {
         let Some(copy) = self.copies.last() else {
             return Some(path.clone());

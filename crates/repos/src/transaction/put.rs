@@ -107,7 +107,7 @@ impl TextUpload {
     /// Ends the text; returns its MD5, and whether the file is new.
     ///
     /// # Errors
-    /// `SVNDIFF_UNEXPECTED_END`, `CHECKSUM_MISMATCH`; `FS_TRANSACTION_DEAD` if the transaction was opened anew since the text was
+    /// `SVNDIFF_UNEXPECTED_END`, `CHECKSUM_MISMATCH`; `FS_TRANSACTION_DEAD` if the transaction was opened again since the text was
     /// begun, `FS_ID_NOT_FOUND` if the file was deleted since then; the system's.
     pub fn finish(self, transaction: &mut Transaction) -> Result<(Md5, bool)> {
         if let Some(decoder) = self.decoder {

@@ -244,7 +244,7 @@ impl<H: Handler> RequestBatch<'_, H> {
     }
 }
 
-/// Stores a response that was made out of memory alone, if the handler has said that it may be stored.
+/// Stores a response that was made out of memory alone, if the handler has marked it as storable.
 pub(super) fn store(
     responses: &ResponseCache,
     head: &[u8],

@@ -29,7 +29,7 @@ pub(crate) trait Handler: Send + Sync + 'static {
     ) -> Result<(), Fault>;
 
     /// Returns the user and the rights of the connection's last request while they are known to hold under `options`; `None` where
-    /// a request must be authorized anew.
+    /// a request must be authorized again.
     fn cached_auth(&self, connection: &Self::Connection, options: &Arc<HttpOptions>) -> Option<Self::Auth>;
 }
 

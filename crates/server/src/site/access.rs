@@ -109,7 +109,7 @@ impl AccessCheck {
     /// Checks the request's credentials.
     ///
     /// # Errors
-    /// 500 if they cannot be checked. This is no 401: a client that is told of a wrong password forgets the right one.
+    /// 500 if they cannot be checked. This is no 401: a client that gets "wrong password" forgets the right one.
     fn identify(&self, context: &RequestContext<'_>) -> Result<AuthOutcome, Fault> {
         let service = &context.site.service;
         let outcome = service

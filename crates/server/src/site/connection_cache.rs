@@ -3,7 +3,7 @@
 //! A checkout is thousands of requests, nearly all for one repository. To find it, and to check that it and the files of its rules
 //! are unchanged, takes longer than to answer a short request. So a look-up is valid for a few milliseconds on the same connection.
 //! Apache caches an access file for a whole connection, so no client can rely on less. The contents of the repository are always
-//! read anew.
+//! read again.
 //!
 //! With many connections each has too few requests for that. So a connection whose last request was for a repository uses the
 //! look-up of any other connection within the same few milliseconds ([`RecentLookups`]). The first request of a connection always

@@ -5,7 +5,7 @@
 //! made, and its changed-path list. The first two steps end at their first error; the third continues with the next revision if
 //! the [`VerifyObserver`] says so.
 //!
-//! All steps use all cores and report in order, as a single thread would. A run opens the files anew, with a cache of its own, so
+//! All steps use all cores and report in order, as a single thread would. A run opens the files again, with a cache of its own, so
 //! that it checks what is on disk and not the cache of the given filesystem.
 
 mod changed_paths;

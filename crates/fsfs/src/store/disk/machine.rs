@@ -1,6 +1,6 @@
 //! The real disk: files of the operating system.
 //!
-//! Two disks share the code. [`RealDisk`] makes data durable when it is told to. [`UnsyncedDisk`]
+//! Two disks share the code. [`RealDisk`] makes data durable when it is asked to. [`UnsyncedDisk`]
 //! (`--no-flush-to-disk`) leaves that to the operating system. New files and directories get the permissions that the
 //! umask of the process leaves.
 //!
