@@ -6,13 +6,12 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use base::{Code, Error, Result, Revnum};
-use repos::Repository;
 use repos::dump::{self, DumpObserver, DumpOptions, Filter, FilterRule};
 
 use super::range::RangeOption;
 use super::repository;
 use crate::args::operand::{misuse, text};
-use crate::args::option::CacheSizeOption;
+use crate::args::option::{CacheSizeOption, default_budget};
 use crate::interrupt::Interrupt;
 use crate::local_path;
 use crate::out::{Out, write_failed};
@@ -77,7 +76,7 @@ pub struct DumpRevpropsArgs {
 impl DumpArgs {
     /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
-        let repository = repository::open_with(out, &self.operands, self.memory.budget())?;
+        let repository = repository::open_for_one_pass(out, &self.operands, self.memory.budget())?;
         let (start, end) = self.range.ascending(out, &repository)?;
         let rule = match (self.exclude.is_empty(), self.include.is_empty()) {
             (true, true) => None,
@@ -125,7 +124,8 @@ impl DumpArgs {
 impl DumpRevpropsArgs {
     /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
-        let repository: Repository = repository::open(out, &self.operands)?;
+        let budget = default_budget();
+        let repository = repository::open_for_one_pass(out, &self.operands, budget)?;
         let (start, end) = self.range.ascending(out, &repository)?;
         let options = DumpOptions {
             start: Some(start),

@@ -183,7 +183,8 @@ impl CommonLoadArgs {
             no_flush: self.no_flush_to_disk,
             ..OpenOptions::default()
         };
-        Repository::open_with(&repository::path(operands), &Cache::new(budget), options)
+        let cache = Cache::for_one_pass(budget);
+        Repository::open_with(&repository::path(operands), &cache, options)
     }
 
     fn input(&self) -> Result<Box<dyn Read + Send>> {

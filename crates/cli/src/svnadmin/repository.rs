@@ -23,6 +23,15 @@ pub fn open(out: &Out, operands: &[OsString]) -> Result<Repository> {
     open_with(out, operands, option::default_budget())
 }
 
+/// [`open`], for a subcommand that reads each revision once, with a cache of at most `budget` bytes.
+///
+/// # Errors
+/// See [`open`].
+pub fn open_for_one_pass(out: &Out, operands: &[OsString], budget: u64) -> Result<Repository> {
+    operand::at_most(operands, 1, out.program(), "Too many arguments")?;
+    Repository::open(&path(operands), &Cache::for_one_pass(budget))
+}
+
 /// [`open`] with a cache of `budget` bytes.
 ///
 /// # Errors

@@ -212,24 +212,41 @@ fn parse_pages(rest: &mut &[u8], page_count: u64, page_size: u64) -> Result<(Vec
 }
 
 /// Decodes a page: offsets by item number, `None` for unused numbers.
-pub(crate) fn parse_page(mut data: &[u8], entries: u32) -> Result<Vec<Option<u64>>, L2pError> {
+pub(crate) fn parse_page(data: &[u8], entries: u32) -> Result<Vec<Option<u64>>, L2pError> {
     if (data.len() as u64) < u64::from(entries) {
         return Err(L2pError::PageData);
     }
-    let mut value = 0i64;
     let mut offsets = Vec::with_capacity(entries as usize);
+    decode_page(data, entries, |offset| offsets.push(offset))?;
+    Ok(offsets)
+}
+
+/// Decodes a page for the offset of one entry; `None` if there is none.
+pub(crate) fn page_offset(data: &[u8], entries: u32, entry: usize) -> Result<Option<u64>, L2pError> {
+    let (mut at, mut found) = (0, None);
+    decode_page(data, entries, |offset| {
+        if at == entry {
+            found = offset;
+        }
+        at += 1;
+    })?;
+    Ok(found)
+}
+
+/// Passes the offset of each entry of a page to `each`.
+fn decode_page(mut data: &[u8], entries: u32, mut each: impl FnMut(Option<u64>)) -> Result<(), L2pError> {
+    let mut value = 0i64;
     for _ in 0..entries {
         let step = take_int(&mut data).ok_or(L2pError::PageData)?;
         value = value
             .checked_add(step)
             .filter(|&v| v >= 0)
             .ok_or(L2pError::PageData)?;
-        offsets.push((value as u64).checked_sub(1));
+        each((value as u64).checked_sub(1));
     }
-    if data.is_empty() {
-        Ok(offsets)
-    } else {
-        Err(L2pError::PageData)
+    match data.is_empty() {
+        true => Ok(()),
+        false => Err(L2pError::PageData),
     }
 }
 

@@ -149,9 +149,13 @@ impl Store {
         self.read_mode.check_may_wait()
     }
 
-    /// Opens the same filesystem again, with a cache of its own of `budget` bytes.
+    /// Opens the same filesystem again, with a cache of its own for one pass, of at most `budget` bytes.
     pub(crate) fn reopen(&self, budget: u64) -> Result<Store> {
-        let store = Self::open(self.path(), &Cache::new(budget), self.shared.disk.clone())?;
+        let store = Self::open(
+            self.path(),
+            &Cache::for_one_pass(budget),
+            self.shared.disk.clone(),
+        )?;
         store.youngest()?;
         let Some(group) = &self.shared.group else {
             return Ok(store);

@@ -75,7 +75,7 @@ impl Fs {
         }))
     }
 
-    /// Opens the same filesystem again, with a cache of its own of `budget` bytes.
+    /// Opens the same filesystem again, with a cache of its own for one pass, of at most `budget` bytes.
     pub(crate) fn reopen(&self, budget: u64) -> Result<Fs> {
         self.0.store.reopen(budget).map(Fs::of)
     }

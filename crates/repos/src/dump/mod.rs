@@ -31,7 +31,7 @@ use crate::replay::{self, Detail};
 use crate::repo::Repository;
 use nodes::NodePrinter;
 use parallel::MemoryLimits;
-use printed::{PrintEnd, PrintedRecords};
+use printed::{PrintEnd, PrintedGroup, PrintedRecords, SpareBuffers};
 use record::{Printer, RecordStyle, Records};
 
 pub use filter::{Filter, FilterRule};
@@ -124,6 +124,7 @@ struct DumpRun<'a> {
     group: u64,
     /// Bytes of one revision that may be in memory.
     share: u64,
+    spare_buffers: SpareBuffers,
     cancel: &'a Cancel,
 }
 
@@ -171,6 +172,7 @@ impl<'a> DumpRun<'a> {
                 0 => SHARE,
                 share => share as u64,
             },
+            spare_buffers: SpareBuffers::default(),
             cancel,
         })
     }
@@ -198,12 +200,9 @@ impl<'a> DumpRun<'a> {
             }
         } else {
             let work = move |number| {
-                let printed_revisions = self.printed_revisions(self.group(number));
-                let bytes: usize = printed_revisions
-                    .iter()
-                    .map(|printed| printed.bytes.capacity() + size_of::<PrintedRecords>())
-                    .sum();
-                ((number, printed_revisions), bytes)
+                let group = self.printed_group(self.group(number));
+                let bytes = group.buffer.capacity() + size_of_val(&*group.revisions);
+                ((number, group), bytes)
             };
             let budget = self.share.saturating_mul(REVISIONS_AHEAD);
             let limits = Limits {
@@ -211,20 +210,23 @@ impl<'a> DumpRun<'a> {
                 bytes: usize::try_from(budget).unwrap_or(usize::MAX),
             };
             let groups = 0..count.div_ceil(self.group);
-            ordered::in_order_on(pool, limits, groups, work, |(number, printed_revisions)| {
-                for (rev, printed) in self.group(number).map(Revnum).zip(printed_revisions) {
+            ordered::in_order_on(pool, limits, groups, work, |(number, group)| {
+                let PrintedGroup { buffer, revisions } = group;
+                for (rev, printed) in self.group(number).map(Revnum).zip(revisions) {
                     self.cancel.check()?;
                     if let PrintEnd::TooLarge = printed.ended {
                         self.print_noted(pool, rev, out, &mut notes)?;
                         continue;
                     }
-                    out.write_all(&printed.bytes).map_err(|e| write_error(&e))?;
+                    out.write_all(&buffer[printed.bytes])
+                        .map_err(|e| write_error(&e))?;
                     notes.warn(&printed.warnings);
                     if let PrintEnd::Failed(error) = printed.ended {
                         return Err(error);
                     }
                     notes.observer.dumped(rev);
                 }
+                self.spare_buffers.give(buffer, self.share.saturating_mul(2));
                 Ok(())
             })?;
         }
@@ -241,31 +243,35 @@ impl<'a> DumpRun<'a> {
 
     /// Prints some revisions into memory. One MD5 stream is slow, many side by side are fast: so the texts of all of
     /// them are checked together.
-    fn printed_revisions(&self, revs: RangeInclusive<u64>) -> Vec<PrintedRecords> {
-        let mut printed_revisions = Vec::new();
+    fn printed_group(&self, revs: RangeInclusive<u64>) -> PrintedGroup {
+        let mut group = PrintedGroup {
+            buffer: self.spare_buffers.take(),
+            revisions: Vec::new(),
+        };
         let mut left = self.share.saturating_mul(2);
         let mut is_full = false;
         for rev in revs.clone().map(Revnum) {
             let limit = left.min(self.share);
             let print = |printer: &mut Printer<'_>| self.revision(rev, printer);
             let printed = match is_full {
-                false => PrintedRecords::make_unchecked(self.style(rev), limit, print),
+                false => PrintedRecords::make_unchecked(self.style(rev), limit, &mut group.buffer, print),
                 true => PrintedRecords::too_large(),
             };
             left = left.saturating_sub(printed.bytes.len() as u64);
             is_full |= limit < self.share && matches!(printed.ended, PrintEnd::TooLarge);
-            printed_revisions.push(printed);
+            group.revisions.push(printed);
         }
-        let sound = printed::are_sound(&printed_revisions);
-        for ((rev, printed), is_sound) in revs.map(Revnum).zip(&mut printed_revisions).zip(sound) {
+        let sound = printed::are_sound(&group);
+        let PrintedGroup { buffer, revisions } = &mut group;
+        for ((rev, printed), is_sound) in revs.map(Revnum).zip(revisions).zip(sound) {
             if !is_sound {
                 // Reading the revision again, with a check, fails in the right place.
-                *printed = PrintedRecords::make(self.style(rev), 0, self.share, |printer| {
+                *printed = PrintedRecords::make(self.style(rev), self.share, buffer, |printer| {
                     self.revision(rev, printer)
                 });
             }
         }
-        printed_revisions
+        group
     }
 
     fn revision(&self, rev: Revnum, printer: &mut Printer<'_>) -> Result<()> {

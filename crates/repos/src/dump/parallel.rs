@@ -59,6 +59,9 @@ pub(super) fn print<'w>(
     finished.and(driven)
 }
 
+/// A batch's records in a buffer of their own.
+type PrintedBatch = (Vec<u8>, PrintedRecords);
+
 /// Notes records and prints them in batches.
 struct ParallelPrinter<'s, 'w> {
     out: &'s mut dyn Write,
@@ -66,7 +69,7 @@ struct ParallelPrinter<'s, 'w> {
     limits: MemoryLimits,
     warnings: &'s mut Vec<Warning>,
     /// The batches of `pending` that are printed into memory.
-    queue: OrderedQueue<'w, PrintedRecords>,
+    queue: OrderedQueue<'w, PrintedBatch>,
     /// Records that are in no batch yet.
     noted: Vec<NotedRecord>,
     noted_cost: u64,
@@ -177,9 +180,9 @@ impl ParallelPrinter<'_, '_> {
         if batch.is_queued
             && let Some(printed) = self.queue.take()
         {
-            let printed = printed.unwrap_or_else(|panic| resume_unwind(panic));
+            let (buffer, printed) = printed.unwrap_or_else(|panic| resume_unwind(panic));
             if !matches!(printed.ended, PrintEnd::TooLarge) {
-                self.out.write_all(&printed.bytes).map_err(|e| write_error(&e))?;
+                self.out.write_all(&buffer).map_err(|e| write_error(&e))?;
                 self.warnings.extend(printed.warnings);
                 return match printed.ended {
                     PrintEnd::Failed(error) => Err(error),
@@ -221,10 +224,12 @@ impl Records for ParallelPrinter<'_, '_> {
 }
 
 /// Prints a batch into memory. One that takes much more than its `cost` is given up: see [`PrintEnd::TooLarge`].
-fn print_to_memory(batch: &[NotedRecord], cost: u64, style: RecordStyle<'_>) -> PrintedRecords {
+fn print_to_memory(batch: &[NotedRecord], cost: u64, style: RecordStyle<'_>) -> PrintedBatch {
     let limit = cost.saturating_mul(2);
     let expected = if style.deltas { 0 } else { cost };
-    PrintedRecords::make(style, expected, limit, |printer| print_batch(batch, printer))
+    let mut buffer = Vec::with_capacity(usize::try_from(expected.min(limit)).unwrap_or(0));
+    let printed = PrintedRecords::make(style, limit, &mut buffer, |printer| print_batch(batch, printer));
+    (buffer, printed)
 }
 
 fn print_batch(batch: &[NotedRecord], printer: &mut Printer<'_>) -> Result<()> {

@@ -1,19 +1,22 @@
 //! Node records in memory: a part of a dump that waits to be written.
 
 use std::io::{self, Write};
+use std::ops::Range;
 
 use base::checksum::{Md5, md5_many};
 use base::{Error, Result};
+use parking_lot::Mutex;
 
 use crate::dump::Warning;
 use crate::dump::record::{Printer, RecordStyle, UncheckedText};
 
 /// Node records in memory.
 pub(super) struct PrintedRecords {
-    pub bytes: Vec<u8>,
+    /// Where they are in the buffer that they were printed into.
+    pub bytes: Range<usize>,
     pub warnings: Vec<Warning>,
     pub ended: PrintEnd,
-    /// Texts in `bytes` whose digests must still be checked.
+    /// Texts in the buffer whose digests must still be checked.
     pub deferred: Vec<UncheckedText>,
 }
 
@@ -27,29 +30,30 @@ pub(super) enum PrintEnd {
 }
 
 impl PrintedRecords {
-    /// Collects what `print` prints, up to `limit` bytes; about `expected` bytes are expected.
+    /// Appends what `print` prints to `buffer`, up to `limit` bytes.
     pub fn make(
         style: RecordStyle<'_>,
-        expected: u64,
         limit: u64,
+        buffer: &mut Vec<u8>,
         print: impl FnOnce(&mut Printer<'_>) -> Result<()>,
     ) -> PrintedRecords {
-        Self::make_with(style, expected, limit, false, print)
+        Self::make_with(style, limit, false, buffer, print)
     }
 
     /// As [`PrintedRecords::make`], but leaves the digests of texts to [`are_sound`].
     pub fn make_unchecked(
         style: RecordStyle<'_>,
         limit: u64,
+        buffer: &mut Vec<u8>,
         print: impl FnOnce(&mut Printer<'_>) -> Result<()>,
     ) -> PrintedRecords {
-        Self::make_with(style, 0, limit, true, print)
+        Self::make_with(style, limit, true, buffer, print)
     }
 
     /// Returns the result of records that exceed the limit.
     pub fn too_large() -> PrintedRecords {
         PrintedRecords {
-            bytes: Vec::new(),
+            bytes: 0..0,
             warnings: Vec::new(),
             ended: PrintEnd::TooLarge,
             deferred: Vec::new(),
@@ -58,20 +62,21 @@ impl PrintedRecords {
 
     fn make_with(
         style: RecordStyle<'_>,
-        expected: u64,
         limit: u64,
         defer: bool,
+        buffer: &mut Vec<u8>,
         print: impl FnOnce(&mut Printer<'_>) -> Result<()>,
     ) -> PrintedRecords {
-        let limit = limit.min(usize::MAX as u64);
+        let start = buffer.len();
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let mut sink = Bounded {
-            bytes: Vec::with_capacity(expected.min(limit) as usize),
-            limit: limit as usize,
+            end: start.saturating_add(limit),
+            buffer,
             overflowed: false,
         };
-        let mut printer = Printer::new(&mut sink, style, limit);
+        let mut printer = Printer::new(&mut sink, style, limit as u64);
         if defer {
-            printer = printer.defer();
+            printer = printer.defer(start);
         }
         let result = print(&mut printer);
         let warnings = std::mem::take(&mut printer.warnings);
@@ -80,14 +85,14 @@ impl PrintedRecords {
         let ended = match result {
             Ok(()) => PrintEnd::Well,
             Err(_) if overflowed || sink.overflowed => {
-                sink.bytes = Vec::new();
+                sink.buffer.truncate(start);
                 deferred.clear();
                 PrintEnd::TooLarge
             }
             Err(error) => PrintEnd::Failed(error),
         };
         PrintedRecords {
-            bytes: sink.bytes,
+            bytes: start..buffer.len(),
             warnings,
             ended,
             deferred,
@@ -95,18 +100,47 @@ impl PrintedRecords {
     }
 }
 
+/// The records of some revisions, printed one after the other into one buffer.
+pub(super) struct PrintedGroup {
+    pub buffer: Vec<u8>,
+    pub revisions: Vec<PrintedRecords>,
+}
+
+/// Buffers of groups that were written, for the next groups: new memory would have to be cleared by the system.
+#[derive(Default)]
+pub(super) struct SpareBuffers(Mutex<Vec<Vec<u8>>>);
+
+impl SpareBuffers {
+    /// The most spare buffers.
+    const MOST: usize = 4;
+
+    /// Takes an empty buffer.
+    pub fn take(&self) -> Vec<u8> {
+        self.0.lock().pop().unwrap_or_default()
+    }
+
+    /// Gives a buffer back, unless there are enough or it is longer than `limit` bytes.
+    pub fn give(&self, mut buffer: Vec<u8>, limit: u64) {
+        let mut spare = self.0.lock();
+        if spare.len() < Self::MOST && buffer.capacity() as u64 <= limit {
+            buffer.clear();
+            spare.push(buffer);
+        }
+    }
+}
+
 /// Checks the texts of all revisions against their digests, many side by side; returns for each revision whether all
 /// are correct.
-pub(super) fn are_sound(printed_revisions: &[PrintedRecords]) -> Vec<bool> {
+pub(super) fn are_sound(group: &PrintedGroup) -> Vec<bool> {
     let mut texts: Vec<(usize, &[u8], &Md5)> = Vec::new();
-    for (at, printed) in printed_revisions.iter().enumerate() {
+    for (at, printed) in group.revisions.iter().enumerate() {
         let of_piece = printed.deferred.iter();
-        texts.extend(of_piece.map(|text| (at, &printed.bytes[text.bytes.clone()], &text.md5)));
+        texts.extend(of_piece.map(|text| (at, &group.buffer[text.bytes.clone()], &text.md5)));
     }
     // Texts of similar length make the best use of the lanes.
     texts.sort_by_key(|(_, text, _)| text.len());
     let slices: Vec<&[u8]> = texts.iter().map(|(_, text, _)| *text).collect();
-    let mut sound = vec![true; printed_revisions.len()];
+    let mut sound = vec![true; group.revisions.len()];
     for ((at, _, expected), actual) in texts.iter().zip(md5_many(&slices)) {
         sound[*at] &= expected.matches(&actual);
     }
@@ -114,19 +148,20 @@ pub(super) fn are_sound(printed_revisions: &[PrintedRecords]) -> Vec<bool> {
 }
 
 /// Memory with a limit.
-struct Bounded {
-    bytes: Vec<u8>,
-    limit: usize,
+struct Bounded<'b> {
+    buffer: &'b mut Vec<u8>,
+    /// The greatest length of the buffer.
+    end: usize,
     overflowed: bool,
 }
 
-impl Write for Bounded {
+impl Write for Bounded<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if bytes.len() > self.limit.saturating_sub(self.bytes.len()) {
+        if bytes.len() > self.end.saturating_sub(self.buffer.len()) {
             self.overflowed = true;
             return Err(io::ErrorKind::FileTooLarge.into());
         }
-        self.bytes.extend_from_slice(bytes);
+        self.buffer.extend_from_slice(bytes);
         Ok(bytes.len())
     }
 
@@ -141,29 +176,28 @@ mod tests {
 
     #[test]
     fn a_wrong_text_is_put_down_to_its_piece() {
-        let printed = |texts: &[(&str, &str)]| {
-            let mut printed = PrintedRecords {
-                bytes: b"headers".to_vec(),
-                warnings: Vec::new(),
-                ended: PrintEnd::Well,
-                deferred: Vec::new(),
-            };
+        let mut group = PrintedGroup {
+            buffer: b"headers".to_vec(),
+            revisions: Vec::new(),
+        };
+        for texts in [
+            &[("a", "a"), ("longer", "longer")][..],
+            &[("b", "b"), ("c", "d")],
+            &[],
+        ] {
+            let mut printed = PrintedRecords::too_large();
             for (text, hashed) in texts {
-                let start = printed.bytes.len();
-                printed.bytes.extend_from_slice(text.as_bytes());
+                let start = group.buffer.len();
+                group.buffer.extend_from_slice(text.as_bytes());
                 printed.deferred.push(UncheckedText {
-                    bytes: start..printed.bytes.len(),
+                    bytes: start..group.buffer.len(),
                     md5: Md5::of(hashed.as_bytes()),
                 });
             }
-            printed
-        };
-        let printed_revisions = [
-            printed(&[("a", "a"), ("longer", "longer")]),
-            printed(&[("b", "b"), ("c", "d")]),
-            printed(&[]),
-        ];
-        assert_eq!(are_sound(&printed_revisions), [true, false, true]);
-        assert_eq!(are_sound(&[]), []);
+            group.revisions.push(printed);
+        }
+        assert_eq!(are_sound(&group), [true, false, true]);
+        group.revisions.clear();
+        assert_eq!(are_sound(&group), []);
     }
 }

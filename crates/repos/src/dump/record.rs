@@ -46,20 +46,19 @@ pub(super) struct Printer<'o> {
     pub overflowed: bool,
     /// Full texts whose digests the caller checks; `None` if the printer checks them.
     deferred: Option<Vec<UncheckedText>>,
-    /// Bytes printed so far, if texts are deferred.
+    /// Bytes in the buffer so far, if texts are deferred.
     written: usize,
     /// The warnings so far.
     pub warnings: Vec<Warning>,
     headers: Vec<u8>,
     section: Vec<u8>,
-    chunk: Vec<u8>,
     spool: Spool,
     codec: Codec,
 }
 
 /// A text that was printed without a check of its digest.
 pub(super) struct UncheckedText {
-    /// Its range in the printed bytes.
+    /// Its range in the buffer.
     pub bytes: Range<usize>,
     pub md5: Md5,
 }
@@ -87,15 +86,15 @@ impl<'o> Printer<'o> {
             warnings: Vec::new(),
             headers: Vec::new(),
             section: Vec::new(),
-            chunk: Vec::new(),
             spool: Spool::default(),
             codec: Codec::new(),
         }
     }
 
-    /// Leaves the digests of full texts to the caller.
-    pub fn defer(mut self) -> Self {
+    /// Leaves the digests of full texts to the caller, who has a buffer that is written from `start` on.
+    pub fn defer(mut self, start: usize) -> Self {
         self.deferred = Some(Vec::new());
+        self.written = start;
         self
     }
 
@@ -144,14 +143,15 @@ impl<'o> Printer<'o> {
         if md5.is_some() {
             reader = reader.unchecked();
         }
-        self.chunk.resize(CHUNK, 0);
         loop {
             self.style.cancel.check()?;
-            let length = reader.read_some(&mut self.chunk)?;
+            let chunk = reader.fill()?;
+            let length = chunk.len();
             if length == 0 {
                 break;
             }
-            put(self.out, &mut self.written, &self.chunk[..length])?;
+            put(self.out, &mut self.written, chunk)?;
+            reader.consume(length);
         }
         if let (Some(md5), Some(deferred)) = (md5, &mut self.deferred) {
             let bytes = start..self.written;
@@ -330,5 +330,3 @@ fn refers_to_older(props: &Props, oldest: Revnum) -> bool {
         .flat_map(|(_, ranges)| ranges.ranges())
         .any(|range| range.start.next() < oldest)
 }
-
-const CHUNK: usize = 100 * 1024;

@@ -57,6 +57,31 @@ const OPEN_FILES: usize = 256;
 /// The memory for files that are in memory whole: the divisor of the budget, and the least and the most bytes.
 const SMALL_FILES: (u64, u64, u64) = (16, 1 << 20, 64 << 20);
 
+/// The most bytes of the cache of a job that reads each revision once. Dumps of 25,000 revisions are as fast with 64 MiB as with
+/// 1 GiB, and memory that is used for the first time costs time.
+pub const ONE_PASS_BUDGET: u64 = 64 << 20;
+
+/// Which values a full cache keeps.
+struct ReplacementPolicy {
+    /// The part of the budget, 0 to 1, for values that were used more than once. New values get the rest. No larger value is
+    /// cached.
+    frequent: f64,
+    /// The least bytes of a shard, which has a lock of its own.
+    shard: u64,
+}
+
+/// The policy of servers: a client that reads everything once does not displace what the others need.
+const FREQUENT: ReplacementPolicy = ReplacementPolicy {
+    frequent: 0.97,
+    shard: 4 << 20,
+};
+
+/// The policy of jobs that read each revision once, with a few threads.
+const RECENT: ReplacementPolicy = ReplacementPolicy {
+    frequent: 0.5,
+    shard: 16 << 20,
+};
+
 /// Bytes of an entry beside its value: key, links, counters.
 const OVERHEAD: u64 = 96;
 
@@ -122,13 +147,24 @@ impl Weighter<FileKey, Arc<RevFile>> for FileWeighter {
 impl Cache {
     /// Makes a cache with a budget in bytes. With 0 it caches next to nothing.
     pub fn new(budget: u64) -> Arc<Cache> {
+        Cache::with_policy(budget, &FREQUENT)
+    }
+
+    /// Makes a cache for a job that reads or writes each revision once, in order, such as a dump, a verification or a load. It
+    /// takes at most [`ONE_PASS_BUDGET`] of the budget, and keeps what was used last: the next version of a text or of a
+    /// directory is made from the present one, and then the present one is not needed again, however often it was read.
+    pub fn for_one_pass(budget: u64) -> Arc<Cache> {
+        Cache::with_policy(budget.min(ONE_PASS_BUDGET), &RECENT)
+    }
+
+    fn with_policy(budget: u64, policy: &ReplacementPolicy) -> Arc<Cache> {
         let (part, least, most) = SMALL_FILES;
         let for_files = (budget / part).min(most);
         let budget = budget - for_files;
         let for_files = for_files.max(least);
         let small_files = QuickCache::with_weighter((for_files >> 12) as usize, for_files, FileWeighter);
         // The largest item that fits is a part of a shard, so a small cache has few shards.
-        let shards = (budget / (4 << 20)).clamp(1, 64).next_power_of_two() as usize;
+        let shards = (budget / policy.shard).clamp(1, 64).next_power_of_two() as usize;
         let options = OptionsBuilder::new()
             .shards(shards)
             .estimated_items_capacity(
@@ -137,6 +173,7 @@ impl Cache {
                     .clamp(16, 1 << 20),
             )
             .weight_capacity(budget)
+            .hot_allocation(policy.frequent)
             .build()
             .expect("because all mandatory options are given and in range");
         let items = Items::with_options(

@@ -89,6 +89,8 @@ cached! {
     Window(Arc<OwnedWindow>) = |value| 64 + value.len();
     /// Page of an L2P index by first revision, page number.
     L2pPage(Arc<[Option<u64>]>) = |value| 16 * value.len();
+    /// Stored bytes of an L2P index by first revision, number of the block.
+    L2pBlock(L2pBlock) = |value| value.0.len();
     /// Description of a P2L index by first revision, page number.
     P2lPage(Arc<[P2lEntry]>) = |value| size_of::<P2lEntry>() * value.len();
     /// Unpacked revision properties by revision, with the state of their file.
@@ -106,6 +108,10 @@ cached! {
     /// Changed-path list by revision.
     Changes(ChangeList) = |value| value.bytes();
 }
+
+/// A block of the stored bytes of an L2P index.
+#[derive(Clone)]
+pub(crate) struct L2pBlock(pub(crate) Arc<[u8]>);
 
 /// A path and the node-revision that it names.
 #[derive(Clone)]

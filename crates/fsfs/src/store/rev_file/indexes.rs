@@ -1,8 +1,10 @@
 //! The L2P and P2L indexes of a file with logical addressing.
 //!
-//! An index is read when it is first used. Its header stays with the open file; its pages are in the cache, except the
-//! only page of a small L2P index.
+//! An index is read when it is first used. Its header stays with the open file. The cache has the pages of P2L indexes and
+//! the long pages of L2P indexes. The L2P index of a pack file has a short page for each revision: blocks of its stored bytes
+//! are in the cache, and a short page is decoded at each look-up.
 
+use std::ops::{Deref, Range};
 use std::sync::{Arc, OnceLock};
 
 use base::{Code, Error, Result, Revnum};
@@ -12,6 +14,7 @@ use crate::format::footer::Footer;
 use crate::format::l2p::{self, L2pHeader, L2pPage};
 use crate::format::p2l::{self, P2lEntry, P2lHeader};
 use crate::format::prefix_mismatch;
+use crate::store::cache::values::L2pBlock;
 use crate::store::cache::{Cache, Key};
 use crate::store::open_file::WHOLE_FILE;
 
@@ -24,9 +27,11 @@ pub(super) struct Indexes {
     only_page: OnceLock<Arc<[Option<u64>]>>,
 }
 
-/// Bytes of an L2P index that one read may take along, so that a walk over a pack file needs no read for each
-/// revision.
-const L2P_READ: usize = 2 << 10;
+/// Bytes of an L2P index that are read and cached together, so that a walk over a pack file needs no read for each revision.
+const L2P_BLOCK: u64 = 4 << 10;
+
+/// The most entries of a page that is decoded at each look-up: this takes less than a microsecond.
+const SHORT_PAGE: u32 = 256;
 
 impl Indexes {
     /// Indexes of which only the footer has been read.
@@ -56,6 +61,11 @@ impl RevFile {
             }
             other => in_file(other, &self.bytes),
         })?;
+        let page_info = &header.pages[page as usize];
+        if page_info.entries <= SHORT_PAGE && header.pages.len() > 1 {
+            let data = self.l2p_data(indexes, cache, page_info)?;
+            return l2p::page_offset(&data, page_info.entries, entry).map_err(|e| in_file(e, &self.bytes));
+        }
         let offsets = self.l2p_page(indexes, header, cache, page)?;
         Ok(offsets.get(entry).copied().flatten())
     }
@@ -160,6 +170,7 @@ impl RevFile {
         Ok(indexes.l2p.get_or_init(|| header))
     }
 
+    /// Returns the offsets of a page by item number.
     fn l2p_page(
         &self,
         indexes: &Indexes,
@@ -167,46 +178,65 @@ impl RevFile {
         cache: &Cache,
         page: u32,
     ) -> Result<Arc<[Option<u64>]>> {
-        let is_only = header.pages.len() == 1;
-        if is_only && let Some(offsets) = indexes.only_page.get() {
-            return Ok(offsets.clone());
-        }
-        let part = u64::from(self.is_packed);
-        let key = |page: u64| Key::part::<Arc<[Option<u64>]>>(self.instance, self.first_rev.0, page, part);
-        if let Some(offsets) = cache.get(&key(u64::from(page))) {
-            return Ok(offsets);
-        }
-        let index_start = indexes.footer.l2p_offset;
-        let decode = |page_info: &L2pPage, data: &[u8]| -> Result<Arc<[Option<u64>]>> {
+        let page_info = &header.pages[page as usize];
+        let decode = |data: &[u8]| -> Result<Arc<[Option<u64>]>> {
             let offsets = l2p::parse_page(data, page_info.entries).map_err(|e| in_file(e, &self.bytes))?;
             Ok(offsets.into())
         };
-        // Pages of neighbouring revisions are small and lie side by side. The read takes along those that fit into
-        // `L2P_READ`.
-        let pages = &header.pages[page as usize..];
-        let lengths = pages.iter().scan(0, |sum: &mut usize, page_info| {
-            *sum += page_info.length as usize;
-            Some(*sum)
-        });
-        let count = lengths.take_while(|&sum| sum <= L2P_READ).count().max(1);
-        let pages = &pages[..count];
-        let length = pages.iter().map(|page_info| u64::from(page_info.length)).sum();
-        let data = self.bytes.read_vec(index_start + pages[0].offset, length)?;
-        let (first, mut rest) = data.split_at(pages[0].length as usize);
-        let offsets = decode(&pages[0], first)?;
-        if is_only {
+        let read = || {
+            let start = indexes.footer.l2p_offset + page_info.offset;
+            self.bytes.read_vec(start, u64::from(page_info.length))
+        };
+        if header.pages.len() == 1 {
+            if let Some(offsets) = indexes.only_page.get() {
+                return Ok(offsets.clone());
+            }
+            let offsets = decode(&read()?)?;
             return Ok(indexes.only_page.get_or_init(|| offsets).clone());
         }
-        cache.insert(key(u64::from(page)), offsets.clone());
-        for (at, page_info) in pages.iter().enumerate().skip(1) {
-            let (data, behind) = rest.split_at(page_info.length as usize);
-            rest = behind;
-            // A damaged page of a neighbour is no error here. A reader that needs that page gets the error.
-            if let Ok(offsets) = decode(page_info, data) {
-                cache.insert(key(u64::from(page) + at as u64), offsets);
-            }
+        if page_info.entries <= SHORT_PAGE {
+            return decode(&self.l2p_data(indexes, cache, page_info)?);
         }
+        let part = u64::from(self.is_packed);
+        let key = Key::part::<Arc<[Option<u64>]>>(self.instance, self.first_rev.0, u64::from(page), part);
+        if let Some(offsets) = cache.get(&key) {
+            return Ok(offsets);
+        }
+        let offsets = decode(&read()?)?;
+        cache.insert(key, offsets.clone());
         Ok(offsets)
+    }
+
+    /// Returns the stored bytes of a short page, out of one or two blocks.
+    fn l2p_data(&self, indexes: &Indexes, cache: &Cache, page: &L2pPage) -> Result<PageBytes> {
+        let (start, end) = (page.offset, page.offset + u64::from(page.length));
+        let (first, last) = (start / L2P_BLOCK, (end - 1) / L2P_BLOCK);
+        let block = self.l2p_block(indexes, cache, first)?;
+        let from = (start - first * L2P_BLOCK) as usize;
+        if first == last {
+            let to = (end - first * L2P_BLOCK) as usize;
+            return Ok(PageBytes::Within(block, from..to));
+        }
+        let mut bytes = block[from..].to_vec();
+        for number in first + 1..=last {
+            let block = self.l2p_block(indexes, cache, number)?;
+            let to = (end - number * L2P_BLOCK).min(L2P_BLOCK) as usize;
+            bytes.extend_from_slice(&block[..to]);
+        }
+        Ok(PageBytes::Joined(bytes))
+    }
+
+    /// Returns block `number` of the stored bytes of the L2P index.
+    fn l2p_block(&self, indexes: &Indexes, cache: &Cache, number: u64) -> Result<Arc<[u8]>> {
+        let key = Key::part::<L2pBlock>(self.instance, self.first_rev.0, number, u64::from(self.is_packed));
+        if let Some(L2pBlock(bytes)) = cache.get(&key) {
+            return Ok(bytes);
+        }
+        let start = indexes.footer.l2p_offset + number * L2P_BLOCK;
+        let length = L2P_BLOCK.min(indexes.footer.p2l_offset.saturating_sub(start));
+        let bytes: Arc<[u8]> = self.bytes.read_vec(start, length)?.into();
+        cache.insert(key, L2pBlock(bytes.clone()));
+        Ok(bytes)
     }
 
     /// Parses a header at `start` whose length shows only in parsing. Reads more bytes, up to `end`, until it is
@@ -225,6 +255,25 @@ impl RevFile {
                 None if length < end - start => length = length.saturating_mul(4).min(end - start),
                 None => return Err(self.bytes.ends_early()),
             }
+        }
+    }
+}
+
+/// The stored bytes of a page.
+enum PageBytes {
+    /// A range of a block.
+    Within(Arc<[u8]>, Range<usize>),
+    /// Parts of two blocks or more, joined.
+    Joined(Vec<u8>),
+}
+
+impl Deref for PageBytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            PageBytes::Within(block, range) => &block[range.clone()],
+            PageBytes::Joined(bytes) => bytes,
         }
     }
 }
