@@ -21,7 +21,7 @@ use crate::rivals::servers::StartedServer;
 use crate::rivals::{SvenBinary, apache};
 use crate::serving::{ClientFactory, ServerJob, Warmth, client};
 use crate::setup::Selection;
-use crate::workload::{self, Workload};
+use crate::workload::{self, RepositoryForm, Workload};
 
 const APACHE: &str = "Apache 2.4 event, mod_dav_svn";
 /// The number of connections of the rows with 64 clients.
@@ -46,7 +46,7 @@ pub struct HttpOptions {
 /// The first thing that could not be made or run.
 pub fn main(mut options: HttpOptions) -> Result<(), String> {
     if options.selection.quick {
-        options.selection.revisions = vec![200];
+        options.selection.history.revisions = vec![200];
         options.selection.runs = 0;
         options.files = 50;
         options.levels = vec![5];
@@ -62,8 +62,8 @@ pub fn main(mut options: HttpOptions) -> Result<(), String> {
         scratch: scratch.path(),
         level,
     };
-    for revisions in &selection.revisions {
-        let workload = workload::history::workload(&selection.directories.data, *revisions, selection.seed)?;
+    for history in selection.history.histories()? {
+        let workload = history.workload(&selection.directories.data, RepositoryForm::Unpacked)?;
         for level in &options.levels {
             bench(*level).reading(&workload, &mut cells)?;
         }

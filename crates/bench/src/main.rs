@@ -33,7 +33,6 @@ mod write;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-
 #[derive(Parser)]
 #[command(about = "Measures Sven beside Subversion")]
 struct BenchCli {
@@ -63,6 +62,8 @@ enum BenchCommand {
         #[arg(long, default_value_t = 1)]
         seed: u64,
     },
+    /// Makes the dump streams and repositories of histories, and prints their paths
+    Workloads(workload::listing::WorkloadsOptions),
 }
 
 fn main() -> ExitCode {
@@ -76,6 +77,7 @@ fn main() -> ExitCode {
             workload::history::write(&mut std::io::stdout().lock(), revisions, seed)
                 .map_err(|e| e.to_string())
         }
+        BenchCommand::Workloads(options) => workload::listing::main(options),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -10,7 +10,7 @@ use crate::rivals::SvenBinary;
 use crate::rivals::servers::{ServerKind, start};
 use crate::serving::{ServerJob, Warmth, client};
 use crate::setup::Selection;
-use crate::workload::{self, Workload};
+use crate::workload::{self, RepositoryForm, Workload};
 
 const TUNED: &str = "1.14 -T -M 1024";
 const INSTALLED: &str = "1.14 as installed";
@@ -35,14 +35,14 @@ pub struct ReadOptions {
 pub fn main(options: ReadOptions) -> Result<(), String> {
     let mut selection = options.selection;
     if selection.quick {
-        selection.revisions = vec![200];
+        selection.history.revisions = vec![200];
         selection.runs = 1;
     }
     let sven = selection.directories.prepare()?;
     let data = &selection.directories.data;
     let mut workloads = Vec::new();
-    for revisions in &selection.revisions {
-        workloads.push(workload::history::workload(data, *revisions, selection.seed)?);
+    for history in selection.history.histories()? {
+        workloads.push(history.workload(data, RepositoryForm::Unpacked)?);
     }
     if let Some(count) = options.django {
         workloads.push(workload::django::workload(data, count)?);

@@ -7,6 +7,8 @@ use clap::Args;
 
 use crate::cells::TableCell;
 use crate::rivals::{SvenBinary, subversion_version};
+use crate::workload::History;
+use crate::workload::git::{Extent, GitClone};
 use crate::{plot, table};
 
 /// The directories and the binary.
@@ -46,12 +48,65 @@ impl Directories {
     }
 }
 
-/// The options of measurements in pairs, on generated histories.
+/// Which histories.
+#[derive(Args, Clone)]
+pub struct HistoryOptions {
+    /// Sizes of the histories, in revisions (default: 5000,25000 generated ones; all of a clone)
+    #[arg(long, value_delimiter = ',')]
+    pub revisions: Vec<u32>,
+    /// The first-parent history of a git clone instead of generated histories; `NAME=PATH` names it in tables
+    #[arg(long, value_name = "PATH")]
+    pub history_from: Vec<String>,
+    /// Revisions of a clone's history from one tag to the next (0: no tags)
+    #[arg(long, value_name = "N", default_value_t = 500)]
+    pub tag_every: u32,
+    /// Seed of the generated histories
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+}
+
+impl HistoryOptions {
+    /// Returns the histories of all sizes.
+    ///
+    /// # Errors
+    /// If a clone can't be opened.
+    pub fn histories(&self) -> Result<Vec<History>, String> {
+        let mut histories = Vec::new();
+        for path in &self.history_from {
+            let clone = GitClone::open(path)?;
+            let sizes = self.revisions.iter().copied().map(Some);
+            let every_size = if self.revisions.is_empty() {
+                vec![None]
+            } else {
+                sizes.collect()
+            };
+            histories.extend(every_size.into_iter().map(|revisions| History::Git {
+                clone: clone.clone(),
+                extent: Extent {
+                    revisions,
+                    tag_every: self.tag_every,
+                },
+            }));
+        }
+        if self.history_from.is_empty() {
+            let sizes: &[u32] = match &self.revisions[..] {
+                [] => &[5000, 25000],
+                given => given,
+            };
+            histories.extend(sizes.iter().map(|revisions| History::Generated {
+                revisions: *revisions,
+                seed: self.seed,
+            }));
+        }
+        Ok(histories)
+    }
+}
+
+/// The options of measurements in pairs.
 #[derive(Args, Clone)]
 pub struct Selection {
-    /// Sizes of the generated histories, in revisions
-    #[arg(long, value_delimiter = ',', default_values_t = [5000, 25000])]
-    pub revisions: Vec<u32>,
+    #[command(flatten)]
+    pub history: HistoryOptions,
     /// Counted pairs of runs for each cell
     #[arg(long, default_value_t = 3)]
     pub runs: usize,
@@ -61,9 +116,6 @@ pub struct Selection {
     /// Little data and one pair: proves that the harness works
     #[arg(long)]
     pub quick: bool,
-    /// Seed of the generated histories
-    #[arg(long, default_value_t = 1)]
-    pub seed: u64,
     #[command(flatten)]
     pub directories: Directories,
 }

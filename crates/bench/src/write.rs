@@ -15,7 +15,7 @@ use crate::rivals::SvenBinary;
 use crate::rivals::servers::{ServerKind, start};
 use crate::setup::Selection;
 use crate::sizes::{RepositorySizes, of_repository};
-use crate::workload::{self, large, run};
+use crate::workload::{self, History, large, run};
 use crate::{huge, sizes};
 
 const RIVAL: &str = "1.14.2";
@@ -26,7 +26,7 @@ const SERVER: &str = "1.14 -T -M 1024";
 pub struct WriteOptions {
     #[command(flatten)]
     selection: Selection,
-    /// RepositorySizes of the large files, in MiB
+    /// Size of the large files, in MiB
     #[arg(long, default_value_t = 1024)]
     megabytes: u64,
     /// How many files of the Linux sources to import (0: none; Debian's linux-source-6.1)
@@ -43,7 +43,7 @@ pub struct WriteOptions {
 /// The first thing that could not be made or run.
 pub fn main(mut options: WriteOptions) -> Result<(), String> {
     if options.selection.quick {
-        options.selection.revisions = vec![100];
+        options.selection.history.revisions = vec![100];
         options.selection.runs = 0;
         options.megabytes = 2;
         options.files = 50;
@@ -61,8 +61,8 @@ pub fn main(mut options: WriteOptions) -> Result<(), String> {
         huge: String::new(),
         failed: Vec::new(),
     };
-    for revisions in &selection.revisions {
-        bench.history(*revisions)?;
+    for history in selection.history.histories()? {
+        bench.history(&history)?;
     }
     bench.import()?;
     for compressible in [false, true] {
@@ -70,7 +70,7 @@ pub fn main(mut options: WriteOptions) -> Result<(), String> {
     }
     if options.huge {
         let megabytes = if selection.quick { 8 } else { 4096 };
-        bench.huge = huge::rows(&bench.sven, bench.scratch, megabytes, selection.seed)?;
+        bench.huge = huge::rows(&bench.sven, bench.scratch, megabytes, selection.history.seed)?;
     }
     bench.publish()
 }
@@ -107,8 +107,8 @@ impl WriteBench<'_> {
     }
 
     /// Measures load with and without syncs, then pack and hotcopy of the loaded repository.
-    fn history(&mut self, revisions: u32) -> Result<(), String> {
-        let name = format!("history {revisions}");
+    fn history(&mut self, history: &History) -> Result<(), String> {
+        let name = history.name();
         let jobs = ["load", "load --no-flush-to-disk", "pack", "hotcopy", "size"];
         if !jobs
             .iter()
@@ -116,7 +116,7 @@ impl WriteBench<'_> {
         {
             return Ok(());
         }
-        let dump = workload::history::dump(&self.selection.directories.data, revisions, self.selection.seed)?;
+        let dump = history.dump(&self.selection.directories.data)?;
         for flag in [None, Some("--no-flush-to-disk")] {
             let job = format!(
                 "load{}, {name}",
@@ -226,7 +226,7 @@ impl WriteBench<'_> {
             return Ok(());
         }
         let file = self.scratch.join("large");
-        large::file(&file, megabytes, compressible, self.selection.seed)?;
+        large::file(&file, megabytes, compressible, self.selection.history.seed)?;
         let (scratch, sven) = (self.scratch, self.sven.clone());
         let put = |side: bool| {
             let name = if side { "served-ours" } else { "served-theirs" };
