@@ -14,7 +14,7 @@ use std::process::Command;
 
 use clap::Args;
 
-use crate::cells::TableCell;
+use crate::cells::{Goal, TableCell};
 use crate::lean_client::RequestList;
 use crate::measure::RunCost;
 use crate::rivals::servers::StartedServer;
@@ -123,7 +123,7 @@ impl HttpBench<'_> {
                     workload.name
                 ),
                 rival: APACHE,
-                goal: Some(2.0),
+                goal: Goal::wall(2.0),
                 warmth,
                 start: &|ours, root| self.start(ours, root),
                 client,
@@ -171,7 +171,7 @@ impl HttpBench<'_> {
             let url = format!("{}/new", running.url);
             running.server.measure_client(&mut workload::import(&tree, &url))
         };
-        let (goal, pairs) = (Some(2.0), self.selection.runs.min(1));
+        let (goal, pairs) = (Goal::wall(2.0), self.selection.runs.min(1));
         cells.push(TableCell::measure(
             job,
             APACHE,

@@ -88,14 +88,14 @@ fn same(one: &Path, other: &Path) -> Result<(), String> {
 fn table(rows: &[(&str, RunCost)], megabytes: u64) -> String {
     let goal = f64::from(SMALL_CACHE) + ALLOWANCE_MIB;
     let mut text = format!(
-        "\n| a text of {megabytes} MiB, `-M {SMALL_CACHE}` | wall s | CPU s | peak MiB | goal |\n|---|---:|---:|---:|---|\n"
+        "\n| a text of {megabytes} MiB, `-M {SMALL_CACHE}` | wall s | CPU s | peak MiB | goal | page faults |\n|---|---:|---:|---:|---|---:|\n"
     );
     for (job, cost) in rows {
         let met = if cost.memory <= goal { "met" } else { "**missed**" };
         _ = writeln!(
             text,
-            "| {job} | {:.1} | {:.1} | {:.0} | ≤ {goal:.0} {met} |",
-            cost.wall, cost.cpu, cost.memory
+            "| {job} | {:.1} | {:.1} | {:.0} | ≤ {goal:.0} {met} | {:.0} |",
+            cost.wall, cost.cpu, cost.memory, cost.faults
         );
     }
     text

@@ -18,13 +18,16 @@ mod http;
 mod huge;
 mod lean_client;
 mod load;
+mod machine;
 mod measure;
 mod plot;
+mod procfs;
 mod read;
 mod rivals;
 mod serving;
 mod setup;
 mod sizes;
+mod surroundings;
 mod svn_clients;
 mod table;
 mod workload;
@@ -46,11 +49,11 @@ enum BenchCommand {
     Read(read::ReadOptions),
     /// Writing: load, import, large files, pack, hotcopy, sizes
     Write(write::WriteOptions),
-    /// Many clients at once: connected, asking, exporting
+    /// Many clients at once: idle ones, with one request each, exporting ones
     Load(load::LoadOptions),
     /// HTTP: export, log, list, import and many clients, beside Apache
     Http(http::HttpOptions),
-    /// Sends a list of HTTP requests and throws the answers away: the client of rows about servers alone
+    /// Sends a list of HTTP requests and discards the responses: the lean client of `http`
     #[command(hide = true)]
     SendRequests(lean_client::LeanClientOptions),
     /// Writes a generated history as a dump stream to standard output

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::cells::TableCell;
+use crate::machine::Machine;
 use crate::rivals::{SvenBinary, subversion_version};
 use crate::workload::History;
 use crate::workload::git::{Extent, GitClone};
@@ -131,19 +132,16 @@ impl Selection {
     /// # Errors
     /// If a file can't be written.
     pub fn publish(&self, name: &str, rival: &str, cells: &[TableCell], more: &str) -> Result<(), String> {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        // The load averages show whether the machine did other work.
-        let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+        let machine = Machine::of(&self.directories.data);
         let heading = format!(
-            "Sven beside {rival} {}, {cores} cores, {} pairs of runs a cell, medians. A ratio is theirs divided by ours. \
-             Load averages at the end: {}.",
+            "Sven beside {rival} {}, {} pairs of runs a cell, medians. A ratio is theirs divided by ours. {}",
             subversion_version(),
             self.runs.max(1),
-            load.split(' ').take(3).collect::<Vec<_>>().join(" ")
+            machine.text()
         );
         let text = format!("{}{more}", table::markdown(cells, &heading));
         print!("{text}");
-        let json = format!("{:#}\n", table::json(cells));
+        let json = format!("{:#}\n", table::json(&machine, cells));
         self.directories.store(&format!("{name}.md"), text.as_bytes())?;
         self.directories.store(&format!("{name}.json"), json.as_bytes())?;
         let svg = plot::ratios(cells)?;

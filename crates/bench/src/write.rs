@@ -9,7 +9,7 @@ use std::process::Command;
 
 use clap::Args;
 
-use crate::cells::TableCell;
+use crate::cells::{Goal, TableCell};
 use crate::measure::{RunCost, tool, tool_reading};
 use crate::rivals::SvenBinary;
 use crate::rivals::servers::{ServerKind, start};
@@ -32,7 +32,7 @@ pub struct WriteOptions {
     /// How many files of the Linux sources to import (0: none; Debian's linux-source-6.1)
     #[arg(long, default_value_t = 100_000)]
     files: usize,
-    /// Adds a text of 4 GiB that goes in and out, and the memory that takes
+    /// Adds a text of 4 GiB, and the memory for its commit, export, dump, load and verify
     #[arg(long)]
     huge: bool,
 }
@@ -94,12 +94,12 @@ impl WriteBench<'_> {
         &mut self,
         job: String,
         rival: &'static str,
-        goal: f64,
+        goal: Goal,
         run: impl Fn(bool) -> Result<RunCost, String>,
     ) {
         let runs = self.selection.runs;
         let name = job.clone();
-        match TableCell::measure(job, rival, Some(goal), runs, || run(true), || run(false)) {
+        match TableCell::measure(job, rival, goal, runs, || run(true), || run(false)) {
             Ok(cell) => self.cells.push(cell),
             // The other cells are still measured.
             Err(error) => self.failed.push(format!("{name}: {error}")),
@@ -132,7 +132,7 @@ impl WriteBench<'_> {
                 command.args(["load", "-q"]).args(flag).arg(&repository);
                 tool_reading(&mut command, dump)
             };
-            self.measure(job, RIVAL, 2.0, load);
+            self.measure(job, RIVAL, Goal::wall(2.0), load);
         }
         self.after_load(&name, &dump)
     }
@@ -162,7 +162,7 @@ impl WriteBench<'_> {
                 let mut command = admin(&sven, side);
                 tool(command.args(["pack", "-q"]).arg(&copy))
             };
-            self.measure(format!("pack, {name}"), RIVAL, 2.0, pack);
+            self.measure(format!("pack, {name}"), RIVAL, Goal::wall(2.0), pack);
         }
         if self.selection.wanted(&format!("hotcopy, {name}")) {
             let sven = self.sven.clone();
@@ -172,7 +172,7 @@ impl WriteBench<'_> {
                 let mut command = admin(&sven, side);
                 tool(command.args(["hotcopy", "-q"]).arg(&theirs).arg(&target))
             };
-            self.measure(format!("hotcopy, {name}"), RIVAL, 1.0, copy);
+            self.measure(format!("hotcopy, {name}"), RIVAL, Goal::wall(1.0), copy);
         }
         for (side, path) in [(true, &ours), (false, &theirs)] {
             run(admin(&self.sven, side).args(["pack", "-q"]).arg(path))?;
@@ -204,7 +204,7 @@ impl WriteBench<'_> {
             served(scratch, name, side, &sven, |url| workload::import(&tree, url))
         };
         let (ours, theirs) = (repository(true), repository(false));
-        self.measure(job.clone(), SERVER, 1.5, import);
+        self.measure(job.clone(), SERVER, Goal::wall(1.5), import);
         self.sizes.push(RepositorySizes::new(
             job,
             of_repository(&ours)?,
@@ -239,7 +239,7 @@ impl WriteBench<'_> {
                 client
             })
         };
-        self.measure(job.clone(), SERVER, 2.0, put);
+        self.measure(job.clone(), SERVER, Goal::wall(2.0), put);
         let [ours, theirs] = ["served-ours", "served-theirs"].map(|name| of_repository(&scratch.join(name)));
         self.sizes.push(RepositorySizes::new(job, ours?, theirs?));
         clear(&file)
