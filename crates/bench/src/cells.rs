@@ -3,6 +3,9 @@
 use crate::measure::RunCost;
 use crate::surroundings::{Surroundings, SurroundingsWatch};
 
+/// The least CPU seconds that give a ratio.
+const SHORTEST_CPU: f64 = 0.03;
+
 /// The measurements of a job.
 pub struct TableCell {
     /// The job and its data.
@@ -42,6 +45,14 @@ impl Goal {
             cpu: None,
         }
     }
+
+    /// Returns goals of wall time and of CPU time.
+    pub const fn both(wall: f64, cpu: f64) -> Goal {
+        Goal {
+            wall: Some(wall),
+            cpu: Some(cpu),
+        }
+    }
 }
 
 impl TableCell {
@@ -76,6 +87,12 @@ impl TableCell {
         }
         cell.surroundings = watch.finish();
         Ok(cell)
+    }
+
+    /// Returns the ratio of CPU times; `None` if they are so short that the kernel's ticks of 10 ms decide.
+    pub fn cpu_ratio(&self) -> Option<f64> {
+        let is_measured = |runs: &[RunCost]| median(runs.iter().map(|run| run.cpu).collect()) >= SHORTEST_CPU;
+        (is_measured(&self.ours) && is_measured(&self.theirs)).then(|| self.ratio(|run| run.cpu))
     }
 
     /// Returns the median over the pairs of rival / ours for a figure.
@@ -123,5 +140,6 @@ mod tests {
             surroundings: Surroundings::default(),
         };
         assert_eq!(cell.ratio(|c| c.wall), 3.0);
+        assert_eq!(cell.cpu_ratio(), None);
     }
 }

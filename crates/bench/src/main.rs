@@ -14,8 +14,10 @@
 )]
 
 mod cells;
+mod delta_sample;
 mod http;
 mod huge;
+mod jobs;
 mod lean_client;
 mod load;
 mod machine;
@@ -23,6 +25,7 @@ mod measure;
 mod plot;
 mod procfs;
 mod read;
+mod real;
 mod rivals;
 mod serving;
 mod setup;
@@ -30,6 +33,7 @@ mod sizes;
 mod surroundings;
 mod svn_clients;
 mod table;
+mod verify_rate;
 mod workload;
 mod write;
 
@@ -47,6 +51,8 @@ struct BenchCli {
 enum BenchCommand {
     /// Reading: verify, dump, export, log, list, blame
     Read(read::ReadOptions),
+    /// The histories of git clones: administration, logs, blame, lists, exports
+    Real(real::RealOptions),
     /// Writing: load, import, large files, pack, hotcopy, sizes
     Write(write::WriteOptions),
     /// Many clients at once: idle ones, with one request each, exporting ones
@@ -72,6 +78,7 @@ enum BenchCommand {
 fn main() -> ExitCode {
     let outcome = match BenchCli::parse().command {
         BenchCommand::Read(options) => read::main(options),
+        BenchCommand::Real(options) => real::main(options),
         BenchCommand::Write(options) => write::main(options),
         BenchCommand::Load(options) => load::main(options),
         BenchCommand::Http(options) => http::main(options),

@@ -114,7 +114,7 @@ pub struct Selection {
     /// Only cells whose name contains this
     #[arg(long)]
     only: Option<String>,
-    /// Little data and one pair: proves that the harness works
+    /// Little data and few runs; for `real` the history of this project's own clone
     #[arg(long)]
     pub quick: bool,
     #[command(flatten)]

@@ -33,7 +33,7 @@ pub fn markdown(cells: &[TableCell], heading: &str) -> String {
 }
 
 fn row(cell: &TableCell) -> Vec<String> {
-    let (wall_ratio, cpu_ratio) = (cell.ratio(|c| c.wall), cell.ratio(|c| c.cpu));
+    let wall_ratio = cell.ratio(|c| c.wall);
     let lost = if wall_ratio < 1.0 { " **(slower)**" } else { "" };
     let pair = |figure: fn(&RunCost) -> f64, digits: usize| {
         let (ours, theirs) = (middle(&cell.ours, figure), middle(&cell.theirs, figure));
@@ -45,21 +45,23 @@ fn row(cell: &TableCell) -> Vec<String> {
         wall(&cell.ours),
         wall(&cell.theirs),
         format!("{wall_ratio:.2}{lost}"),
-        verdict(cell.goal.wall, wall_ratio),
+        verdict(cell.goal.wall, Some(wall_ratio)),
         pair(|c| c.cpu, 2),
-        format!("{cpu_ratio:.2}"),
-        verdict(cell.goal.cpu, cpu_ratio),
+        cell.cpu_ratio()
+            .map_or_else(|| "too short".to_owned(), |ratio| format!("{ratio:.2}")),
+        verdict(cell.goal.cpu, cell.cpu_ratio()),
         pair(|c| c.memory, 0),
         pair(|c| c.faults, 0),
         cell.surroundings.text(),
     ]
 }
 
-fn verdict(goal: Option<f64>, ratio: f64) -> String {
-    match goal {
-        Some(goal) if ratio >= goal => format!("≥ {goal} met"),
-        Some(goal) => format!("≥ {goal} **missed**"),
-        None => "–".to_owned(),
+fn verdict(goal: Option<f64>, ratio: Option<f64>) -> String {
+    match (goal, ratio) {
+        (Some(goal), Some(ratio)) if ratio >= goal => format!("≥ {goal} met"),
+        (Some(goal), Some(_)) => format!("≥ {goal} **missed**"),
+        (Some(goal), None) => format!("≥ {goal}"),
+        (None, _) => "–".to_owned(),
     }
 }
 
@@ -73,7 +75,7 @@ pub fn json(machine: &Machine, cells: &[TableCell]) -> serde_json::Value {
         serde_json::json!({
             "job": c.job, "rival": c.rival, "goal": c.goal.wall, "cpu_goal": c.goal.cpu,
             "ours": runs(&c.ours), "theirs": runs(&c.theirs),
-            "wall_ratio": c.ratio(|c| c.wall), "cpu_ratio": c.ratio(|c| c.cpu),
+            "wall_ratio": c.ratio(|c| c.wall), "cpu_ratio": c.cpu_ratio(),
             "load_average": [c.surroundings.load.0, c.surroundings.load.1], "busy": c.surroundings.is_busy(),
             "others_cpu": c.surroundings.others, "stolen_cpu": c.surroundings.stolen, "cell_wall": c.surroundings.wall,
         })

@@ -4,13 +4,14 @@
 //! settings. CPU and memory are those of the program that writes: the server or the tool.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use clap::Args;
 
 use crate::cells::{Goal, TableCell};
-use crate::measure::{RunCost, tool, tool_reading};
+use crate::jobs::{AdminJobs, clear, fresh};
+use crate::measure::{RunCost, tool_reading};
 use crate::rivals::SvenBinary;
 use crate::rivals::servers::{ServerKind, start};
 use crate::setup::Selection;
@@ -52,10 +53,12 @@ pub fn main(mut options: WriteOptions) -> Result<(), String> {
     let selection = &options.selection;
     let scratch = tempfile::tempdir_in(&selection.directories.data).map_err(|e| e.to_string())?;
     let mut bench = WriteBench {
-        sven,
+        jobs: AdminJobs {
+            sven,
+            scratch: scratch.path(),
+        },
         selection,
         options: &options,
-        scratch: scratch.path(),
         cells: Vec::new(),
         sizes: Vec::new(),
         huge: String::new(),
@@ -70,7 +73,12 @@ pub fn main(mut options: WriteOptions) -> Result<(), String> {
     }
     if options.huge {
         let megabytes = if selection.quick { 8 } else { 4096 };
-        bench.huge = huge::rows(&bench.sven, bench.scratch, megabytes, selection.history.seed)?;
+        bench.huge = huge::rows(
+            &bench.jobs.sven,
+            bench.jobs.scratch,
+            megabytes,
+            selection.history.seed,
+        )?;
     }
     bench.publish()
 }
@@ -79,10 +87,9 @@ pub fn main(mut options: WriteOptions) -> Result<(), String> {
 const SIDES: [bool; 2] = [true, false];
 
 struct WriteBench<'a> {
-    sven: SvenBinary,
+    jobs: AdminJobs<'a>,
     selection: &'a Selection,
     options: &'a WriteOptions,
-    scratch: &'a Path,
     cells: Vec<TableCell>,
     sizes: Vec<RepositorySizes>,
     huge: String,
@@ -125,25 +132,20 @@ impl WriteBench<'_> {
             if !self.selection.wanted(&job) {
                 continue;
             }
-            let (scratch, sven, dump) = (self.scratch, self.sven.clone(), &dump);
-            let load = |ours| {
-                let repository = fresh(scratch, "load")?;
-                let mut command = admin(&sven, ours);
-                command.args(["load", "-q"]).args(flag).arg(&repository);
-                tool_reading(&mut command, dump)
-            };
+            let jobs = self.jobs.clone();
+            let load = |ours| jobs.load(ours, &dump, flag.as_slice());
             self.measure(job, RIVAL, Goal::wall(2.0), load);
         }
         self.after_load(&name, &dump)
     }
 
     fn after_load(&mut self, name: &str, dump: &Path) -> Result<(), String> {
-        let (ours, theirs) = (self.scratch.join("ours"), self.scratch.join("theirs"));
+        let (ours, theirs) = (self.jobs.scratch.join("ours"), self.jobs.scratch.join("theirs"));
         for side in SIDES {
             let path = if side { &ours } else { &theirs };
             clear(path)?;
             run(Command::new("svnadmin").arg("create").arg(path))?;
-            let mut command = admin(&self.sven, side);
+            let mut command = self.jobs.admin(side);
             tool_reading(command.args(["load", "-q", "--no-flush-to-disk"]).arg(path), dump)?;
         }
         self.sizes.push(RepositorySizes::new(
@@ -152,30 +154,18 @@ impl WriteBench<'_> {
             of_repository(&theirs)?,
         ));
         // Both pack and copy the repository that Subversion loaded.
-        let scratch = self.scratch;
         if self.selection.wanted(&format!("pack, {name}")) {
-            let sven = self.sven.clone();
-            let pack = |side: bool| {
-                let copy = scratch.join("pack");
-                clear(&copy)?;
-                run(Command::new("cp").arg("-a").arg(&theirs).arg(&copy))?;
-                let mut command = admin(&sven, side);
-                tool(command.args(["pack", "-q"]).arg(&copy))
-            };
+            let jobs = self.jobs.clone();
+            let pack = |side| jobs.pack(side, &theirs, &[]);
             self.measure(format!("pack, {name}"), RIVAL, Goal::wall(2.0), pack);
         }
         if self.selection.wanted(&format!("hotcopy, {name}")) {
-            let sven = self.sven.clone();
-            let copy = |side: bool| {
-                let target = scratch.join("copy");
-                clear(&target)?;
-                let mut command = admin(&sven, side);
-                tool(command.args(["hotcopy", "-q"]).arg(&theirs).arg(&target))
-            };
+            let jobs = self.jobs.clone();
+            let copy = |side| jobs.hotcopy(side, &theirs);
             self.measure(format!("hotcopy, {name}"), RIVAL, Goal::wall(1.0), copy);
         }
         for (side, path) in [(true, &ours), (false, &theirs)] {
-            run(admin(&self.sven, side).args(["pack", "-q"]).arg(path))?;
+            run(self.jobs.admin(side).args(["pack", "-q"]).arg(path))?;
         }
         self.sizes.push(RepositorySizes::new(
             format!("{name}, packed"),
@@ -193,12 +183,13 @@ impl WriteBench<'_> {
             return Ok(());
         }
         let data = &self.selection.directories.data;
-        let tree = workload::import_tree(self.scratch, data, files, self.selection.quick)?;
+        let tree = workload::import_tree(self.jobs.scratch, data, files, self.selection.quick)?;
         let repository = |side| {
-            self.scratch
+            self.jobs
+                .scratch
                 .join(if side { "served-ours" } else { "served-theirs" })
         };
-        let (scratch, sven) = (self.scratch, self.sven.clone());
+        let (scratch, sven) = (self.jobs.scratch, self.jobs.sven.clone());
         let import = |side: bool| {
             let name = if side { "served-ours" } else { "served-theirs" };
             served(scratch, name, side, &sven, |url| workload::import(&tree, url))
@@ -225,9 +216,9 @@ impl WriteBench<'_> {
         if !self.selection.wanted(&job) {
             return Ok(());
         }
-        let file = self.scratch.join("large");
+        let file = self.jobs.scratch.join("large");
         large::file(&file, megabytes, compressible, self.selection.history.seed)?;
-        let (scratch, sven) = (self.scratch, self.sven.clone());
+        let (scratch, sven) = (self.jobs.scratch, self.jobs.sven.clone());
         let put = |side: bool| {
             let name = if side { "served-ours" } else { "served-theirs" };
             served(scratch, name, side, &sven, |url| {
@@ -257,14 +248,6 @@ impl WriteBench<'_> {
     }
 }
 
-fn admin(sven: &SvenBinary, ours: bool) -> Command {
-    if ours {
-        sven.command("svnadmin")
-    } else {
-        Command::new("svnadmin")
-    }
-}
-
 /// Serves a new repository and measures the server while a client works.
 fn served(
     scratch: &Path,
@@ -285,23 +268,4 @@ fn served(
     running
         .server
         .measure_client(&mut client(&format!("{}/{name}", running.url)))
-}
-
-/// Makes an empty repository with Subversion's `svnadmin`.
-fn fresh(scratch: &Path, name: &str) -> Result<PathBuf, String> {
-    let path = scratch.join(name);
-    clear(&path)?;
-    run(Command::new("svnadmin").arg("create").arg(&path))?;
-    Ok(path)
-}
-
-fn clear(path: &Path) -> Result<(), String> {
-    let gone = if path.is_dir() {
-        fs::remove_dir_all(path)
-    } else if path.exists() {
-        fs::remove_file(path)
-    } else {
-        Ok(())
-    };
-    gone.map_err(|e| format!("{}: {e}", path.display()))
 }

@@ -166,10 +166,9 @@ fn load(
     }
 }
 
-/// Creates a repository and loads a dump stream, with Subversion's `svnadmin load`.
+/// Loads a dump stream into an empty repository, with Subversion's `svnadmin load`.
 fn load_file(repository: &Path, dump: &Path) -> Result<(), String> {
     let input = fs::File::open(dump).map_err(|e| format!("{}: {e}", dump.display()))?;
-    run(Command::new("svnadmin").arg("create").arg(repository))?;
     let mut loader = Command::new("svnadmin");
     loader
         .args(["load", "-q", "--no-flush-to-disk", "-M", "512"])

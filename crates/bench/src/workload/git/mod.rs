@@ -27,6 +27,9 @@ use summary::Summary;
 /// The version of the converter: it changes with the stream that a history becomes.
 const CONVERTER: u32 = 1;
 
+/// The shard size of new repositories, in revisions.
+const DEFAULT_SHARD: u32 = 1000;
+
 /// A clone whose history is measured.
 #[derive(Clone, Debug)]
 pub struct GitClone {
@@ -92,7 +95,15 @@ impl GitClone {
     /// If it cannot be made.
     pub fn workload(&self, data: &Path, extent: Extent) -> Result<Workload, String> {
         let (dump, summary) = self.prepared(data, extent)?;
-        let repository = cached(data, &self.file_name(extent), |path| load_file(path, &dump))?;
+        let shard = shard_size(summary.revisions);
+        let name = match shard {
+            DEFAULT_SHARD => self.file_name(extent),
+            _ => format!("{}-s{shard}", self.file_name(extent)),
+        };
+        let repository = cached(data, &name, |path| {
+            create(path, shard)?;
+            load_file(path, &dump)
+        })?;
         Ok(Workload {
             name: format!("{} {}", self.name, summary.revisions),
             repository,
@@ -135,6 +146,25 @@ impl GitClone {
             extent.tag_every
         )
     }
+}
+
+/// Returns the shard size of a repository, so that a short history has full shards too, which can be packed.
+fn shard_size(revisions: u32) -> u32 {
+    if revisions < DEFAULT_SHARD {
+        100
+    } else {
+        DEFAULT_SHARD
+    }
+}
+
+/// Creates an empty repository with a shard size.
+fn create(repository: &Path, shard: u32) -> Result<(), String> {
+    run(Command::new("svnadmin").arg("create").arg(repository))?;
+    let path = repository.join("db/format");
+    let named = |e: std::io::Error| format!("{}: {e}", path.display());
+    let format = fs::read_to_string(&path).map_err(named)?;
+    let layout = |size| format!("layout sharded {size}\n");
+    fs::write(&path, format.replace(&layout(DEFAULT_SHARD), &layout(shard))).map_err(named)
 }
 
 /// Returns `git` in a clone, independent of the environment of a running git command.

@@ -290,7 +290,9 @@ fn each_revision_is_the_tree_of_its_commit() {
     );
     let (file, repository) = (scratch.path().join("dump"), scratch.path().join("repository"));
     fs::write(&file, &dump).expect("the dump is written");
+    super::create(&repository, 10).expect("svnadmin creates it");
     load_file(&repository, &file).expect("svnadmin loads it");
+    assert!(repository.join("db/revs/1").is_dir(), "shards have 10 revisions");
     svn("svnadmin", &["verify", "-q"], repository.display().to_string());
     let names = clone.git(&["rev-list", "--first-parent", "--reverse", "HEAD"]);
     let names = String::from_utf8(names).expect("names are ASCII");
