@@ -2,7 +2,7 @@
 //! and a tag.
 //!
 //! Both sides have a cache of 1024 MiB, except for the rows *as installed*. Jobs that write have a repository of their
-//! own. If Sven has the subcommand `index`, it serves logs of a path from a copy with a history index.
+//! own. If Sven has the subcommand `index`, it serves logs of a path, and blame, from a copy with a history index.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -107,7 +107,9 @@ impl RealBench<'_> {
         for (at, form) in forms.iter().enumerate() {
             let workload = history.workload(data, *form)?;
             if at == 0 {
-                self.job("load", &workload, TUNED, Goal::both(5.0, 4.0), |jobs, ours| {
+                // The dump has no form.
+                let loaded = workload.name.trim_end_matches(" packed");
+                self.job("load", loaded, TUNED, Goal::both(5.0, 4.0), |jobs, ours| {
                     jobs.load(ours, &dump, &MEMORY)
                 });
             }
@@ -125,12 +127,12 @@ impl RealBench<'_> {
     fn job(
         &mut self,
         name: &str,
-        workload: &Workload,
+        workload: &str,
         rival: &'static str,
         goal: Goal,
         run: impl Fn(&AdminJobs<'_>, bool) -> Result<RunCost, String>,
     ) {
-        let (job, runs) = (format!("{name}, {}", workload.name), self.selection.runs);
+        let (job, runs) = (format!("{name}, {workload}"), self.selection.runs);
         if self.selection.wanted(&job) {
             let jobs = &self.jobs;
             let cell = TableCell::measure(
@@ -156,7 +158,7 @@ impl RealBench<'_> {
     fn administration(&mut self, workload: &Workload, form: RepositoryForm) {
         let repository = &workload.repository;
         for (name, options) in [("dump", &["dump"][..]), ("dump --deltas", &["dump", "--deltas"])] {
-            self.job(name, workload, TUNED, Goal::both(4.0, 2.5), |jobs, ours| {
+            self.job(name, &workload.name, TUNED, Goal::both(4.0, 2.5), |jobs, ours| {
                 tool(
                     jobs.admin(ours)
                         .args(options)
@@ -167,20 +169,24 @@ impl RealBench<'_> {
             });
         }
         if form == RepositoryForm::Unpacked {
-            self.job("pack", workload, TUNED, Goal::both(2.0, 2.0), |jobs, ours| {
-                jobs.pack(ours, repository, &MEMORY)
-            });
+            self.job(
+                "pack",
+                &workload.name,
+                TUNED,
+                Goal::both(2.0, 2.0),
+                |jobs, ours| jobs.pack(ours, repository, &MEMORY),
+            );
         }
         self.job(
             "hotcopy",
-            workload,
+            &workload.name,
             INSTALLED,
             Goal::both(2.0, 2.0),
             |jobs, ours| jobs.hotcopy(ours, repository),
         );
         self.job(
             "verify as installed",
-            workload,
+            &workload.name,
             INSTALLED,
             Goal::wall(5.0),
             |jobs, ours| tool(jobs.admin(ours).args(["verify", "-q"]).arg(repository)),
@@ -191,14 +197,20 @@ impl RealBench<'_> {
     fn verification(&mut self, workload: &Workload) {
         let repository = &workload.repository;
         let before = self.cells.len();
-        self.job("verify", workload, TUNED, Goal::both(5.0, 3.0), |jobs, ours| {
-            tool(
-                jobs.admin(ours)
-                    .args(["verify", "-q"])
-                    .args(MEMORY)
-                    .arg(repository),
-            )
-        });
+        self.job(
+            "verify",
+            &workload.name,
+            TUNED,
+            Goal::both(5.0, 3.0),
+            |jobs, ours| {
+                tool(
+                    jobs.admin(ours)
+                        .args(["verify", "-q"])
+                        .args(MEMORY)
+                        .arg(repository),
+                )
+            },
+        );
         if let Some(cell) = self.cells.get(before) {
             match verify_rate::note(&self.jobs.sven, workload, cell) {
                 Ok(note) => self.notes.push_str(&note),
@@ -217,10 +229,11 @@ impl RealBench<'_> {
             goals,
             is_indexed: false,
         };
-        let log = |name, path| ServerRow {
+        let with_index = |row| ServerRow {
             is_indexed: true,
-            ..row(name, &["null-log"], path, (10.0, 5.0))
+            ..row
         };
+        let log = |name, path| with_index(row(name, &["null-log"], path, (10.0, 5.0)));
         let rows = [
             row(
                 "null-export of a tag",
@@ -231,7 +244,12 @@ impl RealBench<'_> {
             row("null-log -v of all", &["null-log", "-v"], Some(""), (3.0, 2.5)),
             log("null-log of a busy file", file),
             log("null-log of a busy directory", directory),
-            row("null-blame of a busy file", &["null-blame"], file, (3.0, 3.0)),
+            with_index(row(
+                "null-blame of a busy file",
+                &["null-blame"],
+                file,
+                (3.0, 3.0),
+            )),
             row(
                 "null-list -R of trunk",
                 &["null-list", "-R"],
