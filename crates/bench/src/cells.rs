@@ -86,6 +86,15 @@ impl TableCell {
             }
         }
         cell.surroundings = watch.finish();
+        // A long measurement that is stopped has shown something.
+        let wall = |runs: &[RunCost]| median(runs.iter().map(|run| run.wall).collect());
+        eprintln!(
+            "  {:.3} s and {:.3} s: {:.2}, load average {}",
+            wall(&cell.ours),
+            wall(&cell.theirs),
+            cell.ratio(|run| run.wall),
+            cell.surroundings.text()
+        );
         Ok(cell)
     }
 

@@ -17,6 +17,7 @@ use crate::rivals::servers::{ServerKind, start};
 use crate::serving::{ServerJob, Warmth, client};
 use crate::setup::Selection;
 use crate::verify_rate;
+use crate::workload::git::enclosing_clone;
 use crate::workload::{History, RepositoryForm, Workload, run};
 
 const TUNED: &str = "1.14 -M 1024";
@@ -44,7 +45,10 @@ pub fn main(mut options: RealOptions) -> Result<(), String> {
     if selection.quick {
         selection.runs = selection.runs.min(2);
         if selection.history.history_from.is_empty() {
-            selection.history.history_from.push(own_clone()?);
+            let clone = enclosing_clone().map_err(|e| {
+                format!("--quick needs this project's clone, with its whole history, at the current directory: {e}")
+            })?;
+            selection.history.history_from.push(clone);
         }
     }
     if selection.history.history_from.is_empty() {
@@ -68,17 +72,6 @@ pub fn main(mut options: RealOptions) -> Result<(), String> {
         bench.history(&history, &options.forms)?;
     }
     bench.publish()
-}
-
-/// Returns the clone that the current directory is in.
-fn own_clone() -> Result<String, String> {
-    let top = run(Command::new("git").args(["rev-parse", "--show-toplevel"]));
-    let top = top.map_err(|e| {
-        format!(
-            "--quick needs a git clone of this project at the current directory, with its whole history: {e}"
-        )
-    })?;
-    Ok(String::from_utf8_lossy(&top).trim().to_owned())
 }
 
 struct RealBench<'a> {

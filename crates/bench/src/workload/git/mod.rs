@@ -167,10 +167,27 @@ fn create(repository: &Path, shard: u32) -> Result<(), String> {
     fs::write(&path, format.replace(&layout(DEFAULT_SHARD), &layout(shard))).map_err(named)
 }
 
+/// Returns the path of the clone that the current directory is in.
+///
+/// # Errors
+/// If it is in none.
+pub fn enclosing_clone() -> Result<String, String> {
+    let top = run(git(Path::new(".")).args(["rev-parse", "--show-toplevel"]))?;
+    Ok(String::from_utf8_lossy(&top).trim_end_matches('\n').to_owned())
+}
+
 /// Returns `git` in a clone, independent of the environment of a running git command.
 fn git(clone: &Path) -> Command {
     let mut git = Command::new("git");
-    for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"] {
+    for name in [
+        "GIT_DIR",
+        "GIT_WORK_TREE",
+        "GIT_INDEX_FILE",
+        "GIT_PREFIX",
+        "GIT_COMMON_DIR",
+        "GIT_OBJECT_DIRECTORY",
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    ] {
         git.env_remove(name);
     }
     git.arg("--no-replace-objects").arg("-C").arg(clone);
