@@ -14,14 +14,14 @@ use std::process::Command;
 
 use clap::Args;
 
-use crate::cells::TableCell;
+use crate::cells::{Goal, TableCell};
 use crate::lean_client::RequestList;
 use crate::measure::RunCost;
 use crate::rivals::servers::StartedServer;
 use crate::rivals::{SvenBinary, apache};
 use crate::serving::{ClientFactory, ServerJob, Warmth, client};
 use crate::setup::Selection;
-use crate::workload::{self, Workload};
+use crate::workload::{self, RepositoryForm, Workload};
 
 const APACHE: &str = "Apache 2.4 event, mod_dav_svn";
 /// The number of connections of the rows with 64 clients.
@@ -46,7 +46,7 @@ pub struct HttpOptions {
 /// The first thing that could not be made or run.
 pub fn main(mut options: HttpOptions) -> Result<(), String> {
     if options.selection.quick {
-        options.selection.revisions = vec![200];
+        options.selection.history.revisions = vec![200];
         options.selection.runs = 0;
         options.files = 50;
         options.levels = vec![5];
@@ -62,8 +62,8 @@ pub fn main(mut options: HttpOptions) -> Result<(), String> {
         scratch: scratch.path(),
         level,
     };
-    for revisions in &selection.revisions {
-        let workload = workload::history::workload(&selection.directories.data, *revisions, selection.seed)?;
+    for history in selection.history.histories()? {
+        let workload = history.workload(&selection.directories.data, RepositoryForm::Unpacked)?;
         for level in &options.levels {
             bench(*level).reading(&workload, &mut cells)?;
         }
@@ -123,7 +123,7 @@ impl HttpBench<'_> {
                     workload.name
                 ),
                 rival: APACHE,
-                goal: Some(2.0),
+                goal: Goal::wall(2.0),
                 warmth,
                 start: &|ours, root| self.start(ours, root),
                 client,
@@ -171,7 +171,7 @@ impl HttpBench<'_> {
             let url = format!("{}/new", running.url);
             running.server.measure_client(&mut workload::import(&tree, &url))
         };
-        let (goal, pairs) = (Some(2.0), self.selection.runs.min(1));
+        let (goal, pairs) = (Goal::wall(2.0), self.selection.runs.min(1));
         cells.push(TableCell::measure(
             job,
             APACHE,

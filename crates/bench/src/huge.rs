@@ -11,6 +11,7 @@ use std::process::Command;
 use crate::measure::{RunCost, tool, tool_reading, tool_writing};
 use crate::rivals::SvenBinary;
 use crate::rivals::servers::{SMALL_CACHE, ServerKind, start};
+use crate::surroundings::{Surroundings, SurroundingsWatch};
 use crate::workload::{large, run};
 
 /// The allowed memory in addition to the cache, in MiB.
@@ -39,7 +40,9 @@ pub fn rows(sven: &SvenBinary, scratch: &Path, megabytes: u64, seed: u64) -> Res
         put.args(["--non-interactive", "-m", "huge", "put"])
             .arg(&text)
             .arg(&url);
-        rows.push(("commit, of the server", running.server.measure_client(&mut put)?));
+        rows.push(HugeRow::measure("commit, of the server", || {
+            running.server.measure_client(&mut put)
+        })?);
     }
     {
         let running = start(ServerKind::SvenLean, sven, &served)?;
@@ -49,10 +52,9 @@ pub fn rows(sven: &SvenBinary, scratch: &Path, megabytes: u64, seed: u64) -> Res
             .args(["export", "-q", "--non-interactive"])
             .arg(&url)
             .arg(&out);
-        rows.push((
-            "export, of the server",
-            running.server.measure_client(&mut export)?,
-        ));
+        rows.push(HugeRow::measure("export, of the server", || {
+            running.server.measure_client(&mut export)
+        })?);
     }
     same(&text, &out)?;
     let admin = |words: &[&str], repository: &Path| {
@@ -60,17 +62,17 @@ pub fn rows(sven: &SvenBinary, scratch: &Path, megabytes: u64, seed: u64) -> Res
         command.args(words).args(["-q", "-M", &lean]).arg(repository);
         command
     };
-    rows.push((
-        "svnadmin dump",
-        tool_writing(&mut admin(&["dump"], &repository), &dump)?,
-    ));
+    rows.push(HugeRow::measure("svnadmin dump", || {
+        tool_writing(&mut admin(&["dump"], &repository), &dump)
+    })?);
     let loaded = at("huge-loaded");
     run(Command::new("svnadmin").arg("create").arg(&loaded))?;
-    rows.push((
-        "svnadmin load",
-        tool_reading(&mut admin(&["load"], &loaded), &dump)?,
-    ));
-    rows.push(("svnadmin verify", tool(&mut admin(&["verify"], &loaded))?));
+    rows.push(HugeRow::measure("svnadmin load", || {
+        tool_reading(&mut admin(&["load"], &loaded), &dump)
+    })?);
+    rows.push(HugeRow::measure("svnadmin verify", || {
+        tool(&mut admin(&["verify"], &loaded))
+    })?);
     fs::remove_file(&out).map_err(|e| format!("{}: {e}", out.display()))?;
     run(Command::new("svn")
         .args(["export", "-q"])
@@ -80,22 +82,42 @@ pub fn rows(sven: &SvenBinary, scratch: &Path, megabytes: u64, seed: u64) -> Res
     Ok(table(&rows, megabytes))
 }
 
+/// The measurement of one job.
+struct HugeRow {
+    job: &'static str,
+    cost: RunCost,
+    surroundings: Surroundings,
+}
+
+impl HugeRow {
+    fn measure(job: &'static str, run: impl FnOnce() -> Result<RunCost, String>) -> Result<HugeRow, String> {
+        let watch = SurroundingsWatch::start();
+        let cost = run()?;
+        Ok(HugeRow {
+            job,
+            cost,
+            surroundings: watch.finish(),
+        })
+    }
+}
+
 /// Returns an error if two files differ.
 fn same(one: &Path, other: &Path) -> Result<(), String> {
     run(Command::new("cmp").arg(one).arg(other)).map(drop)
 }
 
-fn table(rows: &[(&str, RunCost)], megabytes: u64) -> String {
+fn table(rows: &[HugeRow], megabytes: u64) -> String {
     let goal = f64::from(SMALL_CACHE) + ALLOWANCE_MIB;
     let mut text = format!(
-        "\n| a text of {megabytes} MiB, `-M {SMALL_CACHE}` | wall s | CPU s | peak MiB | goal |\n|---|---:|---:|---:|---|\n"
+        "\n| a text of {megabytes} MiB, `-M {SMALL_CACHE}` | wall s | CPU s | peak MiB | goal | page faults | load average |\n|---|---:|---:|---:|---|---:|---|\n"
     );
-    for (job, cost) in rows {
+    for row in rows {
+        let (job, cost, surroundings) = (row.job, &row.cost, row.surroundings.text());
         let met = if cost.memory <= goal { "met" } else { "**missed**" };
         _ = writeln!(
             text,
-            "| {job} | {:.1} | {:.1} | {:.0} | ≤ {goal:.0} {met} |",
-            cost.wall, cost.cpu, cost.memory
+            "| {job} | {:.1} | {:.1} | {:.0} | ≤ {goal:.0} {met} | {:.0} | {surroundings} |",
+            cost.wall, cost.cpu, cost.memory, cost.faults
         );
     }
     text

@@ -24,10 +24,10 @@ pub struct LeanClientOptions {
     address: SocketAddr,
     /// The requests, each behind a line with its length in bytes
     requests: PathBuf,
-    /// How many connections share them
+    /// How many connections share the requests
     #[arg(long, default_value_t = 1)]
     connections: usize,
-    /// How often the whole list is asked
+    /// How often the whole list is sent
     #[arg(long, default_value_t = 1)]
     rounds: usize,
 }

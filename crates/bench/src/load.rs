@@ -1,7 +1,6 @@
 //! Many clients at the same time: ten thousand connected ones, a thousand that export. Compares Sven with
 //! Subversion's svnserve, with threads and with a process for each client.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -12,25 +11,28 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+use crate::machine::Machine;
+use crate::procfs::{self, ProcessStat, number, status};
 use crate::rivals::servers::{self, StartedServer};
 use crate::rivals::subversion_version;
 use crate::setup::Directories;
+use crate::surroundings::SurroundingsWatch;
 use crate::svn_clients::{LATEST, ResponseTotals, SvnClients};
 use crate::workload::{self, run};
 
 /// The numbers of clients and the data.
 #[derive(Args)]
 pub struct LoadOptions {
-    /// Clients that are connected and quiet
+    /// Clients that are connected and idle
     #[arg(long, default_value_t = 10_000)]
     idle: usize,
-    /// Clients that export at once
+    /// Clients that export at the same time
     #[arg(long, default_value_t = 1000)]
     exporting: usize,
     /// Size of the generated history, in revisions
     #[arg(long, default_value_t = 1000)]
     revisions: u32,
-    /// Seconds after which those without an answer count as failed
+    /// Seconds after which clients without a response count as missing
     #[arg(long, default_value_t = 120)]
     limit: u64,
     /// Only servers whose name contains this
@@ -63,11 +65,11 @@ pub fn main(mut options: LoadOptions) -> Result<(), String> {
     };
     let many = (options.idle.max(options.exporting) + 100).to_string();
     let mut table = format!(
-        "Sven beside Subversion {}, {} cores; clients and server on the same machine.\n\n\
-         | load | server | completed | wall s | bytes each | memory MiB | peak MiB | threads or processes |\n\
-         |---|---|---:|---:|---:|---:|---:|---:|\n",
+        "Sven beside Subversion {}; clients and server on the same machine. {}\n\n\
+         | load | server | completed | wall s | bytes each | memory MiB | peak MiB | threads or processes | page faults | load average |\n\
+         |---|---|---:|---:|---:|---:|---:|---:|---:|---|\n",
         subversion_version(),
-        thread::available_parallelism().map_or(1, usize::from),
+        Machine::of(&options.directories.data).text(),
     );
     let threads = ["-T", "-M", "1024", "--max-threads"];
     let mut servers = [
@@ -179,6 +181,7 @@ impl LoadBench<'_> {
 struct WatchedServer {
     running: StartedServer,
     peaks: Arc<Peaks>,
+    surroundings: SurroundingsWatch,
 }
 
 #[derive(Default)]
@@ -191,11 +194,13 @@ impl WatchedServer {
     fn start(command: &mut Command, repository: &Path) -> Result<WatchedServer, String> {
         let mut svnserve = Command::new(command.get_program());
         svnserve.args(command.get_args());
+        let surroundings = SurroundingsWatch::start();
         let running = servers::listen(svnserve, repository)?;
         let peaks = Arc::new(Peaks::default());
         let server = WatchedServer {
             running,
             peaks: peaks.clone(),
+            surroundings,
         };
         let pid = server.running.server.id();
         thread::spawn(move || {
@@ -206,6 +211,14 @@ impl WatchedServer {
             }
         });
         Ok(server)
+    }
+
+    /// Returns the page faults of the server and its children.
+    fn faults(&self) -> f64 {
+        let pid = self.running.server.id();
+        let running = procfs::children(pid).into_iter();
+        let running = running.map(|pid| ProcessStat::of(pid).own.faults);
+        ProcessStat::of(pid).tree().faults + running.sum::<f64>()
     }
 
     fn row(&self, job: &str, name: &str, count: usize, totals: ResponseTotals, table: &mut String) {
@@ -221,11 +234,13 @@ impl WatchedServer {
             (low, high) => format!("{low}–{high}"),
         };
         let row = format!(
-            "| {job} | {name} | {completed} | {:.2} | {bytes} | {} | {} | {} |",
+            "| {job} | {name} | {completed} | {:.2} | {bytes} | {} | {} | {} | {:.0} | {} |",
             totals.wall,
             memory / 1024,
             status(pid, "VmHWM:").max(memory) / 1024,
             self.peaks.threads.load(Ordering::Relaxed).max(processes),
+            self.faults(),
+            self.surroundings.finish().text(),
         );
         // Each row is printed at once, because an overloaded server takes long.
         eprintln!("{row}");
@@ -243,29 +258,13 @@ impl Drop for WatchedServer {
 /// Returns the memory of a server in KiB, and its number of processes. Memory that processes share is divided among
 /// them.
 fn memory(pid: u32) -> (usize, usize) {
-    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
-    let children: Vec<u32> = children
-        .split_whitespace()
-        .filter_map(|pid| pid.parse().ok())
-        .collect();
+    let children = procfs::children(pid);
     if children.is_empty() {
         return (status(pid, "VmRSS:"), 1);
     }
     let all = children.iter().chain([&pid]);
     let held = all
-        .map(|pid| field(&format!("/proc/{pid}/smaps_rollup"), "Pss:"))
+        .map(|pid| number(&format!("/proc/{pid}/smaps_rollup"), "Pss:"))
         .sum();
     (held, children.len() + 1)
-}
-
-/// Returns a number from `/proc/PID/status`; 0 if the process has ended.
-fn status(pid: u32, name: &str) -> usize {
-    field(&format!("/proc/{pid}/status"), name)
-}
-
-fn field(path: &str, name: &str) -> usize {
-    let text = fs::read_to_string(path).unwrap_or_default();
-    let line = text.lines().find_map(|line| line.strip_prefix(name));
-    line.and_then(|line| line.split_whitespace().next()?.parse().ok())
-        .unwrap_or(0)
 }

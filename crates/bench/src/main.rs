@@ -14,26 +14,32 @@
 )]
 
 mod cells;
+mod delta_sample;
 mod http;
 mod huge;
+mod jobs;
 mod lean_client;
 mod load;
+mod machine;
 mod measure;
 mod plot;
+mod procfs;
 mod read;
+mod real;
 mod rivals;
 mod serving;
 mod setup;
 mod sizes;
+mod surroundings;
 mod svn_clients;
 mod table;
+mod verify_rate;
 mod workload;
 mod write;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-
 #[derive(Parser)]
 #[command(about = "Measures Sven beside Subversion")]
 struct BenchCli {
@@ -45,13 +51,15 @@ struct BenchCli {
 enum BenchCommand {
     /// Reading: verify, dump, export, log, list, blame
     Read(read::ReadOptions),
+    /// The histories of git clones: administration, logs, blame, lists, exports
+    Real(real::RealOptions),
     /// Writing: load, import, large files, pack, hotcopy, sizes
     Write(write::WriteOptions),
-    /// Many clients at once: connected, asking, exporting
+    /// Many clients at once: idle ones, with one request each, exporting ones
     Load(load::LoadOptions),
     /// HTTP: export, log, list, import and many clients, beside Apache
     Http(http::HttpOptions),
-    /// Sends a list of HTTP requests and throws the answers away: the client of rows about servers alone
+    /// Sends a list of HTTP requests and discards the responses: the lean client of `http`
     #[command(hide = true)]
     SendRequests(lean_client::LeanClientOptions),
     /// Writes a generated history as a dump stream to standard output
@@ -63,11 +71,14 @@ enum BenchCommand {
         #[arg(long, default_value_t = 1)]
         seed: u64,
     },
+    /// Makes the dump streams and repositories of histories, and prints their paths
+    Workloads(workload::listing::WorkloadsOptions),
 }
 
 fn main() -> ExitCode {
     let outcome = match BenchCli::parse().command {
         BenchCommand::Read(options) => read::main(options),
+        BenchCommand::Real(options) => real::main(options),
         BenchCommand::Write(options) => write::main(options),
         BenchCommand::Load(options) => load::main(options),
         BenchCommand::Http(options) => http::main(options),
@@ -76,6 +87,7 @@ fn main() -> ExitCode {
             workload::history::write(&mut std::io::stdout().lock(), revisions, seed)
                 .map_err(|e| e.to_string())
         }
+        BenchCommand::Workloads(options) => workload::listing::main(options),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

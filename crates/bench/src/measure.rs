@@ -1,6 +1,6 @@
 //! Runs a process and measures wall time, CPU seconds and peak memory.
 //!
-//! The numbers are the kernel's accounting of the process (`/proc/<pid>/stat`, read after its end and before it is
+//! The numbers are the kernel's accounting of the process ([`crate::procfs`], read after its end and before it is
 //! reaped). Peak memory is the kernel's high-water mark, sampled while the process is running, so a very short
 //! process may have none. Servers are measured from outside while a client works: their CPU time is a difference and
 //! includes their children.
@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
+use crate::procfs::{self, ProcessStat, Usage, peak_memory};
+
 /// The cost of one run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RunCost {
@@ -23,6 +25,8 @@ pub struct RunCost {
     pub cpu: f64,
     /// The peak of resident memory in MiB: of the tool or the server.
     pub memory: f64,
+    /// The number of page faults: of the tool, or of the server while its client ran.
+    pub faults: f64,
 }
 
 /// Runs a command until it ends and discards its output.
@@ -60,12 +64,17 @@ fn tool_with(command: &mut Command, input: Stdio, output: Stdio) -> Result<RunCo
         .spawn()
         .map_err(|e| format!("{command:?}: {e}"))?;
     let mut memory = 0.0_f64;
-    let ended = watch(&child, || memory = memory.max(high_water(child.id())))?;
+    let ended = watch(&child, || memory = memory.max(peak_memory(child.id())))?;
     let wall = (ended - started).as_secs_f64();
-    let cpu = cpu_of(child.id()).own;
+    let Usage { cpu, faults } = ProcessStat::of(child.id()).own;
     let status = child.wait().map_err(|e| e.to_string())?;
     if status.success() {
-        Ok(RunCost { wall, cpu, memory })
+        Ok(RunCost {
+            wall,
+            cpu,
+            memory,
+            faults,
+        })
     } else {
         Err(format!("{command:?}: {status}"))
     }
@@ -116,7 +125,7 @@ impl MeasuredServer {
     /// # Errors
     /// If the client cannot start or fails.
     pub fn measure_client(&self, client: &mut Command) -> Result<RunCost, String> {
-        let before = cpu_of(self.child.id()).tree();
+        let before = ProcessStat::of(self.child.id()).tree();
         let started = Instant::now();
         let mut child = client
             .stdin(Stdio::null())
@@ -125,11 +134,11 @@ impl MeasuredServer {
             .spawn()
             .map_err(|e| format!("{client:?}: {e}"))?;
         let mut memory = 0.0_f64;
-        let mut living = 0.0_f64;
+        let mut living = Usage::default();
         let ended = watch(&child, || {
-            let (rss, cpu) = self.children();
-            memory = memory.max(high_water(self.child.id()) + rss);
-            living = living.max(cpu);
+            let (rss, usage) = self.children();
+            memory = memory.max(peak_memory(self.child.id()) + rss);
+            living = living.max(usage);
         })?;
         let wall = (ended - started).as_secs_f64();
         let status = child.wait().map_err(|e| e.to_string())?;
@@ -138,23 +147,26 @@ impl MeasuredServer {
         }
         // A forked child that has not been reaped yet counts with its last sample.
         thread::sleep(Duration::from_millis(20));
-        let reaped = cpu_of(self.child.id()).tree() - before;
+        let reaped = ProcessStat::of(self.child.id()).tree() - before;
         let left = self.children().1;
-        let cpu = if reaped >= living {
+        let Usage { cpu, faults } = if reaped.cpu >= living.cpu {
             reaped + left
         } else {
             reaped + living.max(left)
         };
-        Ok(RunCost { wall, cpu, memory })
+        Ok(RunCost {
+            wall,
+            cpu,
+            memory,
+            faults,
+        })
     }
 
-    /// Returns the largest resident MiB and the sum of CPU seconds of the server's running children.
-    fn children(&self) -> (f64, f64) {
-        let path = format!("/proc/{0}/task/{0}/children", self.child.id());
-        let list = fs::read_to_string(path).unwrap_or_default();
-        let pids = list.split_whitespace().filter_map(|p| p.parse().ok());
-        pids.fold((0.0, 0.0), |(rss, cpu), pid| {
-            (high_water(pid).max(rss), cpu + cpu_of(pid).own)
+    /// Returns the largest resident MiB and the sum of what the server's running children have used.
+    fn children(&self) -> (f64, Usage) {
+        let running = procfs::children(self.child.id()).into_iter();
+        running.fold((0.0, Usage::default()), |(rss, usage), pid| {
+            (peak_memory(pid).max(rss), usage + ProcessStat::of(pid).own)
         })
     }
 }
@@ -166,52 +178,15 @@ impl Drop for MeasuredServer {
     }
 }
 
-struct Cpu {
-    own: f64,
-    reaped_children: f64,
-}
-
-impl Cpu {
-    fn tree(&self) -> f64 {
-        self.own + self.reaped_children
-    }
-}
-
-fn cpu_of(pid: u32) -> Cpu {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // The command name may contain spaces. Fields are counted after its closing parenthesis.
-    let after = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
-    let field = |at: usize| {
-        after
-            .split_whitespace()
-            .nth(at)
-            .and_then(|f| f.parse::<f64>().ok())
-            .unwrap_or(0.0)
-    };
-    let ticks = rustix::param::clock_ticks_per_second() as f64;
-    Cpu {
-        own: (field(11) + field(12)) / ticks,
-        reaped_children: (field(13) + field(14)) / ticks,
-    }
-}
-
-fn high_water(pid: u32) -> f64 {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));
-    line.and_then(|l| l.trim().trim_end_matches(" kB").parse::<f64>().ok())
-        .unwrap_or(0.0)
-        / 1024.0
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_busy_process_shows_its_cpu_and_a_failing_one_is_an_error() {
+    fn a_busy_process_shows_its_cost_and_a_failing_one_is_an_error() {
         let cost = tool(Command::new("sh").args(["-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"]));
         let cost = cost.expect("because sh is there");
-        assert!(cost.cpu > 0.0 && cost.wall > 0.0);
+        assert!(cost.cpu > 0.0 && cost.wall > 0.0 && cost.faults > 0.0);
         assert!(tool(Command::new("sh").args(["-c", "exit 3"])).is_err());
     }
 }

@@ -4,13 +4,13 @@ use std::process::Command;
 
 use clap::Args;
 
-use crate::cells::TableCell;
+use crate::cells::{Goal, TableCell};
 use crate::measure::tool;
 use crate::rivals::SvenBinary;
 use crate::rivals::servers::{ServerKind, start};
 use crate::serving::{ServerJob, Warmth, client};
 use crate::setup::Selection;
-use crate::workload::{self, Workload};
+use crate::workload::{self, RepositoryForm, Workload};
 
 const TUNED: &str = "1.14 -T -M 1024";
 const INSTALLED: &str = "1.14 as installed";
@@ -35,14 +35,14 @@ pub struct ReadOptions {
 pub fn main(options: ReadOptions) -> Result<(), String> {
     let mut selection = options.selection;
     if selection.quick {
-        selection.revisions = vec![200];
+        selection.history.revisions = vec![200];
         selection.runs = 1;
     }
     let sven = selection.directories.prepare()?;
     let data = &selection.directories.data;
     let mut workloads = Vec::new();
-    for revisions in &selection.revisions {
-        workloads.push(workload::history::workload(data, *revisions, selection.seed)?);
+    for history in selection.history.histories()? {
+        workloads.push(history.workload(data, RepositoryForm::Unpacked)?);
     }
     if let Some(count) = options.django {
         workloads.push(workload::django::workload(data, count)?);
@@ -73,10 +73,14 @@ impl ReadBench<'_> {
     /// Measures tools that open the repository themselves.
     fn administration(&self, cells: &mut Vec<TableCell>) -> Result<(), String> {
         let repository = &self.workload.repository;
-        let jobs: [(&str, &[&str], f64); 3] = [
-            ("verify", &["verify", "-q", "-M", "1024"], 2.0),
-            ("dump", &["dump", "-q", "-M", "1024"], 1.5),
-            ("dump --deltas", &["dump", "--deltas", "-q", "-M", "1024"], 1.5),
+        let jobs: [(&str, &[&str], Goal); 3] = [
+            ("verify", &["verify", "-q", "-M", "1024"], Goal::wall(2.0)),
+            ("dump", &["dump", "-q", "-M", "1024"], Goal::wall(1.5)),
+            (
+                "dump --deltas",
+                &["dump", "--deltas", "-q", "-M", "1024"],
+                Goal::wall(1.5),
+            ),
         ];
         for (name, args, goal) in jobs {
             let job = format!("{name}, {}", self.workload.name);
@@ -88,7 +92,7 @@ impl ReadBench<'_> {
             cells.push(TableCell::measure(
                 job,
                 TUNED,
-                Some(goal),
+                goal,
                 self.selection.runs,
                 ours,
                 theirs,
@@ -106,19 +110,19 @@ impl ReadBench<'_> {
         let blame: &[&str] = &["svnbench", "null-blame"];
         let (cold, hot) = (Warmth::Cold, Warmth::Hot);
         let mut rows = vec![
-            (export, cold, trunk, TUNED, Some(1.0)),
-            (export, cold, trunk, INSTALLED, Some(3.0)),
-            (log, cold, "", TUNED, Some(1.0)),
-            (log, cold, "", INSTALLED, Some(3.0)),
-            (export, hot, trunk, TUNED, None),
-            (log, hot, "", TUNED, None),
+            (export, cold, trunk, TUNED, Goal::wall(1.0)),
+            (export, cold, trunk, INSTALLED, Goal::wall(3.0)),
+            (log, cold, "", TUNED, Goal::wall(1.0)),
+            (log, cold, "", INSTALLED, Goal::wall(3.0)),
+            (export, hot, trunk, TUNED, Goal::NONE),
+            (log, hot, "", TUNED, Goal::NONE),
             // With a process for each connection no cache is warm, as its clients experience it.
-            (export, hot, trunk, INSTALLED, None),
-            (log, hot, "", INSTALLED, None),
-            (list, hot, trunk, TUNED, None),
+            (export, hot, trunk, INSTALLED, Goal::NONE),
+            (log, hot, "", INSTALLED, Goal::NONE),
+            (list, hot, trunk, TUNED, Goal::NONE),
         ];
         if let Some(file) = &self.workload.busy_file {
-            rows.push((blame, cold, file, TUNED, None));
+            rows.push((blame, cold, file, TUNED, Goal::NONE));
         }
         for (words, warmth, path, rival, goal) in rows {
             let name = format!(

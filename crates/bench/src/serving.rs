@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::cells::TableCell;
+use crate::cells::{Goal, TableCell};
 use crate::measure::RunCost;
 use crate::rivals::servers::StartedServer;
 use crate::setup::Selection;
@@ -37,8 +37,8 @@ pub struct ServerJob<'a> {
     pub name: String,
     /// The name of the rival.
     pub rival: &'static str,
-    /// The goal: the least ratio.
-    pub goal: Option<f64>,
+    /// The goals.
+    pub goal: Goal,
     /// Cold or hot.
     pub warmth: Warmth,
     /// Starts Sven (`true`) or the rival for the repositories below a directory.

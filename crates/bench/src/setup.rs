@@ -6,7 +6,10 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::cells::TableCell;
+use crate::machine::Machine;
 use crate::rivals::{SvenBinary, subversion_version};
+use crate::workload::History;
+use crate::workload::git::{Extent, GitClone};
 use crate::{plot, table};
 
 /// The directories and the binary.
@@ -46,24 +49,74 @@ impl Directories {
     }
 }
 
-/// The options of measurements in pairs, on generated histories.
+/// Which histories.
+#[derive(Args, Clone)]
+pub struct HistoryOptions {
+    /// Sizes of the histories, in revisions (default: 5000,25000 generated ones; all of a clone)
+    #[arg(long, value_delimiter = ',')]
+    pub revisions: Vec<u32>,
+    /// The first-parent history of a git clone instead of generated histories; `NAME=PATH` names it in tables
+    #[arg(long, value_name = "PATH")]
+    pub history_from: Vec<String>,
+    /// Revisions of a clone's history from one tag to the next (0: no tags)
+    #[arg(long, value_name = "N", default_value_t = 500)]
+    pub tag_every: u32,
+    /// Seed of the generated histories
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+}
+
+impl HistoryOptions {
+    /// Returns the histories of all sizes.
+    ///
+    /// # Errors
+    /// If a clone can't be opened.
+    pub fn histories(&self) -> Result<Vec<History>, String> {
+        let mut histories = Vec::new();
+        for path in &self.history_from {
+            let clone = GitClone::open(path)?;
+            let sizes = self.revisions.iter().copied().map(Some);
+            let every_size = if self.revisions.is_empty() {
+                vec![None]
+            } else {
+                sizes.collect()
+            };
+            histories.extend(every_size.into_iter().map(|revisions| History::Git {
+                clone: clone.clone(),
+                extent: Extent {
+                    revisions,
+                    tag_every: self.tag_every,
+                },
+            }));
+        }
+        if self.history_from.is_empty() {
+            let sizes: &[u32] = match &self.revisions[..] {
+                [] => &[5000, 25000],
+                given => given,
+            };
+            histories.extend(sizes.iter().map(|revisions| History::Generated {
+                revisions: *revisions,
+                seed: self.seed,
+            }));
+        }
+        Ok(histories)
+    }
+}
+
+/// The options of measurements in pairs.
 #[derive(Args, Clone)]
 pub struct Selection {
-    /// Sizes of the generated histories, in revisions
-    #[arg(long, value_delimiter = ',', default_values_t = [5000, 25000])]
-    pub revisions: Vec<u32>,
+    #[command(flatten)]
+    pub history: HistoryOptions,
     /// Counted pairs of runs for each cell
     #[arg(long, default_value_t = 3)]
     pub runs: usize,
     /// Only cells whose name contains this
     #[arg(long)]
     only: Option<String>,
-    /// Little data and one pair: proves that the harness works
+    /// Little data and few runs; for `real` the history of this project's own clone
     #[arg(long)]
     pub quick: bool,
-    /// Seed of the generated histories
-    #[arg(long, default_value_t = 1)]
-    pub seed: u64,
     #[command(flatten)]
     pub directories: Directories,
 }
@@ -79,19 +132,16 @@ impl Selection {
     /// # Errors
     /// If a file can't be written.
     pub fn publish(&self, name: &str, rival: &str, cells: &[TableCell], more: &str) -> Result<(), String> {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        // The load averages show whether the machine did other work.
-        let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+        let machine = Machine::of(&self.directories.data);
         let heading = format!(
-            "Sven beside {rival} {}, {cores} cores, {} pairs of runs a cell, medians. A ratio is theirs divided by ours. \
-             Load averages at the end: {}.",
+            "Sven beside {rival} {}, {} pairs of runs a cell, medians. A ratio is theirs divided by ours. {}",
             subversion_version(),
             self.runs.max(1),
-            load.split(' ').take(3).collect::<Vec<_>>().join(" ")
+            machine.text()
         );
         let text = format!("{}{more}", table::markdown(cells, &heading));
         print!("{text}");
-        let json = format!("{:#}\n", table::json(cells));
+        let json = format!("{:#}\n", table::json(&machine, cells));
         self.directories.store(&format!("{name}.md"), text.as_bytes())?;
         self.directories.store(&format!("{name}.json"), json.as_bytes())?;
         let svg = plot::ratios(cells)?;

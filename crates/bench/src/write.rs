@@ -4,18 +4,19 @@
 //! settings. CPU and memory are those of the program that writes: the server or the tool.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use clap::Args;
 
-use crate::cells::TableCell;
-use crate::measure::{RunCost, tool, tool_reading};
+use crate::cells::{Goal, TableCell};
+use crate::jobs::{AdminJobs, clear, fresh};
+use crate::measure::{RunCost, tool_reading};
 use crate::rivals::SvenBinary;
 use crate::rivals::servers::{ServerKind, start};
 use crate::setup::Selection;
 use crate::sizes::{RepositorySizes, of_repository};
-use crate::workload::{self, large, run};
+use crate::workload::{self, History, large, run};
 use crate::{huge, sizes};
 
 const RIVAL: &str = "1.14.2";
@@ -26,13 +27,13 @@ const SERVER: &str = "1.14 -T -M 1024";
 pub struct WriteOptions {
     #[command(flatten)]
     selection: Selection,
-    /// Size of each large file, in MiB
+    /// Size of the large files, in MiB
     #[arg(long, default_value_t = 1024)]
     megabytes: u64,
     /// How many files of the Linux sources to import (0: none; Debian's linux-source-6.1)
     #[arg(long, default_value_t = 100_000)]
     files: usize,
-    /// Adds a text of 4 GiB that goes in and out, and the memory that takes
+    /// Adds a text of 4 GiB, and the memory for its commit, export, dump, load and verify
     #[arg(long)]
     huge: bool,
 }
@@ -43,7 +44,7 @@ pub struct WriteOptions {
 /// The first thing that could not be made or run.
 pub fn main(mut options: WriteOptions) -> Result<(), String> {
     if options.selection.quick {
-        options.selection.revisions = vec![100];
+        options.selection.history.revisions = vec![100];
         options.selection.runs = 0;
         options.megabytes = 2;
         options.files = 50;
@@ -52,17 +53,19 @@ pub fn main(mut options: WriteOptions) -> Result<(), String> {
     let selection = &options.selection;
     let scratch = tempfile::tempdir_in(&selection.directories.data).map_err(|e| e.to_string())?;
     let mut bench = WriteBench {
-        sven,
+        jobs: AdminJobs {
+            sven,
+            scratch: scratch.path(),
+        },
         selection,
         options: &options,
-        scratch: scratch.path(),
         cells: Vec::new(),
         sizes: Vec::new(),
         huge: String::new(),
         failed: Vec::new(),
     };
-    for revisions in &selection.revisions {
-        bench.history(*revisions)?;
+    for history in selection.history.histories()? {
+        bench.history(&history)?;
     }
     bench.import()?;
     for compressible in [false, true] {
@@ -70,7 +73,12 @@ pub fn main(mut options: WriteOptions) -> Result<(), String> {
     }
     if options.huge {
         let megabytes = if selection.quick { 8 } else { 4096 };
-        bench.huge = huge::rows(&bench.sven, bench.scratch, megabytes, selection.seed)?;
+        bench.huge = huge::rows(
+            &bench.jobs.sven,
+            bench.jobs.scratch,
+            megabytes,
+            selection.history.seed,
+        )?;
     }
     bench.publish()
 }
@@ -79,10 +87,9 @@ pub fn main(mut options: WriteOptions) -> Result<(), String> {
 const SIDES: [bool; 2] = [true, false];
 
 struct WriteBench<'a> {
-    sven: SvenBinary,
+    jobs: AdminJobs<'a>,
     selection: &'a Selection,
     options: &'a WriteOptions,
-    scratch: &'a Path,
     cells: Vec<TableCell>,
     sizes: Vec<RepositorySizes>,
     huge: String,
@@ -94,12 +101,12 @@ impl WriteBench<'_> {
         &mut self,
         job: String,
         rival: &'static str,
-        goal: f64,
+        goal: Goal,
         run: impl Fn(bool) -> Result<RunCost, String>,
     ) {
         let runs = self.selection.runs;
         let name = job.clone();
-        match TableCell::measure(job, rival, Some(goal), runs, || run(true), || run(false)) {
+        match TableCell::measure(job, rival, goal, runs, || run(true), || run(false)) {
             Ok(cell) => self.cells.push(cell),
             // The other cells are still measured.
             Err(error) => self.failed.push(format!("{name}: {error}")),
@@ -107,8 +114,8 @@ impl WriteBench<'_> {
     }
 
     /// Measures load with and without syncs, then pack and hotcopy of the loaded repository.
-    fn history(&mut self, revisions: u32) -> Result<(), String> {
-        let name = format!("history {revisions}");
+    fn history(&mut self, history: &History) -> Result<(), String> {
+        let name = history.name();
         let jobs = ["load", "load --no-flush-to-disk", "pack", "hotcopy", "size"];
         if !jobs
             .iter()
@@ -116,7 +123,7 @@ impl WriteBench<'_> {
         {
             return Ok(());
         }
-        let dump = workload::history::dump(&self.selection.directories.data, revisions, self.selection.seed)?;
+        let dump = history.dump(&self.selection.directories.data)?;
         for flag in [None, Some("--no-flush-to-disk")] {
             let job = format!(
                 "load{}, {name}",
@@ -125,25 +132,20 @@ impl WriteBench<'_> {
             if !self.selection.wanted(&job) {
                 continue;
             }
-            let (scratch, sven, dump) = (self.scratch, self.sven.clone(), &dump);
-            let load = |ours| {
-                let repository = fresh(scratch, "load")?;
-                let mut command = admin(&sven, ours);
-                command.args(["load", "-q"]).args(flag).arg(&repository);
-                tool_reading(&mut command, dump)
-            };
-            self.measure(job, RIVAL, 2.0, load);
+            let jobs = self.jobs.clone();
+            let load = |ours| jobs.load(ours, &dump, flag.as_slice());
+            self.measure(job, RIVAL, Goal::wall(2.0), load);
         }
         self.after_load(&name, &dump)
     }
 
     fn after_load(&mut self, name: &str, dump: &Path) -> Result<(), String> {
-        let (ours, theirs) = (self.scratch.join("ours"), self.scratch.join("theirs"));
+        let (ours, theirs) = (self.jobs.scratch.join("ours"), self.jobs.scratch.join("theirs"));
         for side in SIDES {
             let path = if side { &ours } else { &theirs };
             clear(path)?;
             run(Command::new("svnadmin").arg("create").arg(path))?;
-            let mut command = admin(&self.sven, side);
+            let mut command = self.jobs.admin(side);
             tool_reading(command.args(["load", "-q", "--no-flush-to-disk"]).arg(path), dump)?;
         }
         self.sizes.push(RepositorySizes::new(
@@ -152,30 +154,18 @@ impl WriteBench<'_> {
             of_repository(&theirs)?,
         ));
         // Both pack and copy the repository that Subversion loaded.
-        let scratch = self.scratch;
         if self.selection.wanted(&format!("pack, {name}")) {
-            let sven = self.sven.clone();
-            let pack = |side: bool| {
-                let copy = scratch.join("pack");
-                clear(&copy)?;
-                run(Command::new("cp").arg("-a").arg(&theirs).arg(&copy))?;
-                let mut command = admin(&sven, side);
-                tool(command.args(["pack", "-q"]).arg(&copy))
-            };
-            self.measure(format!("pack, {name}"), RIVAL, 2.0, pack);
+            let jobs = self.jobs.clone();
+            let pack = |side| jobs.pack(side, &theirs, &[]);
+            self.measure(format!("pack, {name}"), RIVAL, Goal::wall(2.0), pack);
         }
         if self.selection.wanted(&format!("hotcopy, {name}")) {
-            let sven = self.sven.clone();
-            let copy = |side: bool| {
-                let target = scratch.join("copy");
-                clear(&target)?;
-                let mut command = admin(&sven, side);
-                tool(command.args(["hotcopy", "-q"]).arg(&theirs).arg(&target))
-            };
-            self.measure(format!("hotcopy, {name}"), RIVAL, 1.0, copy);
+            let jobs = self.jobs.clone();
+            let copy = |side| jobs.hotcopy(side, &theirs);
+            self.measure(format!("hotcopy, {name}"), RIVAL, Goal::wall(1.0), copy);
         }
         for (side, path) in [(true, &ours), (false, &theirs)] {
-            run(admin(&self.sven, side).args(["pack", "-q"]).arg(path))?;
+            run(self.jobs.admin(side).args(["pack", "-q"]).arg(path))?;
         }
         self.sizes.push(RepositorySizes::new(
             format!("{name}, packed"),
@@ -193,18 +183,19 @@ impl WriteBench<'_> {
             return Ok(());
         }
         let data = &self.selection.directories.data;
-        let tree = workload::import_tree(self.scratch, data, files, self.selection.quick)?;
+        let tree = workload::import_tree(self.jobs.scratch, data, files, self.selection.quick)?;
         let repository = |side| {
-            self.scratch
+            self.jobs
+                .scratch
                 .join(if side { "served-ours" } else { "served-theirs" })
         };
-        let (scratch, sven) = (self.scratch, self.sven.clone());
+        let (scratch, sven) = (self.jobs.scratch, self.jobs.sven.clone());
         let import = |side: bool| {
             let name = if side { "served-ours" } else { "served-theirs" };
             served(scratch, name, side, &sven, |url| workload::import(&tree, url))
         };
         let (ours, theirs) = (repository(true), repository(false));
-        self.measure(job.clone(), SERVER, 1.5, import);
+        self.measure(job.clone(), SERVER, Goal::wall(1.5), import);
         self.sizes.push(RepositorySizes::new(
             job,
             of_repository(&ours)?,
@@ -225,9 +216,9 @@ impl WriteBench<'_> {
         if !self.selection.wanted(&job) {
             return Ok(());
         }
-        let file = self.scratch.join("large");
-        large::file(&file, megabytes, compressible, self.selection.seed)?;
-        let (scratch, sven) = (self.scratch, self.sven.clone());
+        let file = self.jobs.scratch.join("large");
+        large::file(&file, megabytes, compressible, self.selection.history.seed)?;
+        let (scratch, sven) = (self.jobs.scratch, self.jobs.sven.clone());
         let put = |side: bool| {
             let name = if side { "served-ours" } else { "served-theirs" };
             served(scratch, name, side, &sven, |url| {
@@ -239,7 +230,7 @@ impl WriteBench<'_> {
                 client
             })
         };
-        self.measure(job.clone(), SERVER, 2.0, put);
+        self.measure(job.clone(), SERVER, Goal::wall(2.0), put);
         let [ours, theirs] = ["served-ours", "served-theirs"].map(|name| of_repository(&scratch.join(name)));
         self.sizes.push(RepositorySizes::new(job, ours?, theirs?));
         clear(&file)
@@ -254,14 +245,6 @@ impl WriteBench<'_> {
         } else {
             Err(format!("not measured: {}", self.failed.join("; ")))
         }
-    }
-}
-
-fn admin(sven: &SvenBinary, ours: bool) -> Command {
-    if ours {
-        sven.command("svnadmin")
-    } else {
-        Command::new("svnadmin")
     }
 }
 
@@ -285,23 +268,4 @@ fn served(
     running
         .server
         .measure_client(&mut client(&format!("{}/{name}", running.url)))
-}
-
-/// Makes an empty repository with Subversion's `svnadmin`.
-fn fresh(scratch: &Path, name: &str) -> Result<PathBuf, String> {
-    let path = scratch.join(name);
-    clear(&path)?;
-    run(Command::new("svnadmin").arg("create").arg(&path))?;
-    Ok(path)
-}
-
-fn clear(path: &Path) -> Result<(), String> {
-    let gone = if path.is_dir() {
-        fs::remove_dir_all(path)
-    } else if path.exists() {
-        fs::remove_file(path)
-    } else {
-        Ok(())
-    };
-    gone.map_err(|e| format!("{}: {e}", path.display()))
 }

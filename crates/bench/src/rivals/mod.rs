@@ -38,6 +38,12 @@ impl SvenBinary {
         }
     }
 
+    /// True if this Sven has the subcommand.
+    pub fn has_subcommand(&self, name: &str) -> bool {
+        let help = self.command(name).arg("--help").output();
+        help.is_ok_and(|output| output.status.success())
+    }
+
     /// Returns a tool of Sven as a command.
     pub fn command(&self, tool: &str) -> Command {
         let mut command = Command::new(&self.binary);

@@ -22,6 +22,8 @@ pub fn workload(data: &Path, count: usize) -> Result<Workload, String> {
         repository,
         trunk: "trunk",
         busy_file,
+        busy_directory: None,
+        tag: None,
     })
 }
 

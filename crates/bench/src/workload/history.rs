@@ -47,6 +47,8 @@ pub fn workload(data: &Path, revisions: u32, seed: u64) -> std::result::Result<W
         repository,
         trunk: "trunk",
         busy_file: Some("trunk/hot.c".to_owned()),
+        busy_directory: None,
+        tag: None,
     })
 }
 

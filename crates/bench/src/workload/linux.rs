@@ -41,6 +41,8 @@ pub fn workload(data: &Path) -> Result<Workload, String> {
         repository,
         trunk: "trunk",
         busy_file,
+        busy_directory: None,
+        tag: None,
     })
 }
 

@@ -1,12 +1,15 @@
 //! The workloads: repositories that are made once and kept, named after their parameters.
 //!
-//! There are generated histories with the proportions of a real project, the source releases of a real project with
-//! one revision each, and a real source tree. Subversion loads all of them, so that both sides read the same bytes.
+//! There are generated histories with the proportions of a real project, the histories of git clones, the source
+//! releases of a real project with one revision each, and a real source tree. Subversion loads all of them, so that
+//! both sides read the same bytes.
 
 pub mod django;
+pub mod git;
 pub mod history;
 pub mod large;
 pub mod linux;
+pub mod listing;
 mod quantiles;
 mod stream;
 mod text;
@@ -14,6 +17,9 @@ mod text;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+
+use clap::ValueEnum;
+use git::{Extent, GitClone};
 
 /// A repository for measurements.
 pub struct Workload {
@@ -25,6 +31,82 @@ pub struct Workload {
     pub trunk: &'static str,
     /// A file with many revisions, for blame.
     pub busy_file: Option<String>,
+    /// A directory with many revisions, for logs.
+    pub busy_directory: Option<String>,
+    /// A tag, for exports.
+    pub tag: Option<String>,
+}
+
+/// The form of a repository's files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum RepositoryForm {
+    /// A file for each revision.
+    Unpacked,
+    /// As `svnadmin pack` leaves it.
+    Packed,
+}
+
+/// A history, generated or of a git clone.
+pub enum History {
+    /// A generated history.
+    Generated {
+        /// The number of revisions.
+        revisions: u32,
+        /// Equal seeds give equal histories.
+        seed: u64,
+    },
+    /// The history of a clone.
+    Git {
+        /// The clone.
+        clone: GitClone,
+        /// How much of it.
+        extent: Extent,
+    },
+}
+
+impl History {
+    /// Returns the dump stream, made if needed.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub fn dump(&self, data: &Path) -> Result<PathBuf, String> {
+        match self {
+            History::Generated { revisions, seed } => history::dump(data, *revisions, *seed),
+            History::Git { clone, extent } => clone.dump(data, *extent),
+        }
+    }
+
+    /// Returns the loaded repository, made if needed.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub fn workload(&self, data: &Path, form: RepositoryForm) -> Result<Workload, String> {
+        let mut workload = match self {
+            History::Generated { revisions, seed } => history::workload(data, *revisions, *seed)?,
+            History::Git { clone, extent } => clone.workload(data, *extent)?,
+        };
+        if form == RepositoryForm::Packed {
+            let name = format!("{}-packed", workload.base_name());
+            let unpacked = workload.repository;
+            workload.repository = cached(data, &name, |path| {
+                run(Command::new("cp").arg("-a").arg(&unpacked).arg(path))?;
+                run(Command::new("svnadmin").args(["pack", "-q"]).arg(path)).map(drop)
+            })?;
+            workload.name.push_str(" packed");
+        }
+        Ok(workload)
+    }
+
+    /// Returns the name in tables.
+    pub fn name(&self) -> String {
+        match self {
+            History::Generated { revisions, .. } => format!("history {revisions}"),
+            History::Git { clone, extent } => match extent.revisions {
+                Some(revisions) => format!("{} {revisions}", clone.name),
+                None => clone.name.clone(),
+            },
+        }
+    }
 }
 
 impl Workload {
@@ -82,6 +164,17 @@ fn load(
     } else {
         Err(format!("svnadmin load: {status}"))
     }
+}
+
+/// Loads a dump stream into an empty repository, with Subversion's `svnadmin load`.
+fn load_file(repository: &Path, dump: &Path) -> Result<(), String> {
+    let input = fs::File::open(dump).map_err(|e| format!("{}: {e}", dump.display()))?;
+    let mut loader = Command::new("svnadmin");
+    loader
+        .args(["load", "-q", "--no-flush-to-disk", "-M", "512"])
+        .arg(repository)
+        .stdin(input);
+    run(&mut loader).map(drop)
 }
 
 /// Runs a command until it ends. The error of a failure has its standard error.
