@@ -21,6 +21,7 @@ mod hotcopy;
 mod incumbent;
 mod locks;
 mod locks_write;
+mod metered;
 mod pack;
 mod power_cut;
 mod read;
