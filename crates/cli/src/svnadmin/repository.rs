@@ -2,9 +2,11 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use base::Result;
-use repos::{Cache, Repository};
+use fsfs::disk::IoMeter;
+use repos::{Cache, OpenOptions, Repository};
 
 use crate::args::{operand, option};
 use crate::local_path;
@@ -30,4 +32,22 @@ pub fn open(out: &Out, operands: &[OsString]) -> Result<Repository> {
 pub fn open_with(out: &Out, operands: &[OsString], budget: u64) -> Result<Repository> {
     operand::at_most(operands, 1, out.program(), "Too many arguments")?;
     Repository::open(&path(operands), &Cache::new(budget))
+}
+
+/// [`open_with`], with a meter of what is read and written.
+///
+/// # Errors
+/// See [`open`].
+pub fn open_metered(
+    out: &Out,
+    operands: &[OsString],
+    budget: u64,
+    meter: Option<&Arc<IoMeter>>,
+) -> Result<Repository> {
+    operand::at_most(operands, 1, out.program(), "Too many arguments")?;
+    let options = OpenOptions {
+        meter: meter.cloned(),
+        ..OpenOptions::default()
+    };
+    Repository::open_with(&path(operands), &Cache::new(budget), options)
 }

@@ -25,6 +25,7 @@ mod metered;
 mod pack;
 mod power_cut;
 mod read;
+mod resumed;
 mod revprops;
 mod revprops_write;
 mod sample;
