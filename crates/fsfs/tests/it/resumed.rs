@@ -1,14 +1,19 @@
-//! First copies that are interrupted and continued: the result is that of an uninterrupted copy, whatever the interruption left.
+//! Operations that are interrupted and continued. A first copy is that of an uninterrupted run, whatever the interruption left; a
+//! verification reports what an uninterrupted one reports.
 
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use base::{Cancel, Code, Result, Revnum};
+use base::{Cancel, Code, Error, Result, Revnum};
 use fsfs::admin::hotcopy::{self, HotcopyOptions};
 use fsfs::admin::pack;
+use fsfs::admin::verify::{
+    self, VerifyObserver, VerifyOptions, VerifyPosition, VerifyProgress, VerifyWarning,
+};
 use fsfs::disk::{Disk, RealDisk};
 use fsfs::{Cache, Fs};
 use testkit::Tool;
@@ -16,6 +21,7 @@ use testkit::disk::{CountedCalls, CrashDisk, DiskFault, FailingDisk, Loss};
 use testkit::repo::{Repo, Spec, When, build};
 
 use crate::files::files;
+use crate::verify::Transcript;
 
 /// Copies with a checkpoint after each job.
 fn copy(from: &Repo, to: &Path, disk: Arc<dyn Disk>) -> Result<()> {
@@ -243,4 +249,77 @@ fn a_copy_of_another_source_is_refused() {
     std::fs::write(db.join("hotcopy-checkpoint"), "K 6\nsou").expect("writes");
     copy(&source, &db, real()).expect("copies");
     assert!(!db.join("hotcopy-checkpoint").exists());
+}
+
+/// Records what an observer has received at each position.
+#[derive(Default)]
+struct Positions {
+    transcript: Transcript,
+    reached: Vec<(VerifyPosition, String, usize)>,
+}
+
+impl VerifyObserver for Positions {
+    fn progress(&mut self, progress: VerifyProgress) {
+        self.transcript.progress(progress);
+    }
+
+    fn failed(&mut self, at: Option<Revnum>, error: &Error) -> ControlFlow<()> {
+        self.transcript.failed(at, error)
+    }
+
+    fn warn(&mut self, revision: Revnum, warning: &VerifyWarning) {
+        self.transcript.warn(revision, warning);
+    }
+
+    fn reached(&mut self, position: VerifyPosition) {
+        let failures = self.transcript.failures.len();
+        self.reached
+            .push((position, self.transcript.out.clone(), failures));
+    }
+}
+
+#[test]
+fn a_verification_continues_at_every_position() {
+    for spec in specs() {
+        let repo = build(&spec).copy();
+        // Damage in the text of a revision, which both kinds of addressing report.
+        let path = match repo.db().join("revs/2/9").exists() {
+            true => repo.db().join("revs/2/9"),
+            false => repo.db().join("revs/9"),
+        };
+        let mut bytes = std::fs::read(&path).expect("reads");
+        bytes[20] ^= 1;
+        std::fs::remove_file(&path).expect("removes");
+        std::fs::write(&path, bytes).expect("writes");
+        let fs = Fs::open(&repo.db(), &Cache::new(1 << 20)).expect("opens");
+        let run = |from: Option<VerifyPosition>| {
+            let options = VerifyOptions {
+                from,
+                ..VerifyOptions::range(Revnum(1), fs.youngest().expect("reads"))
+            };
+            let mut observer = Positions::default();
+            observer.transcript.keep_going = true;
+            verify::run(&fs, &options, &mut observer).expect("runs");
+            observer
+        };
+        let whole = run(None);
+        let failures = |positions: &Positions| {
+            let failures = positions.transcript.failures.iter();
+            failures
+                .map(|(rev, e)| format!("{rev:?} {e}"))
+                .collect::<Vec<_>>()
+        };
+        assert!(!whole.transcript.failures.is_empty(), "{}", spec.name);
+        assert!(whole.reached.len() > 10, "{}", spec.name);
+        for (position, out, failed) in &whole.reached {
+            let rest = run(Some(*position));
+            let what = format!("{} at {position:?}", spec.name);
+            assert_eq!(
+                format!("{out}{}", rest.transcript.out),
+                whole.transcript.out,
+                "{what}"
+            );
+            assert_eq!(failures(&rest), failures(&whole)[*failed..], "{what}");
+        }
+    }
 }
