@@ -4,6 +4,7 @@
 
 use base::Revnum;
 
+use crate::admin::hotcopy::checkpoint::Checkpoint;
 use crate::format::fs_format::FsFormat;
 use crate::format::lock_digest::LockDigest;
 use crate::format::revprops_pack::{RevpropsManifest, RevpropsPack};
@@ -56,5 +57,12 @@ pub fn fsfs_conf(data: &[u8]) {
             ..FsFormat::MISSING_FILE
         };
         let _ = FsConf::parse(text, &format);
+    }
+}
+
+/// The checkpoint of a copy.
+pub fn hotcopy_checkpoint(data: &[u8]) {
+    if let Some(checkpoint) = Checkpoint::parse(data) {
+        assert_eq!(Checkpoint::parse(&checkpoint.encode()), Some(checkpoint));
     }
 }

@@ -9,26 +9,30 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::{Cancel, Code, Error, Result, Revnum};
-use fsfs::Cache;
 use fsfs::admin::hotcopy::{self, CopiedRevisions};
 use fsfs::admin::recover;
 use fsfs::admin::upgrade::{self, UpgradeEvent};
-use fsfs::disk::{RealDisk, write_atomic};
+use fsfs::disk::{IoMeter, RealDisk, write_atomic};
+use fsfs::{Cache, Fs};
 
-use crate::repo::{FORMAT, Repository, read_format};
+use crate::repo::{FORMAT, OpenOptions, Repository, read_format};
 
 /// How to copy a repository.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct HotcopyOptions {
     /// Copy only what the destination lacks.
     pub incremental: bool,
+    /// Continue a copy that was interrupted before the destination was a repository.
+    pub resume: bool,
+    /// Counts the bytes that are read and written below `db`, and may limit their rate.
+    pub meter: Option<Arc<IoMeter>>,
 }
 
 /// Copies the repository in `source` to `destination`, also while the source is in use.
 ///
 /// # Errors
-/// `DIR_NOT_EMPTY` unless the copy is incremental; `INCORRECT_PARAMS` for a copy onto or into itself; those of opening
-/// the source and of [`fsfs::admin::hotcopy::run`]; the system's.
+/// `DIR_NOT_EMPTY` unless the copy is incremental, or continues an interrupted one; `INCORRECT_PARAMS` for a copy onto or into
+/// itself; those of opening the source and of [`fsfs::admin::hotcopy::run`]; the system's.
 pub fn hotcopy(
     source: &Path,
     destination: &Path,
@@ -38,15 +42,21 @@ pub fn hotcopy(
     cache: &Arc<Cache>,
 ) -> Result<()> {
     let (source, destination) = (whole(source)?, whole(destination)?);
-    let repository = Repository::open(&source, cache)?;
+    let opening = OpenOptions {
+        meter: options.meter.clone(),
+        ..OpenOptions::default()
+    };
+    let repository = Repository::open_with(&source, cache, opening)?;
     refuse_itself(&source, &destination)?;
-    let is_new = prepare(&destination, options.incremental)?;
+    let is_new = prepare(repository.fs(), &destination, &options)?;
     let mut copy = || -> Result<()> {
-        copy_around(&source, &destination, Path::new(""), cancel)?;
         let db = destination.join("db");
-        make_dir(&db)?;
+        hotcopy::begin(repository.fs(), &db)?;
+        copy_around(&source, &destination, Path::new(""), cancel)?;
+        // A first copy that is continued may be complete except for `format`: then it is brought up to date.
         let options = hotcopy::HotcopyOptions {
-            incremental: options.incremental,
+            incremental: options.incremental || options.resume,
+            ..hotcopy::HotcopyOptions::default()
         };
         hotcopy::run(repository.fs(), &db, options, notify, cancel)?;
         write_format(&destination, repository.format())
@@ -122,19 +132,34 @@ fn refuse_itself(source: &Path, destination: &Path) -> Result<()> {
     }
 }
 
-/// Makes sure that the destination is a directory; true if it was created.
-fn prepare(destination: &Path, incremental: bool) -> Result<bool> {
+/// Makes sure that the destination is a directory which may be copied to; true if it was created.
+fn prepare(source: &Fs, destination: &Path, options: &HotcopyOptions) -> Result<bool> {
+    let refused = |what: &str| {
+        let message = format!("'{}' exists and is {what}", destination.display());
+        Err(Error::new(Code::DIR_NOT_EMPTY, message))
+    };
     match fs::read_dir(destination) {
-        Ok(mut entries) => match !incremental && entries.next().is_some() {
-            true => Err(Error::new(
-                Code::DIR_NOT_EMPTY,
-                format!("'{}' exists and is non-empty", destination.display()),
-            )),
-            false => Ok(false),
-        },
+        Ok(_) if options.incremental => Ok(false),
+        Ok(_) if options.resume && destination.join(FORMAT).exists() => {
+            refused("a complete repository; use --incremental to bring it up to date")
+        }
+        Ok(mut entries) => {
+            match entries.next().is_some() && !(options.resume && is_begun(source, destination)?) {
+                true => refused("non-empty"),
+                false => Ok(false),
+            }
+        }
         Err(e) if e.kind() == io::ErrorKind::NotFound => make_dir(destination).map(|()| true),
         Err(e) => Err(Error::io("Can't check directory", destination, &e)),
     }
+}
+
+/// Returns whether an interrupted copy has left `destination`.
+fn is_begun(source: &Fs, destination: &Path) -> Result<bool> {
+    let db = destination.join("db");
+    let is_empty = |dir: &Path| fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_none());
+    let has_db_alone = fs::read_dir(destination).is_ok_and(|entries| entries.count() == 1) && is_empty(&db);
+    Ok(has_db_alone || hotcopy::is_interrupted(source, &db)?)
 }
 
 /// Copies everything beside `db/`: configuration, hooks, and whatever an administrator added.

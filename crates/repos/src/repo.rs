@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::{Code, Date, Depth, Error, FsPath, Lock, Props, Result, Revnum, props};
-use fsfs::disk::{Disk, RealDisk, UnsyncedDisk};
+use fsfs::disk::{Disk, IoMeter, MeteredDisk, RealDisk, UnsyncedDisk};
 use fsfs::{Cache, ChangeKind, ChangeList, ChangedPath, Fs, FsInfo, Instance, ReadMode};
 
 use crate::access::{Readable, Subtree};
@@ -37,6 +37,8 @@ pub struct OpenOptions {
     /// The system decides when data is on disk (`--no-flush-to-disk`): faster, and written data may be lost if the
     /// machine crashes.
     pub no_flush: bool,
+    /// Counts the bytes that are read and written, and may limit their rate.
+    pub meter: Option<Arc<IoMeter>>,
 }
 
 /// The part of a revision that a user may see.
@@ -75,6 +77,10 @@ impl Repository {
         let disk: Arc<dyn Disk> = match options.no_flush {
             true => Arc::new(UnsyncedDisk),
             false => Arc::new(RealDisk),
+        };
+        let disk = match options.meter {
+            Some(meter) => Arc::new(MeteredDisk::new(disk, meter)),
+            None => disk,
         };
         let fs = Fs::open_on(&root.join("db"), cache, disk)?;
         Ok(Repository(Arc::new(Inner {

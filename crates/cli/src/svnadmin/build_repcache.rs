@@ -7,10 +7,10 @@ use fsfs::admin::rep_cache;
 
 use super::range::RangeOption;
 use super::repository;
-use crate::args::option::CacheSizeOption;
+use crate::args::option::{CacheSizeOption, LongRunOptions};
 use crate::interrupt::Interrupt;
 use crate::out::Out;
-use crate::progress::Progress;
+use crate::progress::{Lines, Progress};
 
 /// Enters into the rep-cache what revisions store, where it is missing there, so
 /// that commits find it. All revisions are read unless '-r' names some.
@@ -24,23 +24,34 @@ pub struct BuildRepCacheArgs {
     quiet: bool,
     #[command(flatten)]
     memory: CacheSizeOption,
+    #[command(flatten)]
+    long_run: LongRunOptions,
     operands: Vec<OsString>,
 }
 
 impl BuildRepCacheArgs {
     /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
-        let repository = repository::open_with(out, &self.operands, self.memory.budget())?;
+        let interrupt = Interrupt::install()?;
+        let meter = self.long_run.meter(&interrupt.cancel);
+        let repository =
+            repository::open_for_one_pass(out, &self.operands, self.memory.budget(), meter.as_ref())?;
         let (first, last) = match self.range.given() {
             None => (Revnum(1), repository.youngest()?),
             Some(_) => self.range.ascending(out, &repository)?,
         };
-        let interrupt = Interrupt::install()?;
-        let bar = Progress::over(first, last, self.quiet, true);
+        let progress = Progress::of_revisions(
+            self.long_run.progress,
+            self.quiet,
+            Lines::OnStdout,
+            meter.as_ref(),
+        );
+        progress.step("Processed", 0, Some((last.0 + 1).saturating_sub(first.0)));
         let mut written = Ok(());
         let outcome = {
             let mut processed = |rev: Revnum| {
-                if bar.done("Processed", rev) && written.is_ok() {
+                progress.set(rev.0.saturating_sub(first.0) + 1);
+                if progress.has_lines() && written.is_ok() {
                     written = out
                         .line(&format!("* Processed revision {rev}."))
                         .and_then(|()| out.flush());
@@ -51,7 +62,7 @@ impl BuildRepCacheArgs {
             };
             rep_cache::build(repository.fs(), first, last, &mut processed, &interrupt.cancel)
         };
-        bar.clear();
+        progress.finish(outcome.is_ok());
         written?;
         interrupt.finish(out, outcome)
     }

@@ -11,11 +11,11 @@ use repos::dump::{self, DumpObserver, DumpOptions, Filter, FilterRule};
 use super::range::RangeOption;
 use super::repository;
 use crate::args::operand::{misuse, text};
-use crate::args::option::{CacheSizeOption, default_budget};
+use crate::args::option::{CacheSizeOption, LongRunOptions};
 use crate::interrupt::Interrupt;
 use crate::local_path;
 use crate::out::{Out, write_failed};
-use crate::progress::Progress;
+use crate::progress::{Lines, Progress, ProgressOption};
 
 /// Writes the repository to standard output as a dump stream, which 'load'
 /// reads. Progress is printed on standard error.
@@ -54,6 +54,8 @@ pub struct DumpArgs {
     /// a character like any other
     #[arg(long)]
     pattern: bool,
+    #[command(flatten)]
+    long_run: LongRunOptions,
     operands: Vec<OsString>,
 }
 
@@ -76,7 +78,10 @@ pub struct DumpRevpropsArgs {
 impl DumpArgs {
     /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
-        let repository = repository::open_for_one_pass(out, &self.operands, self.memory.budget())?;
+        let interrupt = Interrupt::install()?;
+        let meter = self.long_run.meter(&interrupt.cancel);
+        let repository =
+            repository::open_for_one_pass(out, &self.operands, self.memory.budget(), meter.as_ref())?;
         let (start, end) = self.range.ascending(out, &repository)?;
         let rule = match (self.exclude.is_empty(), self.include.is_empty()) {
             (true, true) => None,
@@ -109,14 +114,24 @@ impl DumpArgs {
             filter,
             ..DumpOptions::default()
         };
+        let progress = Progress::of_revisions(
+            self.long_run.progress,
+            self.quiet,
+            Lines::OnStderr,
+            meter.as_ref(),
+        );
+        progress.step("Dumped", 0, Some(end.0 - start.0 + 1));
+        let observer = DumpProgress {
+            progress,
+            start,
+            quiet: self.quiet,
+        };
         write(
             out,
             self.file.as_ref(),
-            self.quiet,
-            (start, end),
-            |stream, observer, interrupt| {
-                dump::dump(&repository, &options, stream, observer, &interrupt.cancel)
-            },
+            observer,
+            &interrupt,
+            |stream, observer| dump::dump(&repository, &options, stream, observer, &interrupt.cancel),
         )
     }
 }
@@ -124,20 +139,26 @@ impl DumpArgs {
 impl DumpRevpropsArgs {
     /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
-        let budget = default_budget();
-        let repository = repository::open_for_one_pass(out, &self.operands, budget)?;
+        let interrupt = Interrupt::install()?;
+        let repository = repository::open(out, &self.operands)?;
         let (start, end) = self.range.ascending(out, &repository)?;
         let options = DumpOptions {
             start: Some(start),
             end: Some(end),
             ..DumpOptions::default()
         };
+        let no_option = ProgressOption::default();
+        let observer = DumpProgress {
+            progress: Progress::of_revisions(no_option, self.quiet, Lines::OnStderr, None),
+            start,
+            quiet: self.quiet,
+        };
         write(
             out,
             self.file.as_ref(),
-            self.quiet,
-            (start, end),
-            |stream, observer, interrupt| {
+            observer,
+            &interrupt,
+            |stream, observer| {
                 dump::dump_revprops(&repository, &options, stream, observer, &interrupt.cancel)
             },
         )
@@ -148,33 +169,28 @@ impl DumpRevpropsArgs {
 fn write(
     out: &mut Out,
     file: Option<&OsString>,
-    quiet: bool,
-    (first, last): (Revnum, Revnum),
-    work: impl FnOnce(&mut dyn Write, &mut DumpProgress, &Interrupt) -> Result<()>,
+    mut observer: DumpProgress,
+    interrupt: &Interrupt,
+    work: impl FnOnce(&mut dyn Write, &mut DumpProgress) -> Result<()>,
 ) -> Result<()> {
-    let interrupt = Interrupt::install()?;
-    let mut progress = DumpProgress {
-        progress: Progress::over(first, last, quiet, false),
-        quiet,
-    };
     let outcome = match file {
         Some(name) => {
             let path = local_path::canonical(name);
             let file = File::create(&path).map_err(|e| Error::io("Can't open file", &path, &e))?;
             let mut stream = BufWriter::with_capacity(256 << 10, file);
-            work(&mut stream, &mut progress, &interrupt).and_then(|()| flush(&mut stream, &path))
+            work(&mut stream, &mut observer).and_then(|()| flush(&mut stream, &path))
         }
         None => {
             out.flush()?;
             let mut stream = BufWriter::with_capacity(256 << 10, io::stdout().lock());
-            work(&mut stream, &mut progress, &interrupt).and_then(|()| {
+            work(&mut stream, &mut observer).and_then(|()| {
                 stream
                     .flush()
                     .map_err(|e| write_failed(&e, "Can't write to stream"))
             })
         }
     };
-    progress.progress.clear();
+    observer.progress.finish(outcome.is_ok());
     interrupt.finish(out, outcome)
 }
 
@@ -187,12 +203,15 @@ fn flush(stream: &mut impl Write, path: &Path) -> Result<()> {
 /// Prints the progress of a dump on standard error.
 struct DumpProgress {
     progress: Progress,
+    /// The first revision.
+    start: Revnum,
     quiet: bool,
 }
 
 impl DumpObserver for DumpProgress {
     fn dumped(&mut self, rev: Revnum) {
-        if self.progress.done("Dumped", rev) {
+        self.progress.set(rev.0.saturating_sub(self.start.0) + 1);
+        if self.progress.has_lines() {
             // A closed standard error is ignored.
             let _ = writeln!(io::stderr(), "* Dumped revision {rev}.");
         }

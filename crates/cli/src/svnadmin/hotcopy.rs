@@ -1,22 +1,26 @@
 //! `svnadmin hotcopy`: copies a repository that may be in use.
 
 use std::ffi::OsString;
+use std::path::Path;
 
 use base::Result;
 use fsfs::Cache;
 use fsfs::admin::hotcopy::CopiedRevisions;
+use repos::Repository;
 use repos::admin::{self, HotcopyOptions};
 
 use super::repository;
 use crate::args::operand::{at_least, at_most};
-use crate::args::option;
+use crate::args::option::{self, LongRunOptions};
 use crate::interrupt::Interrupt;
 use crate::local_path;
 use crate::out::Out;
+use crate::progress::{Lines, Progress};
 
 /// Copies a repository, configuration and hooks included, while it may be in use.
 ///
-/// With '--incremental' only what an earlier copy lacks is copied.
+/// With '--incremental' only what an earlier copy lacks is copied. With '--resume'
+/// (an option of Sven) a first copy that was interrupted is continued.
 #[derive(clap::Args)]
 #[command(override_usage = "hotcopy REPOS_PATH NEW_REPOS_PATH")]
 pub struct HotcopyArgs {
@@ -29,6 +33,11 @@ pub struct HotcopyArgs {
     /// say nothing
     #[arg(short = 'q', long)]
     quiet: bool,
+    /// continue a copy that was interrupted before it was complete, or begin one (an option of Sven)
+    #[arg(long)]
+    resume: bool,
+    #[command(flatten)]
+    long_run: LongRunOptions,
     operands: Vec<OsString>,
 }
 
@@ -38,14 +47,32 @@ impl HotcopyArgs {
         at_most(&self.operands, 2, out.program(), "Too many arguments")?;
         at_least(&self.operands, 2, out.program(), "Not enough arguments")?;
         let destination = local_path::canonical(&self.operands[1]);
+        let source = repository::path(&self.operands);
         let interrupt = Interrupt::install()?;
+        let meter = self.long_run.meter(&interrupt.cancel);
+        let progress = Progress::of_revisions(
+            self.long_run.progress,
+            self.quiet,
+            Lines::OnStdout,
+            meter.as_ref(),
+        );
+        let total = match self.long_run.progress.is_given {
+            true => revisions(&source)?,
+            false => 0,
+        };
+        let mut is_begun = false;
         let mut written = Ok(());
         let outcome = {
-            let mut observer = |copied: CopiedRevisions| {
-                if self.quiet || written.is_err() {
+            let mut observer = |CopiedRevisions { start, end }| {
+                if !is_begun {
+                    // What an earlier run has copied is not copied again.
+                    progress.step("Copied", start.0, Some(total));
+                    is_begun = true;
+                }
+                progress.set(end.0 + 1);
+                if !progress.has_lines() || written.is_err() {
                     return;
                 }
-                let CopiedRevisions { start, end } = copied;
                 let line = match start == end {
                     true => format!("* Copied revision {start}."),
                     false => format!("* Copied revisions from {start} to {end}."),
@@ -56,17 +83,29 @@ impl HotcopyArgs {
                 }
             };
             admin::hotcopy(
-                &repository::path(&self.operands),
+                &source,
                 &destination,
                 HotcopyOptions {
                     incremental: self.incremental,
+                    resume: self.resume,
+                    meter,
                 },
                 &mut observer,
                 &interrupt.cancel,
                 &Cache::new(option::default_budget()),
             )
         };
+        progress.finish(outcome.is_ok());
         written?;
         interrupt.finish(out, outcome)
     }
 }
+
+/// Returns the number of revisions of the source.
+fn revisions(source: &Path) -> Result<u64> {
+    let youngest = Repository::open(source, &Cache::new(SMALL_CACHE))?.youngest()?;
+    Ok(youngest.0 + 1)
+}
+
+/// Cache budget of a handle that reads small files only, bytes.
+const SMALL_CACHE: u64 = 1 << 20;

@@ -3,13 +3,15 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read};
+use std::os::fd::AsFd;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use base::{Code, Error, RelPath, Result, Revnum};
-use fsfs::Cache;
 use repos::hooks::Hooks;
 use repos::load::{self, LoadEvent, LoadObserver, LoadOptions, UuidAction};
 use repos::{OpenOptions, Repository};
+use rustix::fs::FileType;
 
 use super::locks::now;
 use super::range::RangeOption;
@@ -20,6 +22,7 @@ use crate::args::revision::{Revision, RevisionRangeArg};
 use crate::interrupt::Interrupt;
 use crate::local_path;
 use crate::out::Out;
+use crate::progress::{Lines, Progress, ProgressOption};
 
 /// Reads a dump stream from standard input and commits its revisions to the
 /// repository.
@@ -86,6 +89,8 @@ struct CommonLoadArgs {
     /// read from the file ARG instead of standard input
     #[arg(short = 'F', long)]
     file: Option<OsString>,
+    #[command(flatten)]
+    progress: ProgressOption,
 }
 
 impl LoadArgs {
@@ -115,19 +120,20 @@ impl LoadArgs {
         };
         let input = self.common.input()?;
         let interrupt = Interrupt::install()?;
-        let mut progress = LoadProgress {
+        let mut observer = LoadPrinter {
             out,
-            quiet: self.common.quiet,
+            progress: self.common.progress(&input),
         };
         let clock: load::Clock = Arc::new(now);
         let outcome = load::run(
             &repository,
             input,
             &options,
-            &mut progress,
+            &mut observer,
             &interrupt.cancel,
             &clock,
         );
+        observer.progress.finish(outcome.is_ok());
         interrupt.finish(out, outcome)
     }
 }
@@ -148,13 +154,15 @@ impl LoadRevpropsArgs {
             normalize_props: self.common.normalize_props,
             ..LoadOptions::default()
         };
-        let input = io::BufReader::with_capacity(256 << 10, self.common.input()?);
+        let input = self.common.input()?;
         let interrupt = Interrupt::install()?;
-        let mut progress = LoadProgress {
+        let mut observer = LoadPrinter {
             out,
-            quiet: self.common.quiet,
+            progress: self.common.progress(&input),
         };
-        let outcome = load::revprops(&repository, input, &options, &mut progress, &interrupt.cancel);
+        let input = io::BufReader::with_capacity(256 << 10, input);
+        let outcome = load::revprops(&repository, input, &options, &mut observer, &interrupt.cancel);
+        observer.progress.finish(outcome.is_ok());
         interrupt.finish(out, outcome)
     }
 }
@@ -183,30 +191,82 @@ impl CommonLoadArgs {
             no_flush: self.no_flush_to_disk,
             ..OpenOptions::default()
         };
-        let cache = Cache::for_one_pass(budget);
+        let cache = repository::one_pass_cache(budget);
         Repository::open_with(&repository::path(operands), &cache, options)
     }
 
-    fn input(&self) -> Result<Box<dyn Read + Send>> {
-        Ok(match &self.file {
-            None => Box::new(io::stdin()),
+    fn input(&self) -> Result<DumpInput> {
+        match &self.file {
+            None => {
+                let stdin = io::stdin();
+                // What is before the position of a redirected file is not read.
+                let start = rustix::fs::tell(&stdin).unwrap_or(0);
+                let length = length(&stdin).map(|length| length.saturating_sub(start));
+                Ok(DumpInput::new(Box::new(stdin), length))
+            }
             Some(name) => {
                 let path = local_path::canonical(name);
-                Box::new(File::open(&path).map_err(|e| Error::io("Can't open file", &path, &e))?)
+                let file = File::open(&path).map_err(|e| Error::io("Can't open file", &path, &e))?;
+                let length = length(&file);
+                Ok(DumpInput::new(Box::new(file), length))
             }
-        })
+        }
+    }
+
+    fn progress(&self, input: &DumpInput) -> Progress {
+        Progress::of_input(
+            self.progress,
+            self.quiet,
+            Lines::OnStdout,
+            "Loaded",
+            &input.read,
+            input.length,
+        )
+    }
+}
+
+/// Returns the length of a regular file, bytes.
+fn length(file: impl AsFd) -> Option<u64> {
+    let stat = rustix::fs::fstat(file).ok()?;
+    let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+    u64::try_from(stat.st_size).ok().filter(|_| is_file)
+}
+
+/// A dump stream whose bytes are counted.
+struct DumpInput {
+    stream: Box<dyn Read + Send>,
+    read: Arc<AtomicU64>,
+    /// The bytes of the stream, if it is a file.
+    length: Option<u64>,
+}
+
+impl DumpInput {
+    fn new(stream: Box<dyn Read + Send>, length: Option<u64>) -> Self {
+        DumpInput {
+            stream,
+            read: Arc::default(),
+            length,
+        }
+    }
+}
+
+impl Read for DumpInput {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let length = self.stream.read(buf)?;
+        self.read.fetch_add(length as u64, Ordering::Relaxed);
+        Ok(length)
     }
 }
 
 /// Prints the progress of a load on standard output.
-struct LoadProgress<'o> {
+struct LoadPrinter<'o> {
     out: &'o mut Out,
-    quiet: bool,
+    progress: Progress,
 }
 
-impl LoadObserver for LoadProgress<'_> {
+impl LoadObserver for LoadPrinter<'_> {
     fn event(&mut self, event: LoadEvent) -> Result<()> {
-        if self.quiet && !matches!(event, LoadEvent::SetAside(_)) {
+        if !self.progress.has_lines() && !matches!(event, LoadEvent::SetAside(_)) {
             return Ok(());
         }
         match event {
@@ -236,7 +296,7 @@ impl LoadObserver for LoadProgress<'_> {
     }
 }
 
-impl LoadProgress<'_> {
+impl LoadPrinter<'_> {
     fn committed(&mut self, text: &str) -> Result<()> {
         self.out.print(&format!("\n------- {text} >>>\n\n"))?;
         self.out.flush()

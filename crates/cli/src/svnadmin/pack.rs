@@ -6,9 +6,10 @@ use base::Result;
 use fsfs::admin::pack::{self, PackEvent};
 
 use super::repository;
-use crate::args::option::CacheSizeOption;
+use crate::args::option::{CacheSizeOption, LongRunOptions};
 use crate::interrupt::Interrupt;
 use crate::out::Out;
+use crate::progress::{Lines, Progress};
 
 /// Puts the revisions of each complete shard into one file, which reads faster
 /// and takes less room. May run while the repository is in use.
@@ -20,13 +21,18 @@ pub struct PackArgs {
     quiet: bool,
     #[command(flatten)]
     memory: CacheSizeOption,
+    #[command(flatten)]
+    long_run: LongRunOptions,
     operands: Vec<OsString>,
 }
 
 impl PackArgs {
     /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
-        let repository = repository::open_with(out, &self.operands, self.memory.budget())?;
+        let interrupt = Interrupt::install()?;
+        let meter = self.long_run.meter(&interrupt.cancel);
+        let repository =
+            repository::open_for_one_pass(out, &self.operands, self.memory.budget(), meter.as_ref())?;
         let info = repository.fs_info()?;
         if !self.quiet && info.shard_size == 0 && info.format >= FIRST_WITH_PACKING {
             let program = out.program().to_owned();
@@ -34,11 +40,24 @@ impl PackArgs {
                 "{program}: Warning - this repository is not sharded. Packing has no effect."
             ))?;
         }
-        let interrupt = Interrupt::install()?;
+        let progress = Progress::of_revisions(
+            self.long_run.progress,
+            self.quiet,
+            Lines::OnStdout,
+            meter.as_ref(),
+        );
+        let first = info.min_unpacked_rev.0;
+        let after_last = (repository.youngest()?.0 + 1)
+            .checked_div(info.shard_size)
+            .map_or(first, |shards| shards * info.shard_size);
+        progress.step("Packed", 0, Some(after_last.saturating_sub(first)));
         let mut written = Ok(());
         let outcome = {
             let mut observer = |event: PackEvent| {
-                if self.quiet || written.is_err() {
+                if let PackEvent::End(shard) = event {
+                    progress.set(((shard + 1) * info.shard_size).saturating_sub(first));
+                }
+                if !progress.has_lines() || written.is_err() {
                     return;
                 }
                 written = match event {
@@ -55,6 +74,7 @@ impl PackArgs {
             };
             pack::run(repository.fs(), &mut observer, &interrupt.cancel)
         };
+        progress.finish(outcome.is_ok());
         written?;
         interrupt.finish(out, outcome)
     }

@@ -2,9 +2,11 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use base::Result;
-use repos::{Cache, Repository};
+use fsfs::disk::IoMeter;
+use repos::{Cache, OpenOptions, Repository};
 
 use crate::args::{operand, option};
 use crate::local_path;
@@ -23,15 +25,6 @@ pub fn open(out: &Out, operands: &[OsString]) -> Result<Repository> {
     open_with(out, operands, option::default_budget())
 }
 
-/// [`open`], for a subcommand that reads each revision once, with a cache of at most `budget` bytes.
-///
-/// # Errors
-/// See [`open`].
-pub fn open_for_one_pass(out: &Out, operands: &[OsString], budget: u64) -> Result<Repository> {
-    operand::at_most(operands, 1, out.program(), "Too many arguments")?;
-    Repository::open(&path(operands), &Cache::for_one_pass(budget))
-}
-
 /// [`open`] with a cache of `budget` bytes.
 ///
 /// # Errors
@@ -39,4 +32,31 @@ pub fn open_for_one_pass(out: &Out, operands: &[OsString], budget: u64) -> Resul
 pub fn open_with(out: &Out, operands: &[OsString], budget: u64) -> Result<Repository> {
     operand::at_most(operands, 1, out.program(), "Too many arguments")?;
     Repository::open(&path(operands), &Cache::new(budget))
+}
+
+/// [`open`], for a subcommand that reads each revision once, with the cache of such a job and with a meter of what is read and
+/// written.
+///
+/// # Errors
+/// See [`open`].
+pub fn open_for_one_pass(
+    out: &Out,
+    operands: &[OsString],
+    budget: u64,
+    meter: Option<&Arc<IoMeter>>,
+) -> Result<Repository> {
+    operand::at_most(operands, 1, out.program(), "Too many arguments")?;
+    let options = OpenOptions {
+        meter: meter.cloned(),
+        ..OpenOptions::default()
+    };
+    Repository::open_with(&path(operands), &one_pass_cache(budget), options)
+}
+
+/// Returns the cache of a job that reads or writes each revision once.
+pub fn one_pass_cache(budget: u64) -> Arc<Cache> {
+    // Pages of 2 MiB would add half as much to the memory of such a job as its cache takes. A kernel that cannot turn them off
+    // is no obstacle.
+    _ = rustix::thread::disable_transparent_huge_pages(true);
+    Cache::for_one_pass(budget)
 }

@@ -1,19 +1,27 @@
 //! `svnadmin verify`: compares the contents of the repository with the stored checksums.
+//!
+//! With `--state-file` an interrupted run leaves a file, with which the next one continues it.
+
+mod printer;
+mod state;
 
 use std::ffi::OsString;
-use std::ops::ControlFlow;
 
 use base::{Code, Error, Result, Revnum};
-use fsfs::admin::verify::{self, VerifyObserver, VerifyOptions, VerifyProgress, VerifyWarning};
+use fsfs::admin::verify::{self, VerifyOptions, VerifyPosition};
+use repos::Repository;
 
+use self::printer::VerifyPrinter;
+use self::state::{RevisionFailure, StateFile, VerifyState};
 use super::range::RangeOption;
 use super::repository;
 use crate::args::operand::misuse;
-use crate::args::option::CacheSizeOption;
+use crate::args::option::{CacheSizeOption, LongRunOptions};
+use crate::args::revision::Revision;
 use crate::interrupt::Interrupt;
 use crate::local_path;
 use crate::out::{Out, chain_lines};
-use crate::progress;
+use crate::progress::{Lines, Progress};
 
 /// Reads everything that a repository holds and compares it with the checksums
 /// that were stored with it.
@@ -40,6 +48,12 @@ pub struct VerifyArgs {
     /// check indexes, checksums of stored items and the rep-cache, not the contents of revisions
     #[arg(long)]
     metadata_only: bool,
+    #[command(flatten)]
+    long_run: LongRunOptions,
+    /// write to the file ARG how far the verification is, and continue the interrupted one that the file
+    /// describes; the file is removed at the end (an option of Sven)
+    #[arg(long)]
+    state_file: Option<OsString>,
     operands: Vec<OsString>,
 }
 
@@ -55,21 +69,17 @@ impl VerifyArgs {
                 "--revision (-r) and --transaction (-t) are mutually exclusive",
             ));
         }
-        let repository = repository::open_with(out, &self.operands, self.memory.budget())?;
         if let Some(txn) = &self.transaction {
+            let repository = repository::open_with(out, &self.operands, self.memory.budget())?;
             return verify::transaction(repository.fs(), txn);
         }
-        let youngest = repository.youngest()?;
-        let range = self.range.resolve(out, &repository, youngest)?;
-        let start = range.start.unwrap_or(Revnum::ZERO);
-        let end = range.end.or(range.start).unwrap_or(youngest);
-        if start > end {
-            return Err(Error::new(
-                Code::REPOS_BAD_ARGS,
-                format!("Start revision {start} is greater than end revision {end}"),
-            ));
-        }
         let interrupt = Interrupt::install()?;
+        let meter = self.long_run.meter(&interrupt.cancel);
+        let repository =
+            repository::open_for_one_pass(out, &self.operands, self.memory.budget(), meter.as_ref())?;
+        let (start, end) = self.revisions(out, &repository)?;
+        let state = self.state(&repository, (start, end))?;
+        let (start, end) = state.as_ref().map_or((start, end), StateFile::range);
         let options = VerifyOptions {
             metadata_only: self.metadata_only,
             check_normalization: self.check_normalization,
@@ -77,24 +87,69 @@ impl VerifyArgs {
             cancel: interrupt.cancel.clone(),
             ..VerifyOptions::range(start, end)
         };
+        let from = state.as_ref().map(StateFile::position);
+        let options = VerifyOptions { from, ..options };
+        if let Some(text) = state.as_ref().and_then(StateFile::greeting)
+            && !self.quiet
+        {
+            out.print_stderr(&format!("{text}\n"));
+        }
         let mut printer = VerifyPrinter {
-            progress: progress::Progress::over(start, end, self.quiet, true),
+            progress: Progress::of_revisions(
+                self.long_run.progress,
+                self.quiet,
+                Lines::OnStdout,
+                meter.as_ref(),
+            ),
+            range: (start, end),
+            step: None,
             quiet: self.quiet,
             keep_going: self.keep_going,
-            failures: Vec::new(),
+            failures: state.as_ref().map(StateFile::failures).unwrap_or_default(),
+            state,
             written: Ok(()),
             cancel: interrupt.cancel.clone(),
             out,
         };
+        printer.show(from.unwrap_or(VerifyPosition::Files(start)));
         let outcome = verify::run(repository.fs(), &options, &mut printer);
-        printer.progress.clear();
-        let (failures, written) = (printer.failures, printer.written);
+        let (failures, written) = printer.finish(outcome.is_ok())?;
         written?;
         interrupt.finish(out, outcome)?;
         self.conclude(out, failures)
     }
 
-    fn conclude(&self, out: &mut Out, failures: Vec<(Option<Revnum>, Error)>) -> Result<()> {
+    /// Returns the range of `-r`, or all revisions.
+    fn revisions(&self, out: &Out, repository: &Repository) -> Result<(Revnum, Revnum)> {
+        let youngest = repository.youngest()?;
+        let range = self.range.resolve(out, repository, youngest)?;
+        let start = range.start.unwrap_or(Revnum::ZERO);
+        let end = range.end.or(range.start).unwrap_or(youngest);
+        match start > end {
+            true => Err(Error::new(
+                Code::REPOS_BAD_ARGS,
+                format!("Start revision {start} is greater than end revision {end}"),
+            )),
+            false => Ok((start, end)),
+        }
+    }
+
+    /// Reads the state of an interrupted run, or begins a new one.
+    fn state(&self, repository: &Repository, range: (Revnum, Revnum)) -> Result<Option<StateFile>> {
+        let Some(name) = &self.state_file else {
+            return Ok(None);
+        };
+        let new = VerifyState::new(
+            repository.fs().identity()?,
+            range,
+            [self.metadata_only, self.check_normalization, self.keep_going],
+        );
+        let last = self.range.given().map(|range| range.end.unwrap_or(range.start));
+        let is_fixed = !matches!(last, None | Some(Revision::Head));
+        StateFile::open(&local_path::canonical(name), repository.path(), new, is_fixed).map(Some)
+    }
+
+    fn conclude(&self, out: &mut Out, failures: Vec<RevisionFailure>) -> Result<()> {
         if failures.is_empty() {
             return Ok(());
         }
@@ -122,81 +177,5 @@ impl VerifyArgs {
                 local_path::shown(&repository::path(&self.operands))
             ),
         ))
-    }
-}
-
-/// Prints the progress of the run: verified revisions on standard output, failures on standard error.
-struct VerifyPrinter<'o> {
-    progress: progress::Progress,
-    quiet: bool,
-    keep_going: bool,
-    failures: Vec<(Option<Revnum>, Error)>,
-    /// The first error of writing to standard output.
-    written: Result<()>,
-    /// The token that cancels the run when standard output is closed.
-    cancel: base::Cancel,
-    out: &'o mut Out,
-}
-
-impl VerifyPrinter<'_> {
-    fn line(&mut self, text: &str) {
-        if self.written.is_ok() {
-            self.written = self.out.line(text).and_then(|()| self.out.flush());
-            if self.written.is_err() {
-                self.cancel.cancel();
-            }
-        }
-    }
-}
-
-impl VerifyObserver for VerifyPrinter<'_> {
-    fn progress(&mut self, progress: VerifyProgress) {
-        match progress {
-            VerifyProgress::Revision(revision) => {
-                if self.progress.done("Verified", revision) {
-                    self.line(&format!("* Verified revision {revision}."));
-                }
-            }
-            VerifyProgress::Metadata(revision) if self.progress.in_lines() => {
-                self.line(&format!("* Verifying metadata at revision {revision} ..."));
-            }
-            VerifyProgress::RepositoryMetadata if self.progress.in_lines() => {
-                self.line("* Verifying repository metadata ...");
-            }
-            VerifyProgress::Metadata(_) | VerifyProgress::RepositoryMetadata => {}
-        }
-    }
-
-    fn failed(&mut self, at: Option<Revnum>, error: &Error) -> ControlFlow<()> {
-        let what = match at {
-            Some(revision) => format!("* Error verifying revision {revision}.\n"),
-            None => "* Error verifying repository metadata.\n".to_owned(),
-        };
-        let (progress, out) = (&self.progress, &mut self.out);
-        progress.suspend(|| {
-            out.print_stderr(&what);
-            if self.keep_going {
-                out.print_error(error);
-            }
-        });
-        self.failures.push((at, error.clone()));
-        match self.keep_going {
-            true => ControlFlow::Continue(()),
-            false => ControlFlow::Break(()),
-        }
-    }
-
-    fn warn(&mut self, _revision: Revnum, warning: &VerifyWarning) {
-        if self.quiet {
-            return;
-        }
-        let (number, text) = match warning {
-            VerifyWarning::NameCollision(path) => (3, format!("Duplicate representation of path '{path}'")),
-            VerifyWarning::MergeinfoCollision { source, node } => (
-                4,
-                format!("Duplicate representation of path '{source}' in svn:mergeinfo property of '{node}'"),
-            ),
-        };
-        self.line(&format!("WARNING 0x{number:04x}: {text}"));
     }
 }

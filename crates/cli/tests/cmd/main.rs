@@ -9,6 +9,7 @@ mod configuration;
 mod damage;
 mod damaged_files;
 mod loading;
+mod long_runs;
 mod mergeinfo;
 mod ordinary_user;
 mod pair;

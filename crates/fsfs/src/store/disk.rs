@@ -16,8 +16,10 @@
 
 mod directory;
 mod machine;
+mod metered;
 mod names;
 mod replace;
+mod throttle;
 
 use std::ffi::OsString;
 use std::io;
@@ -29,8 +31,10 @@ use base::{Error, Result};
 use rustix::io::Errno;
 
 pub use machine::{RealDisk, UnsyncedDisk};
+pub use metered::{IoCounts, IoMeter, MeteredDisk};
 pub(crate) use replace::create_unique;
 pub use replace::write_atomic;
+pub use throttle::{Clock, SystemClock, Throttle};
 
 /// The operations that the engine needs.
 pub trait Disk: Send + Sync {
@@ -145,15 +149,31 @@ pub trait Disk: Send + Sync {
     /// # Errors
     /// The system's.
     fn copy(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.copy_in_parts(from, to, 64 << 10, &mut |_| Ok(()))
+    }
+
+    /// As [`Disk::copy`], and calls `copied` with the length of each part that was copied, at most `part` bytes. An error of
+    /// `copied` ends the copying.
+    ///
+    /// # Errors
+    /// The system's; those of `copied`.
+    fn copy_in_parts(
+        &self,
+        from: &Path,
+        to: &Path,
+        part: u32,
+        copied: &mut dyn FnMut(u64) -> io::Result<()>,
+    ) -> io::Result<()> {
         let source = self.open(from)?;
         let mut copy = self.write(to, Create::Replace)?;
-        let (mut buffer, mut at) = (vec![0; 64 << 10], 0);
+        let (mut buffer, mut at) = (vec![0; part.max(1) as usize], 0);
         loop {
             match source.read_at(&mut buffer, at)? {
                 0 => break,
                 length => {
                     copy.append(&buffer[..length])?;
                     at += length as u64;
+                    copied(length as u64)?;
                 }
             }
         }

@@ -280,7 +280,10 @@ fn copying() {
     Tool::new("svnadmin").args(["pack", "-q"]).arg(source.path()).ok();
     let (before, after) = (dump(build(&spec).path()), dump(source.path()));
     let copy = |db: &Path, disk: &Arc<dyn Disk>| {
-        let options = hotcopy::HotcopyOptions { incremental: true };
+        let options = hotcopy::HotcopyOptions {
+            incremental: true,
+            ..Default::default()
+        };
         hotcopy::run(
             &open(&source.db(), disk)?,
             db,

@@ -22,7 +22,10 @@ fn copy(from: &Repo, to: &Path, incremental: bool) -> base::Result<String> {
     hotcopy::run(
         &open(&from.db()),
         &to.join("db"),
-        HotcopyOptions { incremental },
+        HotcopyOptions {
+            incremental,
+            ..Default::default()
+        },
         &mut |CopiedRevisions { start, end }| {
             progress.push_str(&match start == end {
                 true => format!("* Copied revision {start}.\n"),

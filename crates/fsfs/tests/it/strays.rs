@@ -194,7 +194,10 @@ fn hotcopy_does_not_overwrite_revisions_that_the_source_lacks() {
     ours(&compare::open(&source), &[Mkdir("instead")]).unwrap();
     ours(&compare::open(&source), &[Mkdir("more")]).unwrap();
     let before = files(&backup.db());
-    let options = hotcopy::HotcopyOptions { incremental: true };
+    let options = hotcopy::HotcopyOptions {
+        incremental: true,
+        ..Default::default()
+    };
     let copy = || {
         let fs = compare::open(&source);
         hotcopy::run(&fs, &backup.db(), options, &mut |_| {}, &Cancel::new())
@@ -377,7 +380,10 @@ fn command(random: &mut TestRandom, whole: &UndamagedRepository, repository: &Re
             if random.below(2) == 0 {
                 _ = pack::run(&fs, &mut |_| {}, &Cancel::new());
             }
-            let options = hotcopy::HotcopyOptions { incremental: true };
+            let options = hotcopy::HotcopyOptions {
+                incremental: true,
+                ..Default::default()
+            };
             _ = hotcopy::run(&fs, &db, options, &mut |_| {}, &Cancel::new());
             "hotcopy"
         }

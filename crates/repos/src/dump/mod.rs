@@ -51,8 +51,8 @@ pub struct DumpOptions {
     pub filter: Option<Filter>,
     /// Threads; 0 = as many as there are cores.
     pub jobs: usize,
-    /// Bytes of one revision that a thread may hold; 0 = 4 MiB. A larger revision is shared among the threads. Six
-    /// times as much may wait to be written.
+    /// Bytes of one revision that a thread may hold; 0 = 4 MiB. A larger revision is shared among the threads. Twice
+    /// as much may wait to be written.
     pub share: usize,
 }
 
@@ -418,6 +418,6 @@ const GROUPS_AHEAD: usize = 16;
 /// Default of [`DumpOptions::share`].
 const SHARE: u64 = 4 << 20;
 /// Shares of finished revisions that may wait to be written.
-const REVISIONS_AHEAD: u64 = 4;
+const REVISIONS_AHEAD: u64 = 2;
 /// Shares of a large revision's records that may wait beside them.
 const RECORDS_AHEAD: u64 = 2;

@@ -112,7 +112,7 @@ pub(super) struct SpareBuffers(Mutex<Vec<Vec<u8>>>);
 
 impl SpareBuffers {
     /// The most spare buffers.
-    const MOST: usize = 4;
+    const MOST: usize = 2;
 
     /// Takes an empty buffer.
     pub fn take(&self) -> Vec<u8> {

@@ -27,6 +27,8 @@ pub enum Loss {
     Everything,
     /// Bytes; names are kept.
     Bytes,
+    /// Bytes; names and lengths are kept. Appended bytes read as zeros, as on file systems that store lengths first.
+    Zeros,
     /// Names; bytes are kept.
     Names,
     /// A random part of both, by this seed: the last changes of each directory, and the last new bytes of each file.
@@ -298,7 +300,7 @@ impl DiskImage {
             _ => 1,
         });
         let names = match loss {
-            Loss::Nothing | Loss::Bytes => self.names.clone(),
+            Loss::Nothing | Loss::Bytes | Loss::Zeros => self.names.clone(),
             Loss::Everything | Loss::Names => self.durable.clone(),
             Loss::Some(_) => {
                 let mut names = self.durable.clone();
@@ -323,9 +325,12 @@ impl DiskImage {
                 }
                 NameTarget::File(file) => {
                     let file = &self.files[*file];
+                    let mut zeros = file.durable.clone();
+                    zeros.resize(file.bytes.len(), 0);
                     let bytes = match loss {
                         Loss::Nothing | Loss::Names => &file.bytes[..],
                         Loss::Everything | Loss::Bytes => &file.durable[..],
+                        Loss::Zeros => &zeros[..],
                         // Only appended bytes can be present in part.
                         Loss::Some(_) if file.bytes.starts_with(&file.durable) => {
                             let new = file.bytes.len() - file.durable.len();

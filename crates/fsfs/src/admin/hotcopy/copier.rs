@@ -1,19 +1,35 @@
 //! Copying files from one filesystem to another, except those that the destination has already.
 //!
-//! A file with the size of its source that is not older counts as a copy of it: a copy's time is that of the copying.
+//! A file with the size of its source that is not older counts as a copy of it: a copy's time is that of the copying. That holds
+//! only where no power cut may have left a file with its length but without its bytes, see [`Existing`].
 
 use std::path::{Path, PathBuf};
 
 use base::{Error, Result};
 
 use crate::store::disk::{Disk, DiskFile, FileMeta, is_missing, remove_file_in};
-use crate::txn::strays::set_aside;
+use crate::txn::strays::{STRAY_PREFIX, set_aside};
 
 /// Copies files.
+#[derive(Clone, Copy)]
 pub(super) struct FileCopier<'a> {
     pub(super) disk: &'a dyn Disk,
-    /// True if the destination is new: then no file needs a check.
-    pub(super) is_fresh: bool,
+    pub(super) existing: Existing,
+}
+
+/// The files that are in the destination already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Existing {
+    /// There are none.
+    None,
+    /// They are a filesystem or an earlier copy. Complete copies stay; a file that is no part of a copy may be all that is left
+    /// of a revision.
+    Copies,
+    /// They are what an interrupted copy has left. They are replaced.
+    Untrusted,
+    /// They are what an interrupted copy had made durable. Complete copies stay; what replaces them is durable before it has its
+    /// name.
+    Durable,
 }
 
 impl FileCopier<'_> {
@@ -23,31 +39,39 @@ impl FileCopier<'_> {
     /// The system's; "no such file" if the source is missing.
     pub(super) fn file(&self, from: &Path, to: &Path) -> Result<bool> {
         let failed = |e| Error::io("Can't copy file", from, &e);
-        if self.is_fresh {
+        if self.existing == Existing::None {
             self.disk.copy(from, to).map_err(failed)?;
             return Ok(true);
         }
         let source = self.metadata(from)?.ok_or_else(|| missing(from))?;
         match self.metadata(to)? {
-            Some(copy) if is_copy(&source, &copy) => return Ok(false),
-            // The existing file may be open or read-only: it is replaced by rename.
-            Some(_) => {
-                let mut name = std::ffi::OsString::from(format!("svn-{:x}-", std::process::id()));
-                name.push(to.file_name().unwrap_or_default());
-                let temporary = to.with_file_name(name);
-                let copied = self.disk.copy(from, &temporary).map_err(failed).and_then(|()| {
-                    self.disk
-                        .rename(&temporary, to)
-                        .map_err(|e| Error::io("Can't move a file to", to, &e))
-                });
-                if copied.is_err() {
-                    _ = self.disk.remove_file(&temporary);
-                }
-                copied?;
+            Some(copy) if self.existing != Existing::Untrusted && is_copy(&source, &copy) => {
+                return Ok(false);
             }
-            None => self.disk.copy(from, to).map_err(failed)?,
+            None if self.existing != Existing::Durable => self.disk.copy(from, to).map_err(failed)?,
+            // The existing file may be open or read-only: it is replaced by rename.
+            _ => self.replace(from, to)?,
         }
         Ok(true)
+    }
+
+    /// Copies a file over another one in one step.
+    fn replace(&self, from: &Path, to: &Path) -> Result<()> {
+        let mut name = std::ffi::OsString::from(format!("svn-{:x}-", std::process::id()));
+        name.push(to.file_name().unwrap_or_default());
+        let temporary = to.with_file_name(name);
+        let copy = || {
+            let copied = self.disk.copy(from, &temporary);
+            copied.map_err(|e| Error::io("Can't copy file", from, &e))?;
+            if self.existing == Existing::Durable {
+                // Such a file is rare. It may be read-only, so that it cannot be opened to sync it alone.
+                let synced = self.disk.sync_all(&temporary);
+                synced.map_err(|e| Error::io("Can't flush file", &temporary, &e))?;
+            }
+            let renamed = self.disk.rename(&temporary, to);
+            renamed.map_err(|e| Error::io("Can't move a file to", to, &e))
+        };
+        copy().inspect_err(|_| _ = self.disk.remove_file(&temporary))
     }
 
     /// As [`FileCopier::file`]; a missing source is ignored.
@@ -61,7 +85,7 @@ impl FileCopier<'_> {
     /// As [`FileCopier::file`], for a revision or pack file. If the destination has a file that is no part of a copy, it may be
     /// the only copy of acknowledged revisions: it is renamed to a name in `db`, and the second result is true.
     pub(super) fn revisions(&self, from: &Path, to: &Path, db: &Path, name: &str) -> Result<(bool, bool)> {
-        let is_other = !self.is_fresh && self.is_other(from, to)?;
+        let is_other = self.existing == Existing::Copies && self.is_other(from, to)?;
         if is_other {
             set_aside(self.disk, db, to, name)?;
         }
@@ -158,6 +182,19 @@ impl FileCopier<'_> {
             self.disk
                 .remove_dir(directory)
                 .map_err(|e| Error::io("Can't remove directory", directory, &e))?;
+        }
+        Ok(())
+    }
+
+    /// Removes the temporary files that a killed process has left in a directory.
+    pub(super) fn remove_temporary(&self, dir: &Path) -> Result<()> {
+        for name in self.names(dir)?.unwrap_or_default() {
+            let shown = name.to_string_lossy();
+            if shown.starts_with("svn-") && !shown.starts_with(STRAY_PREFIX) {
+                let path = dir.join(&name);
+                let removed = self.disk.remove_file(&path);
+                removed.map_err(|e| Error::io("Can't remove file", &path, &e))?;
+            }
         }
         Ok(())
     }

@@ -4,32 +4,46 @@
 //! packed meanwhile, missing files are read from the pack. The destination of an incremental copy is held by all its locks.
 //! Revisions are copied on all cores, and made durable before `current` names them. `format`, without which a directory is no
 //! filesystem, is written last. So an interrupted copy is no filesystem yet, or the one that it was, and the next copy continues
-//! it.
+//! it. A first copy leaves a checkpoint, so that the next one knows which files it can rely on.
 
+pub(crate) mod checkpoint;
 mod copier;
+mod first_copy;
 mod shard;
 
 use std::path::Path;
+use std::time::Duration;
 
 use base::ordered::{Limits, cores, in_order};
 use base::{Cancel, Code, Error, Result, Revnum};
 
-use self::copier::FileCopier;
+use self::checkpoint::CheckpointFile;
+use self::copier::{Existing, FileCopier};
 use self::shard::{CopyJob, RevisionCopier};
 use crate::format::short_line::leading_revision;
 use crate::store::cache::Cache;
-use crate::store::disk::{ATTEMPTS, Create, is_missing, read_replaced, write_atomic};
+use crate::store::disk::{ATTEMPTS, is_missing, read_replaced, write_atomic};
 use crate::store::layout::Layout;
 use crate::store::rep_cache::RepCache;
-use crate::store::uuid::new_uuid;
 use crate::tree::Fs;
 use crate::txn::strays::set_aside;
 
 /// Options of a copy.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct HotcopyOptions {
     /// True to copy only what the destination lacks: everything, if it has no filesystem.
     pub incremental: bool,
+    /// The time between two checkpoints of a first copy. It grows where checkpoints take long. Zero for one after each job.
+    pub checkpoint_interval: Duration,
+}
+
+impl Default for HotcopyOptions {
+    fn default() -> Self {
+        HotcopyOptions {
+            incremental: false,
+            checkpoint_interval: Duration::from_secs(10),
+        }
+    }
 }
 
 /// A range of revisions that were copied.
@@ -41,11 +55,42 @@ pub struct CopiedRevisions {
     pub end: Revnum,
 }
 
-/// Copies the filesystem to the `db` directory `dst`, whose parent exists.
+/// Creates the `db` directory `dst`, whose parent exists, and the checkpoint of a copy in it. Does nothing if the directory has
+/// files.
+///
+/// # Errors
+/// The system's.
+pub fn begin(src: &Fs, dst: &Path) -> Result<()> {
+    let copier = FileCopier {
+        disk: src.disk(),
+        existing: Existing::Untrusted,
+    };
+    copier.directory(dst)?;
+    match copier.names(dst)?.is_none_or(|names| names.is_empty()) {
+        true => CheckpointFile::create(src, dst, Duration::ZERO).map(drop),
+        false => Ok(()),
+    }
+}
+
+/// Returns whether `dst` is a `db` directory that an interrupted copy has left, so that [`run`] continues that copy.
+///
+/// # Errors
+/// The system's.
+pub fn is_interrupted(src: &Fs, dst: &Path) -> Result<bool> {
+    let probe = FileCopier {
+        disk: src.disk(),
+        existing: Existing::Copies,
+    };
+    let is_there = |name: &str| Ok::<_, Error>(probe.metadata(&dst.join(name))?.is_some());
+    // A copy that ends between `format` and the removal of the checkpoint has both.
+    Ok(is_there(checkpoint::NAME)? || is_there("format")?)
+}
+
+/// Copies the filesystem to the `db` directory `dst`, whose parent exists. Continues a first copy that was interrupted.
 ///
 /// # Errors
 /// Those of reading the source; `UNSUPPORTED_FEATURE` or `RA_UUID_MISMATCH` if the destination of an incremental copy does not
-/// fit; `CANCELLED`; the system's.
+/// fit; `INCORRECT_PARAMS` if the interrupted copy has another source; `CANCELLED`; the system's.
 pub fn run(
     src: &Fs,
     dst: &Path,
@@ -54,39 +99,62 @@ pub fn run(
     cancel: &Cancel,
 ) -> Result<()> {
     let layout = Layout::new(dst, *src.format());
-    let probe = FileCopier {
-        disk: src.disk(),
-        is_fresh: false,
-    };
-    let is_there = probe.metadata(&layout.file("format"))?.is_some();
-    let is_fresh = probe.metadata(dst)?.is_none();
-    let copy = |is_fresh| Hotcopy {
+    let copy = |existing| Hotcopy {
         src,
         dst: &layout,
         copier: FileCopier {
             disk: src.disk(),
-            is_fresh,
+            existing,
         },
         cancel,
     };
+    let probe = copy(Existing::Copies).copier;
+    let is_there = probe.metadata(&layout.file("format"))?.is_some();
     if options.incremental && is_there {
         let old = Fs::open_on(dst, &Cache::new(SMALL_CACHE), src.disk_handle())?;
         // Before the locks, to refuse quickly, and under the locks, to be right.
         check_compatible(src, &old)?;
         let _locks = old.all_locks()?;
         check_compatible(src, &old)?;
-        return copy(false)
-            .revisions(notify)
-            .and_then(|()| copy(false).other_files());
+        let copy = copy(Existing::Copies);
+        copy.revisions(notify, None)?;
+        copy.other_files()?;
+        if probe.metadata(&layout.file(checkpoint::NAME))?.is_some() {
+            // The first copy was interrupted in its last step.
+            copy.protect_format()?;
+        }
+        return checkpoint::remove(src.disk(), dst);
     }
     if is_there {
         let message = format!("'{}' is a filesystem already", dst.display());
         return Err(Error::new(Code::FS_ALREADY_EXISTS, message));
     }
-    copy(is_fresh).create_skeleton()?;
-    copy(is_fresh).revisions(notify)?;
-    copy(false).other_files()?;
-    copy(false).format()
+    let interval = options.checkpoint_interval;
+    let (mut checkpoint, existing) = match CheckpointFile::open(src, dst, interval)? {
+        Some(begun) if probe.names(dst)?.is_some_and(|names| names.len() == 1) => {
+            (Some(begun), Existing::None)
+        }
+        Some(interrupted) => (Some(interrupted), Existing::Untrusted),
+        None if probe.names(dst)?.is_some_and(|names| !names.is_empty()) => (None, Existing::Copies),
+        None => {
+            probe.directory(dst)?;
+            let new = CheckpointFile::create(src, dst, interval)?;
+            (Some(new), Existing::None)
+        }
+    };
+    if existing == Existing::Untrusted {
+        copy(existing).remove_remains()?;
+    }
+    copy(existing).create_skeleton()?;
+    copy(existing).revisions(notify, checkpoint.as_mut())?;
+    let existing = match existing {
+        Existing::None => Existing::Untrusted,
+        other => other,
+    };
+    copy(existing).other_files()?;
+    copy(existing).format()?;
+    // A crash here leaves a complete filesystem with a checkpoint, which the next copy to it removes.
+    checkpoint::remove(src.disk(), dst)
 }
 
 /// Checks that `old` can be brought up to date from `src`.
@@ -149,57 +217,12 @@ struct Hotcopy<'a> {
 }
 
 impl Hotcopy<'_> {
-    /// Creates the directories and the small files that are not copied. They make no filesystem yet.
-    fn create_skeleton(&self) -> Result<()> {
-        let from = self.src.layout();
-        self.copier.directory(self.dst.db())?;
-        self.copier
-            .disk
-            .share_group(self.dst.db())
-            .map_err(|e| Error::io("Can't set permissions on directory", self.dst.db(), &e))?;
-        let mut directories = vec!["revs", "revprops", "transactions"];
-        if self.src.format().has_protorevs_dir() {
-            directories.push("txn-protorevs");
-        }
-        for name in directories {
-            self.copier.directory(&self.dst.file(name))?;
-        }
-        let mut files = vec![("write-lock", Vec::new())];
-        if self.src.format().has_protorevs_dir() {
-            files.push(("txn-current-lock", Vec::new()));
-        }
-        let uuid = match self.src.format().has_instance_id() {
-            true => format!("{}\n{}\n", self.src.uuid(), new_uuid()),
-            false => format!("{}\n", self.src.uuid()),
-        };
-        files.push(("uuid", uuid.into_bytes()));
-        if self.src.format().has_packing() {
-            files.push(("min-unpacked-rev", b"0\n".to_vec()));
-        }
-        for (name, bytes) in files {
-            let path = self.dst.file(name);
-            let mut file = self
-                .copier
-                .disk
-                .write(&path, Create::Replace)
-                .map_err(|e| Error::io("Can't create file", &path, &e))?;
-            file.append(&bytes)
-                .map_err(|e| Error::io("Can't write to file", &path, &e))?;
-        }
-        if self.src.format().has_packing() {
-            let (like, path) = (from.file("min-unpacked-rev"), self.dst.file("min-unpacked-rev"));
-            self.copier
-                .disk
-                .copy_permissions(&like, &path)
-                .map_err(|e| Error::io("Can't set permissions on file", &path, &e))?;
-        }
-        // Never empty: the incumbent's hotcopy continues without this file, but not with an empty one.
-        let like = self.dst.file("write-lock");
-        write_atomic(self.copier.disk, &self.dst.file("fs-type"), b"fsfs\n", &like)
-    }
-
     /// Copies revisions with their properties, and makes them visible.
-    fn revisions(&self, notify: &mut dyn FnMut(CopiedRevisions)) -> Result<()> {
+    fn revisions(
+        &self,
+        notify: &mut dyn FnMut(CopiedRevisions),
+        mut checkpoint: Option<&mut CheckpointFile<'_>>,
+    ) -> Result<()> {
         let disk = self.copier.disk;
         self.copier
             .file_if_there(&self.src.layout().file("fsfs.conf"), &self.dst.file("fsfs.conf"))?;
@@ -207,15 +230,11 @@ impl Hotcopy<'_> {
         let current = read_replaced(disk, &self.src.layout().file("current"))?;
         let youngest = leading_revision(&current)?;
         let mut attempt = 1;
-        let retry = FileCopier {
-            disk,
-            is_fresh: false,
-        };
-        let mut copier = &self.copier;
+        let mut copier = self.copier;
         let packed = loop {
             self.src.refresh_min_unpacked_rev()?;
             let packed = self.src.min_unpacked_rev();
-            match self.copy_all(copier, youngest, packed, notify) {
+            match self.copy_all(copier, youngest, packed, notify, checkpoint.as_deref_mut()) {
                 Ok(()) => break packed,
                 // A shard was packed meanwhile.
                 Err(e) if is_missing(&e) && attempt < ATTEMPTS => {
@@ -224,7 +243,12 @@ impl Hotcopy<'_> {
                         return Err(e);
                     }
                     attempt += 1;
-                    copier = &retry;
+                    if let Some(checkpoint) = &mut checkpoint {
+                        checkpoint.save()?;
+                    }
+                    if copier.existing == Existing::None {
+                        copier.existing = Existing::Untrusted;
+                    }
                 }
                 Err(e) => return Err(e),
             }
@@ -232,7 +256,7 @@ impl Hotcopy<'_> {
         self.sync()?;
         // A crash from here on leaves a destination with the old revisions, or with all.
         if self.src.format().has_packing() {
-            self.switch_to_packs(packed)?;
+            self.switch_to_packs(packed, checkpoint.is_some())?;
         }
         let text = match self.src.format().has_ids_in_current() {
             // With the IDs that belong to this revision.
@@ -251,37 +275,53 @@ impl Hotcopy<'_> {
     /// Copies every revision up to `youngest`, those below `packed` as packs.
     fn copy_all(
         &self,
-        copier: &FileCopier<'_>,
+        copier: FileCopier<'_>,
         youngest: Revnum,
         packed: Revnum,
         notify: &mut dyn FnMut(CopiedRevisions),
+        mut checkpoint: Option<&mut CheckpointFile<'_>>,
     ) -> Result<()> {
-        let shards = RevisionCopier {
-            src: self.src,
-            dst: self.dst,
-            copier,
-            cancel: self.cancel,
+        let durable = checkpoint
+            .as_ref()
+            .map_or(Revnum::ZERO, |checkpoint| checkpoint.next());
+        let shard_size = self.src.format().shard_size;
+        let copy = |job: CopyJob| {
+            let end = job.end(shard_size);
+            let existing = match end <= durable {
+                true => Existing::Durable,
+                false => copier.existing,
+            };
+            let shards = RevisionCopier {
+                src: self.src,
+                dst: self.dst,
+                copier: FileCopier { existing, ..copier },
+                cancel: self.cancel,
+            };
+            (end, shards.copy(job))
         };
         let threads = cores().min(MAX_WORKERS);
         let limits = Limits {
             tasks: 4 * threads,
             bytes: usize::MAX,
         };
-        let jobs = CopyJob::all(self.src.format().shard_size, packed, youngest);
+        let jobs = CopyJob::all(shard_size, packed, youngest);
         in_order(
             threads,
             limits,
             jobs,
-            |job| (shards.copy(job), 0),
-            |copied| {
+            |job| (copy(job), 0),
+            |(end, copied)| {
                 copied?.into_iter().for_each(&mut *notify);
-                Ok(())
+                match &mut checkpoint {
+                    Some(checkpoint) => checkpoint.copied(end),
+                    None => Ok(()),
+                }
             },
         )
     }
 
-    /// Makes the packs at the destination valid, and removes the unpacked files.
-    fn switch_to_packs(&self, packed: Revnum) -> Result<()> {
+    /// Makes the packs at the destination valid, and removes the unpacked files. In a first copy all files are copies.
+    fn switch_to_packs(&self, packed: Revnum, is_first: bool) -> Result<()> {
         let path = self.dst.file("min-unpacked-rev");
         let disk = self.copier.disk;
         let text = read_replaced(disk, &path)?;
@@ -297,17 +337,20 @@ impl Hotcopy<'_> {
             // Files beyond the youngest revision were not copied.
             let is_stray = |rev| self.copier.metadata(&self.dst.rev(Revnum(rev)));
             let mut beyond = (youngest.0 + 1).max(shard * size)..(shard + 1) * size;
-            let has_strays = beyond.try_fold(false, |found, rev| {
-                Ok::<_, Error>(found || is_stray(rev)?.is_some())
-            })?;
-            match has_strays {
-                true => drop(set_aside(
-                    disk,
-                    self.dst.db(),
-                    &unpacked,
-                    &format!("shard-{shard}"),
-                )?),
-                false => self.copier.remove_tree(&unpacked)?,
+            if self.copier.metadata(&unpacked)?.is_some() {
+                let has_strays = !is_first
+                    && beyond.try_fold(false, |found, rev| {
+                        Ok::<_, Error>(found || is_stray(rev)?.is_some())
+                    })?;
+                match has_strays {
+                    true => drop(set_aside(
+                        disk,
+                        self.dst.db(),
+                        &unpacked,
+                        &format!("shard-{shard}"),
+                    )?),
+                    false => self.copier.remove_tree(&unpacked)?,
+                }
             }
             if !self.src.format().has_packed_revprops() {
                 continue;
@@ -376,16 +419,6 @@ impl Hotcopy<'_> {
             Some(mut rows) => rows.delete_younger(leading_revision(&current)?),
             None => Ok(()),
         }
-    }
-
-    /// Writes `format`, which makes the copy a filesystem.
-    fn format(&self) -> Result<()> {
-        let mut text = Vec::new();
-        self.src.format().encode(&mut text);
-        let (disk, path) = (self.copier.disk, self.dst.file("format"));
-        write_atomic(disk, &path, &text, &self.dst.file("current"))?;
-        disk.set_read_only(&path)
-            .map_err(|e| Error::io("Can't set permissions on file", &path, &e))
     }
 
     fn sync(&self) -> Result<()> {

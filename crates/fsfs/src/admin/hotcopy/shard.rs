@@ -8,7 +8,7 @@ use std::path::Path;
 use base::{Cancel, Error, Result, Revnum};
 
 use super::CopiedRevisions;
-use super::copier::FileCopier;
+use super::copier::{Existing, FileCopier};
 use crate::format::revprops_pack::RevpropsManifest;
 use crate::store::disk::{ATTEMPTS, is_missing, read_replaced, write_atomic};
 use crate::store::layout::Layout;
@@ -26,6 +26,14 @@ pub(super) enum CopyJob {
 }
 
 impl CopyJob {
+    /// Returns the first revision after those of the job.
+    pub(super) fn end(&self, shard_size: u64) -> Revnum {
+        match self {
+            CopyJob::Packed(shard) => Revnum((shard + 1) * shard_size),
+            CopyJob::Unpacked(revs) => Revnum(revs.end),
+        }
+    }
+
     /// Returns the jobs that copy all revisions up to `youngest`; those below `packed` are packed.
     pub(super) fn all(shard_size: u64, packed: Revnum, youngest: Revnum) -> impl Iterator<Item = CopyJob> {
         let shards = 0..packed.0.checked_div(shard_size).unwrap_or(0);
@@ -54,7 +62,7 @@ const REVISIONS_PER_JOB: u64 = 50;
 pub(super) struct RevisionCopier<'a> {
     pub(super) src: &'a Fs,
     pub(super) dst: &'a Layout,
-    pub(super) copier: &'a FileCopier<'a>,
+    pub(super) copier: FileCopier<'a>,
     pub(super) cancel: &'a Cancel,
 }
 
@@ -62,10 +70,12 @@ impl RevisionCopier<'_> {
     /// Does a job; returns the revisions that the destination did not have.
     pub(super) fn copy(&self, job: CopyJob) -> Result<Vec<CopiedRevisions>> {
         self.cancel.check()?;
-        match job {
+        let copied = match job {
             CopyJob::Packed(shard) => self.packed(shard),
             CopyJob::Unpacked(revs) => self.unpacked(revs),
-        }
+        };
+        // A disk that notices the cancellation fails with another error.
+        copied.map_err(|e| self.cancel.check().err().unwrap_or(e))
     }
 
     fn packed(&self, shard: u64) -> Result<Vec<CopiedRevisions>> {
@@ -177,12 +187,14 @@ impl RevisionCopier<'_> {
             is_copied |= self.copier.file(&from.join(name), &to.join(name))?;
         }
         let list = to.join("manifest");
-        if self.copier.is_fresh || !self.copier.disk.read_small(&list).is_ok_and(|old| old == text) {
+        if self.copier.existing == Existing::None
+            || !self.copier.disk.read_small(&list).is_ok_and(|old| old == text)
+        {
             write_atomic(self.copier.disk, &list, &text, &from.join("manifest"))?;
             is_copied = true;
         }
         // Files that no manifest names any more are useless.
-        if !self.copier.is_fresh {
+        if self.copier.existing != Existing::None {
             for name in self.copier.names(to)?.unwrap_or_default() {
                 if name
                     .to_str()

@@ -51,6 +51,8 @@ pub struct VerifyOptions {
     pub jobs: usize,
     /// Bytes of contents that one thread queues before it hashes them. A revision with more is shared among the threads.
     pub batch_bytes: usize,
+    /// Where to begin; `None` for the beginning. A run that continues an interrupted one has the same range.
+    pub from: Option<VerifyPosition>,
     /// Stops the run.
     pub cancel: Cancel,
 }
@@ -66,6 +68,7 @@ impl VerifyOptions {
             cache_budget: 256 << 20,
             jobs: 0,
             batch_bytes: BATCH_BYTES,
+            from: None,
             cancel: Cancel::new(),
         }
     }
@@ -73,6 +76,17 @@ impl VerifyOptions {
     fn threads(&self) -> usize {
         if self.jobs == 0 { cores() } else { self.jobs }
     }
+}
+
+/// The point that a run has reached: what comes before it is checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VerifyPosition {
+    /// The first step is to continue with the file of this revision.
+    Files(Revnum),
+    /// The second step is to begin.
+    RepositoryMetadata,
+    /// The third step is to continue with this revision.
+    Revision(Revnum),
 }
 
 /// Receives the progress and the findings of a run.
@@ -85,6 +99,11 @@ pub trait VerifyObserver {
 
     /// Called before the revision's [`VerifyProgress::Revision`].
     fn warn(&mut self, revision: Revnum, warning: &VerifyWarning);
+
+    /// Called when everything before `position` is checked and reported. A run that begins there completes this one.
+    fn reached(&mut self, position: VerifyPosition) {
+        let _ = position;
+    }
 }
 
 /// The progress of a run.
@@ -116,6 +135,7 @@ pub fn run(fs: &Fs, options: &VerifyOptions, observer: &mut dyn VerifyObserver) 
         Err(e) if observer.failed(None, &e).is_break() => return Ok(()),
         _ => {}
     }
+    observer.reached(VerifyPosition::Revision(run.first_revision()));
     if !options.metadata_only {
         run.revisions(observer);
     }
@@ -168,6 +188,13 @@ struct VerifyRun<'a> {
     shared: VerifyShared<'a>,
 }
 
+/// Files that one thread checks: the first revisions of each.
+struct FileGroup {
+    revs: Vec<Revnum>,
+    /// The first revision after these files.
+    next: Revnum,
+}
+
 /// The result for one revision.
 struct RevisionOutcome {
     rev: Revnum,
@@ -177,9 +204,12 @@ struct RevisionOutcome {
 
 impl VerifyRun<'_> {
     fn metadata(&self, observer: &mut dyn VerifyObserver) -> Result<()> {
-        if self.fs.format().logical {
-            self.indexes(observer)?;
+        match self.from() {
+            VerifyPosition::Files(from) if self.fs.format().logical => self.indexes(from, observer)?,
+            VerifyPosition::Files(_) | VerifyPosition::RepositoryMetadata => {}
+            VerifyPosition::Revision(_) => return Ok(()),
         }
+        observer.reached(VerifyPosition::RepositoryMetadata);
         if self.fs.format().has_rep_sharing()
             && let Some(cache) = RepCache::open(&self.fs.layout().file("rep-cache.db"))?
         {
@@ -189,11 +219,11 @@ impl VerifyRun<'_> {
         Ok(())
     }
 
-    fn indexes(&self, observer: &mut dyn VerifyObserver) -> Result<()> {
+    fn indexes(&self, from: Revnum, observer: &mut dyn VerifyObserver) -> Result<()> {
         let shard_size = self.fs.format().shard_size.max(1);
-        let check = |revs: Vec<Revnum>| {
-            let mut results: Vec<(Revnum, Result<()>)> = Vec::with_capacity(revs.len());
-            for rev in revs {
+        let check = |file: FileGroup| {
+            let mut results: Vec<(Revnum, Result<()>)> = Vec::with_capacity(file.revs.len());
+            for rev in file.revs {
                 let result = self
                     .options
                     .cancel
@@ -205,45 +235,67 @@ impl VerifyRun<'_> {
                     break;
                 }
             }
-            (results, 0)
+            ((results, file.next), 0)
         };
         in_order(
             self.options.threads(),
             self.limits(),
-            self.files(),
+            self.files(from),
             check,
-            |results| {
+            |(results, next)| {
                 for (rev, result) in results {
                     if rev.0 % shard_size == 0 {
                         observer.progress(VerifyProgress::Metadata(rev));
                     }
                     result?;
                 }
+                observer.reached(VerifyPosition::Files(next));
                 Ok(())
             },
         )
     }
 
-    /// Returns the first revisions of the files that have the range, in groups.
-    fn files(&self) -> impl Iterator<Item = Vec<Revnum>> {
+    /// Returns the files that have the range, beginning with that of revision `from`.
+    fn files(&self, from: Revnum) -> impl Iterator<Item = FileGroup> {
         let shard_size = self.fs.format().shard_size.max(1);
-        let mut next = Some(self.options.start.0);
+        let mut next = Some(from.0);
         let end = self.options.end.0;
         std::iter::from_fn(move || {
             let first = next.filter(|first| *first <= end)?;
             if self.fs.is_packed(Revnum(first)) {
                 let start = first - first % shard_size;
                 next = start.checked_add(shard_size);
-                return Some(vec![Revnum(start)]);
+                return Some(FileGroup {
+                    revs: vec![Revnum(start)],
+                    next: Revnum(start.saturating_add(shard_size)),
+                });
             }
             let last = end.min(first.saturating_add(UNPACKED_AT_ONCE - 1));
             next = last.checked_add(1);
-            Some((first..=last).map(Revnum).collect())
+            Some(FileGroup {
+                revs: (first..=last).map(Revnum).collect(),
+                next: Revnum(last.saturating_add(1)),
+            })
         })
     }
 
+    /// Returns where the run begins.
+    fn from(&self) -> VerifyPosition {
+        self.options
+            .from
+            .unwrap_or(VerifyPosition::Files(self.options.start))
+    }
+
+    /// Returns the revision with which the third step begins.
+    fn first_revision(&self) -> Revnum {
+        match self.from() {
+            VerifyPosition::Revision(from) => from,
+            VerifyPosition::Files(_) | VerifyPosition::RepositoryMetadata => self.options.start,
+        }
+    }
+
     fn revisions(&self, observer: &mut dyn VerifyObserver) {
-        let (start, end) = (self.options.start.0, self.options.end.0);
+        let (start, end) = (self.first_revision().0, self.options.end.0);
         let groups = (start..=end)
             .step_by(REVISIONS_AT_ONCE as usize)
             .map(|first| first..=end.min(first.saturating_add(REVISIONS_AT_ONCE - 1)));
@@ -266,6 +318,7 @@ impl VerifyRun<'_> {
                         Err(e) if observer.failed(Some(rev), &e).is_break() => return Err(Stopped),
                         Err(_) => {}
                     }
+                    observer.reached(VerifyPosition::Revision(rev.next()));
                 }
                 Ok(())
             })
