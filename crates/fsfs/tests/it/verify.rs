@@ -172,6 +172,53 @@ fn workers_share_a_large_revision() {
     assert!(seen.len() > 5, "only {seen:?}");
 }
 
+/// Long texts are hashed side by side, of several revisions. Each damage is reported for its revision alone.
+#[test]
+fn long_texts_side_by_side() {
+    let mut import = DumpStream::new("0d5c7f1e-1111-4222-8333-0000000000a2");
+    import.rev("Import");
+    for n in 0..6 {
+        import.file(
+            &format!("file-{n}"),
+            history::noise(n, 520_000 + 90_000 * n as usize),
+        );
+    }
+    import.rev("Another").file("file-6", history::noise(6, 700_000));
+    import.rev("The same").file("file-7", history::noise(6, 700_000));
+    let repo = build(&Spec::new("1.8").with(import).named("long")).copy();
+    let whole: fn(&mut VerifyOptions) = |o| o.jobs = 1;
+    let each_alone: fn(&mut VerifyOptions) = |o| (o.jobs, o.batch_bytes) = (4, 1);
+    for options in [whole, each_alone] {
+        let verified = ours(&repo, options, true);
+        assert!(verified.failures.is_empty(), "{:?}", verified.failures);
+    }
+    Tool::new("chmod").args(["-R", "u+w"]).arg(repo.path()).ok();
+    let mut random = history::Random::new(12);
+    for rev in [1, 2, 1, 1] {
+        let path = repo.db().join(format!("revs/0/{rev}"));
+        let good = std::fs::read(&path).expect("because the copy is ours");
+        let mut bad = good.clone();
+        // Texts come first in the file, and noise is stored as it is.
+        bad[2_000 + random.below(600_000)] ^= 0x10;
+        std::fs::write(&path, &bad).expect("because the copy is ours");
+        let failures = |options| {
+            let failures = ours(&repo, options, true).failures.into_iter();
+            failures.map(|(rev, e)| (rev, e.to_string())).collect::<Vec<_>>()
+        };
+        let found = failures(whole);
+        assert_eq!(found, failures(each_alone));
+        // With rep-sharing the third revision has the text of the second.
+        let expected: &[u64] = if rev == 2 { &[2, 3] } else { &[1] };
+        let revs: Vec<_> = found.iter().map(|(rev, _)| rev.map(|rev| rev.0)).collect();
+        assert_eq!(revs, expected.iter().map(|rev| Some(*rev)).collect::<Vec<_>>());
+        assert!(
+            found.iter().all(|(_, text)| text.contains("Checksum mismatch")),
+            "{found:?}"
+        );
+        std::fs::write(&path, &good).expect("because the copy is ours");
+    }
+}
+
 /// Cancels while a revision is being checked.
 #[test]
 fn cancellation_stops_verify_within_a_revision() {

@@ -111,12 +111,16 @@ pub(super) struct PrintedGroup {
 pub(super) struct SpareBuffers(Mutex<Vec<Vec<u8>>>);
 
 impl SpareBuffers {
+    /// The bytes that most groups take: a buffer that grows leaves its smaller beginnings to the allocator.
+    const EXPECTED: usize = 2 << 20;
+
     /// The most spare buffers.
     const MOST: usize = 2;
 
     /// Takes an empty buffer.
     pub fn take(&self) -> Vec<u8> {
-        self.0.lock().pop().unwrap_or_default()
+        let spare = self.0.lock().pop();
+        spare.unwrap_or_else(|| Vec::with_capacity(Self::EXPECTED))
     }
 
     /// Gives a buffer back, unless there are enough or it is longer than `limit` bytes.

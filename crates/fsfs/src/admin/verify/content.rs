@@ -19,8 +19,8 @@ use base::ordered::{Limits, OrderedQueue, ThreadPool};
 use base::{Cancel, Error, Result};
 use parking_lot::Mutex;
 
-use super::hasher::{ContentHasher, content_key};
-use crate::format::rep_line::{Rep, RepSize};
+use super::hasher::{ContentHasher, content_key, list_cost};
+use crate::format::rep_line::Rep;
 use crate::tree::Fs;
 
 /// The point in the walk at which a content was reached: the index of the revision in its group, and a sequence number.
@@ -151,10 +151,7 @@ impl<'s, 'a> ContentBatch<'s, 'a> {
         if let Some(key) = content_key(rep) {
             self.pending_keys.insert(key, self.pending.len());
         }
-        let bytes = match rep.size() {
-            RepSize::Known(size) => size,
-            RepSize::DependsOnHeader => rep.length,
-        };
+        let bytes = list_cost(rep, self.shared.batch_bytes);
         let cost = bytes.saturating_add(size_of::<PendingContent>() as u64);
         self.pending_bytes = self.pending_bytes.saturating_add(cost);
         self.pending.push(PendingContent {

@@ -1,9 +1,9 @@
-//! Hashing contents: short ones together, long ones while they are read.
+//! Hashing contents side by side: short ones when they have been read, long ones while they are read.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use base::checksum::{Md5, Sha1, TextDigests, md5_many};
+use base::checksum::{Md5, Md5Stream, Sha1, Sha1Stream, md5_many};
 use base::{Code, Error, Result};
 
 use super::content::{CheckOrigin, VerifyShared};
@@ -16,6 +16,8 @@ pub(super) struct ContentHasher<'s, 'a> {
     shared: &'s VerifyShared<'a>,
     texts: Vec<LoadedContent>,
     bytes: usize,
+    /// Contents that do not fit in memory, not read yet.
+    long: Vec<(Rep, CheckOrigin)>,
     queued: HashMap<u128, usize>,
     pub(super) failures: Vec<(CheckOrigin, Error)>,
 }
@@ -35,6 +37,7 @@ impl<'s, 'a> ContentHasher<'s, 'a> {
             shared,
             texts: Vec::new(),
             bytes: 0,
+            long: Vec::new(),
             queued: HashMap::new(),
             failures: Vec::new(),
         }
@@ -79,30 +82,59 @@ impl<'s, 'a> ContentHasher<'s, 'a> {
         Ok(bytes)
     }
 
-    /// Checks a content of any length: a short one is queued, a long one is hashed while it is read.
+    /// Queues a content of any length. A short one is read.
     ///
     /// # Errors
-    /// As [`ContentHasher::read`]; for a long content also the wrong digest.
+    /// As [`ContentHasher::read`].
     pub(super) fn check(&mut self, rep: &Rep, origin: CheckOrigin) -> Result<()> {
-        if matches!(rep.size(), RepSize::Known(size) if size <= MAX_QUEUED_CONTENT) {
+        if is_short(rep) {
             return self.read(rep, origin).map(drop);
         }
-        let mut content = self.open(rep)?;
-        let mut digests = TextDigests::new(rep.sha1.is_some());
-        let mut length = 0u64;
-        while let Some(chunk) = content.next_chunk()? {
-            digests.update(&chunk);
-            length += chunk.len() as u64;
-            self.shared.cancel.check()?;
-        }
-        check_length(rep, length)?;
-        let (md5, sha1) = digests.finish();
-        check_md5(&rep.md5, &md5)?;
-        check_sha1(rep.sha1, sha1)?;
-        if let Some(key) = content_key(rep) {
-            self.shared.verified.insert(key);
+        self.long.push((*rep, origin));
+        if self.long.len() == LONG_AT_ONCE {
+            self.flush_long();
         }
         Ok(())
+    }
+
+    /// Hashes the queued long contents side by side, a chunk of each at a time.
+    fn flush_long(&mut self) {
+        let mut contents = Vec::with_capacity(self.long.len());
+        for (rep, origin) in std::mem::take(&mut self.long) {
+            // The same content may have been queued twice.
+            let is_verified = content_key(&rep).is_some_and(|key| self.shared.verified.contains(key));
+            if is_verified {
+                continue;
+            }
+            match self.open(&rep) {
+                Ok(content) => contents.push(LongContent::new(rep, origin, content)),
+                Err(e) => self.failures.push((origin, e)),
+            }
+        }
+        while !contents.is_empty() {
+            let mut chunks = Vec::with_capacity(contents.len());
+            let mut next = Vec::with_capacity(contents.len());
+            for mut content in contents {
+                match self.shared.cancel.check().and_then(|()| content.next_chunk()) {
+                    Ok(Some(chunk)) => {
+                        chunks.push(chunk);
+                        next.push(content);
+                    }
+                    Ok(None) => match content.finish() {
+                        Ok(Some(key)) => self.shared.verified.insert(key),
+                        Ok(None) => {}
+                        Err((origin, e)) => self.failures.push((origin, e)),
+                    },
+                    Err(e) => self.failures.push((content.origin, e)),
+                }
+            }
+            let mut streams: Vec<(&mut Md5Stream, &[u8])> = Vec::with_capacity(next.len());
+            for (content, chunk) in next.iter_mut().zip(&chunks) {
+                streams.push((&mut content.md5, chunk));
+            }
+            Md5Stream::update_many(&mut streams);
+            contents = next;
+        }
     }
 
     /// Hashes the queue if it is long.
@@ -114,6 +146,7 @@ impl<'s, 'a> ContentHasher<'s, 'a> {
 
     /// Hashes the queue, and returns all failures since the last call.
     pub(super) fn failures(&mut self) -> Vec<(CheckOrigin, Error)> {
+        self.flush_long();
         self.flush();
         std::mem::take(&mut self.failures)
     }
@@ -161,6 +194,72 @@ impl<'s, 'a> ContentHasher<'s, 'a> {
             origins: vec![origin],
         });
         Ok(())
+    }
+}
+
+/// A content that is hashed while it is read.
+struct LongContent {
+    rep: Rep,
+    origin: CheckOrigin,
+    content: RawContent,
+    md5: Md5Stream,
+    sha1: Option<Sha1Stream>,
+    length: u64,
+}
+
+impl LongContent {
+    fn new(rep: Rep, origin: CheckOrigin, content: RawContent) -> Self {
+        LongContent {
+            rep,
+            origin,
+            content,
+            md5: Md5Stream::new(),
+            sha1: rep.sha1.map(|_| Sha1Stream::new()),
+            length: 0,
+        }
+    }
+
+    /// Returns the next chunk, for the MD5; `None` at the end.
+    fn next_chunk(&mut self) -> Result<Option<Arc<Vec<u8>>>> {
+        let chunk = self.content.next_chunk()?;
+        if let Some(chunk) = &chunk {
+            self.length += chunk.len() as u64;
+            if let Some(sha1) = &mut self.sha1 {
+                sha1.update(chunk);
+            }
+        }
+        Ok(chunk)
+    }
+
+    /// Compares length and digests. Returns the content's key.
+    fn finish(self) -> Result<Option<u128>, (CheckOrigin, Error)> {
+        let LongContent {
+            rep,
+            origin,
+            md5,
+            sha1,
+            length,
+            ..
+        } = self;
+        check_length(&rep, length)
+            .and_then(|()| check_md5(&rep.md5, &md5.finish()))
+            .and_then(|()| check_sha1(rep.sha1, sha1.map(Sha1Stream::finish)))
+            .map(|()| content_key(&rep))
+            .map_err(|e| (origin, e))
+    }
+}
+
+/// Returns whether a content is hashed as a whole, in memory.
+fn is_short(rep: &Rep) -> bool {
+    matches!(rep.size(), RepSize::Known(size) if size <= MAX_QUEUED_CONTENT)
+}
+
+/// Returns the bytes that a content counts in a list of contents that one thread checks.
+pub(super) fn list_cost(rep: &Rep, batch_bytes: usize) -> u64 {
+    match rep.size() {
+        RepSize::Known(size) if is_short(rep) => size,
+        // As many as are hashed at once make a list.
+        _ => (batch_bytes / LONG_AT_ONCE) as u64,
     }
 }
 
@@ -225,8 +324,11 @@ fn mismatch(expected: &dyn std::fmt::Display, actual: &dyn std::fmt::Display) ->
     Error::new(Code::CHECKSUM_MISMATCH, message).wrap_bare(Code::FS_CORRUPT)
 }
 
-/// Longer contents are hashed by themselves while they are read, bytes.
+/// Longer contents are hashed while they are read, bytes.
 const MAX_QUEUED_CONTENT: u64 = 512 << 10;
+
+/// Long contents that one thread hashes side by side. More would keep one thread busy with what several could share.
+const LONG_AT_ONCE: usize = 4;
 
 /// Longer directories and property lists count as damage, bytes.
 const MAX_SMALL_CONTENT: usize = 1 << 30;
