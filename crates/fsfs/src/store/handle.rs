@@ -16,6 +16,7 @@ use parking_lot::Mutex;
 use super::cache::{Cache, Instance, SharedInstance};
 use super::conf::FsConf;
 use super::disk::{Disk, DiskDir, read_replaced};
+use super::history_index::HistoryIndexSlot;
 use super::layout::Layout;
 use super::read_mode::ReadMode;
 use super::rep_cache::{RepCacheConnection, RepCacheRow};
@@ -40,6 +41,8 @@ struct StoreState {
     format: FsFormat,
     conf: FsConf,
     uuid: String,
+    /// Empty in formats without one.
+    instance_id: String,
     /// The instance in the cache; a new one after the revisions were replaced.
     instance: SharedInstance,
     /// The text that identifies this filesystem to the cache.
@@ -51,6 +54,7 @@ struct StoreState {
     /// The youngest revision, as last read.
     youngest: AtomicU64,
     rep_cache: RepCacheConnection,
+    history_index: HistoryIndexSlot,
     /// The number of commits in progress through this handle.
     committing: AtomicUsize,
     /// The revisions that this handle sees beyond `current`.
@@ -114,9 +118,11 @@ impl Store {
             layout,
             format,
             uuid,
+            instance_id: instance_id.unwrap_or_default(),
             min_unpacked_rev: AtomicU64::new(0),
             youngest: AtomicU64::new(0),
             rep_cache: RepCacheConnection::default(),
+            history_index: HistoryIndexSlot::default(),
             committing: AtomicUsize::new(0),
             group: None,
         });
@@ -169,6 +175,16 @@ impl Store {
     /// The repository's UUID.
     pub fn uuid(&self) -> String {
         self.shared.uuid.clone()
+    }
+
+    /// The instance ID; empty in formats without one.
+    pub(crate) fn instance_id(&self) -> &str {
+        &self.shared.instance_id
+    }
+
+    /// The history index as it was last opened.
+    pub(crate) fn history_index_slot(&self) -> &HistoryIndexSlot {
+        &self.shared.history_index
     }
 
     /// Reads what `svnadmin info` prints.
@@ -257,6 +273,7 @@ impl Store {
             format: inner.format,
             conf: inner.conf,
             uuid: inner.uuid.clone(),
+            instance_id: inner.instance_id.clone(),
             instance: SharedInstance::new(inner.cache.unnamed_instance()),
             instance_name: String::new(),
             replacement: ReplacementDetector::default(),
@@ -264,6 +281,7 @@ impl Store {
             min_unpacked_rev: AtomicU64::new(inner.min_unpacked_rev.load(Ordering::Relaxed)),
             youngest: AtomicU64::new(youngest.0),
             rep_cache: RepCacheConnection::default(),
+            history_index: HistoryIndexSlot::default(),
             committing: AtomicUsize::new(0),
             group: Some(group),
         })

@@ -3,6 +3,9 @@
 //! Copies are lazy: copying a directory makes one new node-revision, and all nodes below keep theirs, which do not
 //! record the copy. So whether a node was copied depends on its whole path: the youngest copy root of the node and
 //! its ancestors decides.
+//!
+//! Between two copies, a history is the chain of predecessors of one node-revision, all made at one path. The history
+//! index has their revisions, so that they need not be read one by one.
 
 use std::sync::Arc;
 
@@ -11,6 +14,7 @@ use base::{Code, Error, FsPath, Result, Revnum};
 use crate::format::id::IdPart;
 use crate::format::noderev::NodeRev;
 use crate::tree::Fs;
+use crate::tree::history_index::IndexCursor;
 use crate::tree::node::Node;
 use crate::tree::root::Root;
 
@@ -35,6 +39,12 @@ enum Position {
         noderev: Arc<NodeRev>,
         copy: Option<ClosestCopy>,
     },
+    /// As `At`, for a node-revision of which only the entry in the history index is known.
+    Indexed {
+        path: FsPath,
+        cursor: IndexCursor,
+        copy: Option<ClosestCopy>,
+    },
     /// A copy was returned; its source is next.
     CopySource(Revnum, FsPath),
     End,
@@ -45,6 +55,8 @@ enum Position {
 struct ClosestCopy {
     rev: Revnum,
     destination: FsPath,
+    /// The node-revision at the path in the revision of the copy: its own revision, and the number of its predecessors.
+    there: (Option<Revnum>, u64),
 }
 
 impl Node {
@@ -139,6 +151,9 @@ impl History {
                     self.next = Position::At { path, noderev, copy };
                 }
                 Position::At { path, noderev, copy } => return self.report(path, noderev, copy).map(Some),
+                Position::Indexed { path, cursor, copy } => {
+                    return self.report_indexed(path, cursor, copy).map(Some);
+                }
             }
         }
     }
@@ -159,13 +174,15 @@ impl History {
         if let Some(copy) = &copy
             && copy.rev >= created
         {
-            // The node-revision came with the copy, or was changed together with it: both are one change.
-            let rev = copy.rev;
-            self.next = match self.source(copy, &path)? {
-                Some((rev, path)) => Position::CopySource(rev, path),
-                None => Position::End,
-            };
-            return Ok((rev, path));
+            return self.report_copy(copy, path);
+        }
+        if noderev.predecessor.is_some()
+            && let Some(mut cursor) = self.fs.find_in_index(&path, &noderev)?
+            && cursor.step(&self.fs)?
+        {
+            let reported = (created, path.clone());
+            self.next = Position::Indexed { path, cursor, copy };
+            return Ok(reported);
         }
         if let Some(id) = noderev.predecessor {
             let predecessor = self.fs.noderev(&id)?;
@@ -183,6 +200,47 @@ impl History {
             };
         }
         Ok((created, path))
+    }
+
+    /// As [`History::report`], for an entry of the history index.
+    fn report_indexed(
+        &mut self,
+        path: FsPath,
+        mut cursor: IndexCursor,
+        copy: Option<ClosestCopy>,
+    ) -> Result<(Revnum, FsPath)> {
+        let entry = cursor.entry();
+        if let Some(copy) = &copy
+            && copy.rev >= entry.rev
+        {
+            if copy.there != (Some(entry.rev), entry.count) {
+                return Err(cursor.refuse(&self.fs));
+            }
+            return self.report_copy(copy, path);
+        }
+        if cursor.step(&self.fs)? {
+            let reported = (entry.rev, path.clone());
+            self.next = Position::Indexed { path, cursor, copy };
+            return Ok(reported);
+        }
+        // The chain ends here or continues at another path, or the index ends: the repository decides.
+        let node = self.fs.root(entry.rev)?.try_node(&path)?;
+        let noderev = node
+            .filter(|node| node.created_rev() == Some(entry.rev) && node.predecessor_count() == entry.count);
+        match noderev {
+            Some(node) => self.report(path, node.shared_noderev(), copy),
+            None => Err(cursor.refuse(&self.fs)),
+        }
+    }
+
+    /// Returns the revision of a copy; the source is next. The node-revision came with the copy, or was changed together
+    /// with it: both are one change.
+    fn report_copy(&mut self, copy: &ClosestCopy, path: FsPath) -> Result<(Revnum, FsPath)> {
+        self.next = match self.source(copy, &path)? {
+            Some((rev, path)) => Position::CopySource(rev, path),
+            None => Position::End,
+        };
+        Ok((copy.rev, path))
     }
 
     /// The location of the node before the copy.
@@ -224,7 +282,11 @@ fn closest_copy(node: &Node) -> Result<Option<ClosestCopy>> {
     };
     let is_related = there.id().is_related(node.id());
     let was_added = there.created_rev() == Some(rev) && there.predecessor_id().is_none();
-    Ok((is_related && !was_added).then_some(ClosestCopy { rev, destination }))
+    Ok((is_related && !was_added).then(|| ClosestCopy {
+        rev,
+        destination,
+        there: (there.created_rev(), there.predecessor_count()),
+    }))
 }
 
 fn not_a_revision(root: &Root) -> Error {
