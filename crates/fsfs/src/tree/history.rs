@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use base::{Code, Error, FsPath, Result, Revnum};
 
-use crate::format::id::IdPart;
+use crate::format::id::{IdPart, IdTail};
 use crate::format::noderev::NodeRev;
 use crate::tree::Fs;
 use crate::tree::history_index::IndexCursor;
@@ -24,6 +24,8 @@ pub struct History {
     fs: Fs,
     next: Position,
     copies_crossed: bool,
+    /// The node-revision at the location that was returned last.
+    last: Option<NodeItem>,
 }
 
 /// The state of a walk.
@@ -55,8 +57,15 @@ enum Position {
 struct ClosestCopy {
     rev: Revnum,
     destination: FsPath,
-    /// The node-revision at the path in the revision of the copy: its own revision, and the number of its predecessors.
-    there: (Option<Revnum>, u64),
+    /// The node-revision at the path in the revision of the copy.
+    there: Arc<NodeRev>,
+}
+
+/// A committed node-revision, named by the revision that made it and its item there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NodeItem {
+    rev: Revnum,
+    item: u64,
 }
 
 impl Node {
@@ -120,7 +129,33 @@ impl Node {
             fs: self.fs().clone(),
             next,
             copies_crossed: false,
+            last: None,
         })
+    }
+}
+
+impl NodeItem {
+    fn of(noderev: &NodeRev) -> Option<Self> {
+        match noderev.id.tail {
+            IdTail::Rev(rev, item) => Some(NodeItem { rev, item }),
+            IdTail::Txn(_) => None,
+        }
+    }
+}
+
+impl Root {
+    /// The node at a path that a history returned, without a look-up of the path: the history names the node-revision.
+    ///
+    /// # Errors
+    /// `FS_CORRUPT` if it is not the one at this path, because the history index differs from the repository; the index
+    /// is not used any more then. The system's.
+    pub fn node_of_item(&self, path: &FsPath, item: NodeItem) -> Result<Node> {
+        let noderev = self.fs().noderev_of_item(item.rev, item.item)?;
+        let is_own = Some(item.rev) == self.revision();
+        if noderev.id.rev() == Some(item.rev) && (!is_own || noderev.created_path == *path) {
+            return Ok(Node::new(self.clone(), path.clone(), noderev));
+        }
+        Err(self.fs().refuse_history_index(path.rel_str(), item.rev))
     }
 }
 
@@ -158,6 +193,11 @@ impl History {
         }
     }
 
+    /// The node-revision at the location that [`History::prev`] returned last; see [`Root::node_of_item`].
+    pub fn last_item(&self) -> Option<NodeItem> {
+        self.last
+    }
+
     /// Returns the youngest change at or before a node-revision, and sets the position for the next call.
     fn report(
         &mut self,
@@ -176,6 +216,7 @@ impl History {
         {
             return self.report_copy(copy, path);
         }
+        self.last = NodeItem::of(&noderev);
         if noderev.predecessor.is_some()
             && let Some(mut cursor) = self.fs.find_in_index(&path, &noderev)?
             && cursor.step(&self.fs)?
@@ -213,29 +254,40 @@ impl History {
         if let Some(copy) = &copy
             && copy.rev >= entry.rev
         {
-            if copy.there != (Some(entry.rev), entry.count) {
+            let expected = (copy.there.id.tail, copy.there.count);
+            if expected != (IdTail::Rev(entry.rev, entry.item), entry.count) {
                 return Err(cursor.refuse(&self.fs));
             }
             return self.report_copy(copy, path);
         }
+        self.last = Some(NodeItem {
+            rev: entry.rev,
+            item: entry.item,
+        });
         if cursor.step(&self.fs)? {
             let reported = (entry.rev, path.clone());
             self.next = Position::Indexed { path, cursor, copy };
             return Ok(reported);
         }
         // The chain ends here or continues at another path, or the index ends: the repository decides.
-        let node = self.fs.root(entry.rev)?.try_node(&path)?;
-        let noderev = node
-            .filter(|node| node.created_rev() == Some(entry.rev) && node.predecessor_count() == entry.count);
-        match noderev {
-            Some(node) => self.report(path, node.shared_noderev(), copy),
-            None => Err(cursor.refuse(&self.fs)),
+        let noderev = self.fs.noderev_of_item(entry.rev, entry.item);
+        let is_same = |noderev: &Arc<NodeRev>| {
+            let found = (noderev.id.rev(), noderev.count);
+            found == (Some(entry.rev), entry.count) && noderev.created_path == path
+        };
+        match noderev.ok().filter(is_same) {
+            Some(noderev) => self.report(path, noderev, copy),
+            None => {
+                self.fs.check_may_wait()?;
+                Err(cursor.refuse(&self.fs))
+            }
         }
     }
 
     /// Returns the revision of a copy; the source is next. The node-revision came with the copy, or was changed together
     /// with it: both are one change.
     fn report_copy(&mut self, copy: &ClosestCopy, path: FsPath) -> Result<(Revnum, FsPath)> {
+        self.last = NodeItem::of(&copy.there);
         self.next = match self.source(copy, &path)? {
             Some((rev, path)) => Position::CopySource(rev, path),
             None => Position::End,
@@ -285,7 +337,7 @@ fn closest_copy(node: &Node) -> Result<Option<ClosestCopy>> {
     Ok((is_related && !was_added).then(|| ClosestCopy {
         rev,
         destination,
-        there: (there.created_rev(), there.predecessor_count()),
+        there: there.shared_noderev(),
     }))
 }
 

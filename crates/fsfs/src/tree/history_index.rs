@@ -12,6 +12,7 @@ use base::{Code, Error, FsPath, NodeKind, Result, Revnum};
 
 use crate::format::history_index::record::RecordEncoder;
 use crate::format::history_index::{HistoryEntry, MAX_PATH};
+use crate::format::id::IdTail;
 use crate::format::noderev::NodeRev;
 use crate::store::history_index::{HistoryIndex, Segment};
 use crate::tree::Fs;
@@ -151,10 +152,30 @@ impl Fs {
     }
 }
 
+impl Fs {
+    /// Stops using the index after it was found to differ from the repository, and returns the error for that.
+    pub(crate) fn refuse_history_index(&self, path: &str, rev: Revnum) -> Error {
+        if let Ok(Some(index)) = self.history_index() {
+            index.disable();
+        }
+        let db = self.path().display();
+        Error::new(
+            Code::FS_CORRUPT,
+            format!(
+                "History index of '{db}' differs from the repository at path '/{path}' in revision {rev}; run 'sven index --rebuild'"
+            ),
+        )
+    }
+}
+
 /// The entry of a node-revision; `None` for one of a transaction.
 fn entry_of(node: &NodeRev) -> Option<HistoryEntry> {
+    let IdTail::Rev(rev, item) = node.id.tail else {
+        return None;
+    };
     Some(HistoryEntry {
-        rev: node.id.rev()?,
+        rev,
+        item,
         count: node.count,
         predecessor: match &node.predecessor {
             Some(id) => Some(id.rev()?),
@@ -215,18 +236,10 @@ impl IndexCursor {
         }
     }
 
-    /// Stops using the index after it was found to differ from the repository, and returns the error for that.
+    /// As [`Fs::refuse_history_index`], for the entry at the position.
     pub(crate) fn refuse(&self, fs: &Fs) -> Error {
         self.index.disable();
-        Error::new(
-            Code::FS_CORRUPT,
-            format!(
-                "History index of '{}' differs from the repository at path '/{}' in revision {}; run 'sven index --rebuild'",
-                fs.path().display(),
-                self.path,
-                self.entry().rev
-            ),
-        )
+        fs.refuse_history_index(&self.path, self.entry().rev)
     }
 
     /// Moves to the entry of a revision. `None` if there is none that can be read.

@@ -145,6 +145,9 @@ pub(crate) fn history(root: &Root, path: &str) -> String {
         .history()
         .unwrap();
     while let Some((rev, path)) = history.prev(true).unwrap() {
+        let there = root.fs().root(rev).unwrap();
+        let node = there.node_of_item(&path, history.last_item().unwrap()).unwrap();
+        assert_eq!(node.id(), there.node(&path).unwrap().id());
         writeln!(out, "{rev:8}   {path}").unwrap();
     }
     out

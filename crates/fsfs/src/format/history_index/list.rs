@@ -4,9 +4,9 @@
 //!
 //! | entry | encoding |
 //! |---|---|
-//! | first | predecessor count; predecessor |
-//! | later, whose predecessor is the entry before it | 2 × (revision - revision of the entry before) |
-//! | later, other | 2 × (revision - revision of the entry before) + 1; predecessor count; predecessor |
+//! | first | item; predecessor count; predecessor |
+//! | later, whose predecessor is the entry before it | 2 × (revision - revision of the entry before); item |
+//! | later, other | 2 × (revision - revision of the entry before) + 1; item; predecessor count; predecessor |
 //!
 //! A predecessor is 0 for none, else the revision of the entry minus that of the predecessor.
 
@@ -20,10 +20,12 @@ pub(crate) fn encode(out: &mut Vec<u8>, last: Option<&HistoryEntry>, entry: &His
     if let Some(last) = last {
         let step = entry.rev.0.saturating_sub(last.rev.0) << 1;
         if entry.follows(last) {
-            return push_uint(out, step);
+            push_uint(out, step);
+            return push_uint(out, entry.item);
         }
         push_uint(out, step | 1);
     }
+    push_uint(out, entry.item);
     push_uint(out, entry.count);
     push_uint(
         out,
@@ -65,6 +67,7 @@ fn take_entry(bytes: &mut &[u8], first: Revnum, last: Option<&HistoryEntry>) -> 
             if step & 1 == 0 {
                 return Some(HistoryEntry {
                     rev,
+                    item: take_uint(bytes)?,
                     count: last.count.checked_add(1)?,
                     predecessor: Some(last.rev),
                 });
@@ -72,13 +75,14 @@ fn take_entry(bytes: &mut &[u8], first: Revnum, last: Option<&HistoryEntry>) -> 
             rev
         }
     };
-    let count = take_uint(bytes)?;
+    let (item, count) = (take_uint(bytes)?, take_uint(bytes)?);
     let predecessor = match take_uint(bytes)? {
         0 => None,
         before => Some(Revnum(rev.0.checked_sub(before)?)),
     };
     Some(HistoryEntry {
         rev,
+        item,
         count,
         predecessor,
     })

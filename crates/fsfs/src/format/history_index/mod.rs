@@ -53,6 +53,8 @@ decode_error! {
 pub(crate) struct HistoryEntry {
     /// The revision that made it.
     pub(crate) rev: Revnum,
+    /// Its item in that revision, as in its ID.
+    pub(crate) item: u64,
     /// The number of its predecessors.
     pub(crate) count: u64,
     /// The revision of its predecessor, which may be at another path.
