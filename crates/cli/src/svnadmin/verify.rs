@@ -4,6 +4,8 @@ use std::ffi::OsString;
 use std::ops::ControlFlow;
 
 use base::{Code, Error, Result, Revnum};
+use fsfs::Fs;
+use fsfs::admin::history_index;
 use fsfs::admin::verify::{self, VerifyObserver, VerifyOptions, VerifyProgress, VerifyWarning};
 
 use super::range::RangeOption;
@@ -88,10 +90,18 @@ impl VerifyArgs {
         };
         let outcome = verify::run(repository.fs(), &options, &mut printer);
         printer.progress.clear();
+        if outcome.is_ok() && printer.failures.is_empty() && self.checks_index() {
+            printer.check_index(repository.fs());
+        }
         let (failures, written) = (printer.failures, printer.written);
         written?;
-        interrupt.finish(out, outcome)?;
+        interrupt.finish(out, outcome.and_then(|()| interrupt.cancel.check()))?;
         self.conclude(out, failures)
+    }
+
+    /// True if the history index is checked after the revisions: a run over all of them does it.
+    fn checks_index(&self) -> bool {
+        self.range.given().is_none() && !self.metadata_only
     }
 
     fn conclude(&self, out: &mut Out, failures: Vec<(Option<Revnum>, Error)>) -> Result<()> {
@@ -139,6 +149,26 @@ struct VerifyPrinter<'o> {
 }
 
 impl VerifyPrinter<'_> {
+    /// Compares the history index, if there is one, with the repository. A difference is a warning, because the
+    /// repository has no damage.
+    fn check_index(&mut self, fs: &Fs) {
+        if !matches!(history_index::status(fs), Ok(Some(_))) {
+            return;
+        }
+        if !self.quiet && self.progress.in_lines() {
+            self.line("* Verifying the history index ...");
+        }
+        if let Err(error) = history_index::check(fs, &self.cancel, &mut |_| {})
+            && !self.cancel.is_cancelled()
+        {
+            let lines: String = chain_lines(&error)
+                .iter()
+                .map(|line| format!("{}: warning: {line}\n", self.out.program()))
+                .collect();
+            self.out.print_stderr(&lines);
+        }
+    }
+
     fn line(&mut self, text: &str) {
         if self.written.is_ok() {
             self.written = self.out.line(text).and_then(|()| self.out.flush());

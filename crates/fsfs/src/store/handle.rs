@@ -41,8 +41,6 @@ struct StoreState {
     format: FsFormat,
     conf: FsConf,
     uuid: String,
-    /// Empty in formats without one.
-    instance_id: String,
     /// The instance in the cache; a new one after the revisions were replaced.
     instance: SharedInstance,
     /// The text that identifies this filesystem to the cache.
@@ -118,7 +116,6 @@ impl Store {
             layout,
             format,
             uuid,
-            instance_id: instance_id.unwrap_or_default(),
             min_unpacked_rev: AtomicU64::new(0),
             youngest: AtomicU64::new(0),
             rep_cache: RepCacheConnection::default(),
@@ -175,11 +172,6 @@ impl Store {
     /// The repository's UUID.
     pub fn uuid(&self) -> String {
         self.shared.uuid.clone()
-    }
-
-    /// The instance ID; empty in formats without one.
-    pub(crate) fn instance_id(&self) -> &str {
-        &self.shared.instance_id
     }
 
     /// The history index as it was last opened.
@@ -273,7 +265,6 @@ impl Store {
             format: inner.format,
             conf: inner.conf,
             uuid: inner.uuid.clone(),
-            instance_id: inner.instance_id.clone(),
             instance: SharedInstance::new(inner.cache.unnamed_instance()),
             instance_name: String::new(),
             replacement: ReplacementDetector::default(),

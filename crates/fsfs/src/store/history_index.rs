@@ -188,8 +188,7 @@ impl Segment {
         let tail = read_range(store, &path, start, meta.len - start)?;
         let footer = Footer::parse(&tail, meta.len).map_err(|e| damaged(&path, e.into()))?;
         let identity = &footer.identity;
-        let is_same = identity.uuid == store.uuid() && identity.instance_id == store.instance_id();
-        if !is_same || (identity.first, identity.last) != (first, last) {
+        if identity.uuid != store.uuid() || (identity.first, identity.last) != (first, last) {
             let message = format!(
                 "History index segment '{}' is of another repository",
                 path.display()

@@ -136,7 +136,6 @@ impl<'a> IndexWriter<'a> {
         }
         let identity = SegmentIdentity {
             uuid: self.fs.uuid(),
-            instance_id: self.fs.instance_id().to_owned(),
             first,
             last,
             fingerprint: self.fs.fingerprint(last)?,

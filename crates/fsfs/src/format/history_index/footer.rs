@@ -6,7 +6,6 @@
 //! |---|---|
 //! | version | index integer, 1 |
 //! | UUID of the repository | length as an index integer, bytes |
-//! | instance ID | length as an index integer, bytes; empty in formats without one |
 //! | first and last revision | two index integers |
 //! | fingerprint of the last revision | 16 bytes |
 //! | offset and length of the root block | two index integers |
@@ -31,15 +30,15 @@ pub(crate) const TAIL_LENGTH: usize = 512;
 
 const VERSION: u64 = 1;
 
-/// Longest UUID and instance ID, bytes.
-const MAX_ID: usize = 128;
+/// Longest UUID, bytes.
+const MAX_UUID: usize = 128;
 
 /// The repository and the revisions that a segment is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SegmentIdentity {
+    /// The UUID. The instance ID is no part of the identity: it changes with an upgrade or a recovery, which change no
+    /// revision.
     pub(crate) uuid: String,
-    /// Empty in formats without one.
-    pub(crate) instance_id: String,
     pub(crate) first: Revnum,
     pub(crate) last: Revnum,
     /// A digest of nodes of the last revision.
@@ -67,29 +66,25 @@ impl SegmentIdentity {
 
     fn encode(&self, out: &mut Vec<u8>) {
         push_uint(out, VERSION);
-        for id in [&self.uuid, &self.instance_id] {
-            push_uint(out, id.len() as u64);
-            out.extend_from_slice(id.as_bytes());
-        }
+        push_uint(out, self.uuid.len() as u64);
+        out.extend_from_slice(self.uuid.as_bytes());
         push_uint(out, self.first.0);
         push_uint(out, self.last.0);
         out.extend_from_slice(&self.fingerprint);
     }
 
     fn take(bytes: &mut &[u8]) -> Option<Self> {
-        let take_id = |bytes: &mut &[u8]| -> Option<String> {
-            let length = usize::try_from(take_uint(bytes)?).ok().filter(|n| *n <= MAX_ID)?;
-            let (id, rest) = bytes.split_at_checked(length)?;
-            *bytes = rest;
-            String::from_utf8(id.to_vec()).ok()
-        };
-        let (uuid, instance_id) = (take_id(bytes)?, take_id(bytes)?);
+        let length = usize::try_from(take_uint(bytes)?).ok()?;
+        let (uuid, rest) = bytes.split_at_checked(length.min(MAX_UUID + 1))?;
+        let uuid = String::from_utf8(uuid.to_vec())
+            .ok()
+            .filter(|uuid| uuid.len() <= MAX_UUID)?;
+        *bytes = rest;
         let (first, last) = (Revnum(take_uint(bytes)?), Revnum(take_uint(bytes)?));
         let (fingerprint, rest) = bytes.split_first_chunk::<16>()?;
         *bytes = rest;
         (first <= last).then_some(SegmentIdentity {
             uuid,
-            instance_id,
             first,
             last,
             fingerprint: *fingerprint,

@@ -15,7 +15,6 @@ use super::{HistoryEntry, HistoryIndexError, cmp_paths, list};
 fn identity() -> SegmentIdentity {
     SegmentIdentity {
         uuid: "uuid".into(),
-        instance_id: "instance".into(),
         first: Revnum(0),
         last: Revnum(9),
         fingerprint: [7; 16],
@@ -206,7 +205,7 @@ fn golden_bytes() {
     let leaf_end = expected.len();
     assert_eq!(&bytes[..leaf_end], expected);
     let footer = &bytes[leaf_end + 8..];
-    let mut fields = b"\x01\x04uuid\x08instance\x00\x09".to_vec();
+    let mut fields = b"\x01\x04uuid\x00\x09".to_vec();
     fields.extend([7; 16]);
     // The root block is at 8 and has 53 bytes and the checksum; one level; seven entries.
     fields.extend([8, (leaf_end - 8 + 8) as u8, 1, 7]);
