@@ -105,18 +105,24 @@ fn add_range(
         ((end, run), bytes)
     };
     let unlimited = MergeLimit { bytes: u64::MAX };
-    let (mut runs, mut bytes) = (Vec::new(), 0);
-    in_order(threads, limits, groups, read, |(end, run)| {
+    let (mut runs, mut bytes, mut read_to) = (Vec::new(), 0, first);
+    let read = in_order(threads, limits, groups, read, |(end, run)| {
         let run = run?;
         bytes += run.len();
         runs.push(run);
+        read_to = end;
         progress(end);
-        if bytes >= RUN_BYTES || end == last {
+        if bytes >= RUN_BYTES {
             bytes = 0;
             writer.add(std::mem::take(&mut runs), end, unlimited)?;
         }
         Ok(())
-    })
+    });
+    // Also what was read before a cancellation or an error.
+    if !runs.is_empty() {
+        writer.add(runs, read_to, unlimited)?;
+    }
+    read
 }
 
 /// Describes the index; `None` if there is no directory of one.

@@ -4,9 +4,9 @@
 //! new segment, merged with the youngest segments that are not much larger, so that there are few: each segment is more
 //! than [`GROWTH`] times as large as the next younger one. Then it removes the files that are not used any more.
 //!
-//! A segment file gets its name when it is complete. Large ones are durable before that. A small one, which a commit
-//! writes, is not: after a power failure it may be damaged, its checksums say so, and the next writer makes it anew from
-//! few revisions.
+//! The youngest segment may be a tail: it has fewer than [`TAIL_REVISIONS`] revisions, and each commit writes it again. A
+//! segment file gets its name when it is complete. A tail is not durable then: after a power failure it may be damaged,
+//! its checksums say so, and the next writer makes it anew from few revisions. All other segments are durable first.
 //!
 //! Writers of revisions extend an index that exists, after the commit and without the write lock. A failure to do so is
 //! no failure of the commit.
@@ -116,17 +116,22 @@ impl<'a> IndexWriter<'a> {
     pub(crate) fn add(&mut self, runs: Vec<Vec<u8>>, last: Revnum, limit: MergeLimit) -> Result<()> {
         let mut bytes: u64 = runs.iter().map(|run| run.len() as u64).sum();
         let mut first = self.next();
-        let mut merged = 0;
+        let mut kept = self.segments.len();
         for segment in self.segments.iter().rev() {
-            let is_small = segment.bytes() <= (GROWTH * bytes).max(SMALL);
-            if !is_small || segment.bytes() + bytes > limit.bytes.max(SMALL) {
+            let is_small =
+                segment.bytes() <= GROWTH.saturating_mul(bytes) && segment.bytes() + bytes <= limit.bytes;
+            let is_merged = match is_tail(segment.first(), segment.last(), segment.bytes()) {
+                true => true,
+                // A tail is not merged with a durable segment, because that would then be one that is not durable.
+                false => is_small && !is_tail(first, last, bytes),
+            };
+            if !is_merged {
                 break;
             }
             bytes += segment.bytes();
             first = segment.first();
-            merged += 1;
+            kept -= 1;
         }
-        let kept = self.segments.len() - merged;
         let mut sources: Vec<Box<dyn RecordSource>> = Vec::new();
         for segment in &self.segments[kept..] {
             sources.push(Box::new(SegmentRecords::new(self.fs, segment.clone())));
@@ -140,7 +145,7 @@ impl<'a> IndexWriter<'a> {
             last,
             fingerprint: self.fs.fingerprint(last)?,
         };
-        write_segment(self.fs, sources, identity)?;
+        write_segment(self.fs, sources, identity, !is_tail(first, last, bytes))?;
         let segment = Segment::open(self.fs, first, last, &[])?;
         self.segments.truncate(kept);
         self.segments.push(segment);
@@ -207,16 +212,19 @@ pub(crate) fn encode_run(fs: &Fs, first: Revnum, last: Revnum) -> Result<Vec<u8>
 }
 
 /// Writes the file of a segment.
-fn write_segment(fs: &Fs, sources: Vec<Box<dyn RecordSource>>, identity: SegmentIdentity) -> Result<()> {
+fn write_segment(
+    fs: &Fs,
+    sources: Vec<Box<dyn RecordSource>>,
+    identity: SegmentIdentity,
+    is_durable: bool,
+) -> Result<()> {
     let directory = fs.layout().history_index();
     let name = directory.join(file_name(identity.first, identity.last));
     let mut merge = Merge::new(sources)?;
     let (temporary, mut file) = create_unique(fs.disk(), &directory)?;
     let mut encoder = SegmentEncoder::new(identity);
-    let mut length = 0;
-    let write = || -> Result<bool> {
+    let write = || -> Result<()> {
         let mut append = |bytes: &[u8]| {
-            length += bytes.len();
             let wrote = file.append(bytes);
             wrote.map_err(|e| Error::io("Can't write to file", &temporary, &e))
         };
@@ -227,24 +235,27 @@ fn write_segment(fs: &Fs, sources: Vec<Box<dyn RecordSource>>, identity: Segment
             }
         }
         append(&encoder.finish())?;
-        let is_durable = length as u64 >= SYNC_FROM;
         if is_durable {
             file.sync()
                 .map_err(|e| Error::io("Can't flush file", &temporary, &e))?;
         }
         drop(file);
-        publish(fs, &temporary, &name)?;
-        Ok(is_durable)
+        publish(fs, &temporary, &name)
     };
-    match write() {
-        Ok(false) => Ok(()),
-        // A crash before it leaves the segments that were merged, or a shorter index.
-        Ok(true) => sync_dir(fs, &directory),
-        Err(e) => {
-            _ = fs.disk().remove_file(&temporary);
-            Err(e)
-        }
+    if let Err(e) = write() {
+        _ = fs.disk().remove_file(&temporary);
+        return Err(e);
     }
+    match is_durable {
+        // A crash before it leaves the segments that were merged, or a shorter index.
+        true => sync_dir(fs, &directory),
+        false => Ok(()),
+    }
+}
+
+/// True for the segment that commits write again: of these revisions, with this many bytes.
+fn is_tail(first: Revnum, last: Revnum, bytes: u64) -> bool {
+    last.0.saturating_sub(first.0) < TAIL_REVISIONS && bytes <= TAIL_BYTES
 }
 
 /// Gives a complete file its name, with the permissions of the other files that every commit replaces.
@@ -270,11 +281,11 @@ const TEMPORARY: &str = "svn-";
 /// A segment is merged with the next younger ones if it is at most this many times as large.
 const GROWTH: u64 = 4;
 
-/// Segments of at most this many bytes are always merged with new revisions.
-const SMALL: u64 = 32 << 10;
+/// Most revisions of a tail.
+const TAIL_REVISIONS: u64 = 64;
 
-/// Segments from this length on are durable before they get their name, bytes.
-const SYNC_FROM: u64 = 256 << 10;
+/// Longest tail, bytes.
+const TAIL_BYTES: u64 = 32 << 10;
 
 /// Bytes that are written at once.
 const WRITE_SIZE: usize = 1 << 20;

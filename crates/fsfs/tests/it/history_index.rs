@@ -7,6 +7,8 @@ use base::{Cancel, FsPath, Revnum};
 use fsfs::admin::history_index::{BuildOptions, build, check, remove, status};
 use fsfs::{Cache, Fs};
 
+use testkit::disk::{CountedCalls, CrashDisk, DiskFault, FailingDisk, Loss};
+
 use crate::commits::random::{TestRandom, TreePaths, step};
 use crate::commits::script::{CommitStep, ours, theirs};
 use crate::history::{history, random_history};
@@ -310,4 +312,161 @@ fn it_is_not_used_for_other_revisions() {
         other.history().unwrap().prev(true).unwrap().unwrap().0,
         Revnum(21)
     );
+}
+
+const CRASH_LOSSES: [Loss; 5] = [
+    Loss::Everything,
+    Loss::Bytes,
+    Loss::Names,
+    Loss::Some(1),
+    Loss::Some(2),
+];
+
+fn open_on(db: &Path, disk: impl fsfs::disk::Disk + 'static) -> Fs {
+    Fs::open_on(db, &Cache::new(4 << 20), Arc::new(disk)).unwrap()
+}
+
+fn put_file(fs: &Fs, text: &str) {
+    ours(fs, &[CommitStep::Put("dir/file", text.as_bytes().to_vec())]).unwrap();
+}
+
+/// After a power cut at any moment, histories are right, and the next commit repairs the index.
+#[test]
+fn power_cuts() {
+    let (repository, counted) = busy(70);
+    let db = repository.db();
+    let disk = CrashDisk::recording(&db);
+    let fs = open_on(&db, disk.clone());
+    build_all(&fs);
+    put_file(&fs, "71");
+    put_file(&fs, "72");
+    drop((fs, counted));
+    let mut used = 0;
+    for moment in disk.boundaries() {
+        for loss in CRASH_LOSSES {
+            let context = format!("{loss:?} at {moment}");
+            std::fs::remove_dir_all(&db).unwrap();
+            disk.image(moment, loss, &db);
+            let after = open(&db);
+            let plain = open_without_index(&repository);
+            assert_eq!(file_history(&after.fs), file_history(&plain), "{context}");
+            used += u64::from(after.cache.counts().index_steps > 0);
+            put_file(&after.fs, "again");
+            if db.join(DIRECTORY).exists() {
+                build_all(&after.fs);
+                check_all(&after.fs);
+            }
+            assert_eq!(
+                file_history(&after.fs),
+                file_history(&open_without_index(&repository)),
+                "{context}"
+            );
+        }
+    }
+    assert!(used > 10, "the index was used after {used} cuts");
+}
+
+/// With each call of the disk failing once, a commit succeeds as it does without an index, and histories are right.
+#[test]
+fn a_failing_disk() {
+    let (repository, counted) = busy(70);
+    let db = repository.db();
+    build_all(&counted.fs);
+    let base = repository.dir.path().join("base");
+    crate::incumbent::run("cp", &["-a", db.to_str().unwrap(), base.to_str().unwrap()]);
+    let run = |disk: &FailingDisk| {
+        std::fs::remove_dir_all(&db).unwrap();
+        crate::incumbent::run("cp", &["-a", base.to_str().unwrap(), db.to_str().unwrap()]);
+        disk.switch(false);
+        let fs = open_on(&db, disk.clone());
+        let mut txn = crate::commits::script::begin(&fs);
+        crate::commits::script::apply(&fs, &mut txn, &[CommitStep::Put("dir/file", b"71".to_vec())]).unwrap();
+        let before = fs.youngest().unwrap();
+        disk.switch(true);
+        let committed = txn.commit(&crate::commits::script::now);
+        disk.switch(false);
+        let context = format!("{committed:?}");
+        let after = open(&db);
+        let moved = after.fs.youngest().unwrap() > before;
+        assert!(moved || committed.is_err(), "{context}");
+        assert_eq!(
+            file_history(&after.fs),
+            file_history(&open_without_index(&repository)),
+            "{context}"
+        );
+        build_all(&after.fs);
+        check_all(&after.fs);
+        committed.is_ok()
+    };
+    for counted in [CountedCalls::Changes, CountedCalls::Reads] {
+        let counting = FailingDisk::counting(counted);
+        assert!(run(&counting));
+        let mut succeeded = 0;
+        for at in 0..counting.calls() {
+            succeeded += u64::from(run(&FailingDisk::failing(counted, at, DiskFault::Eio)));
+        }
+        assert!(succeeded > 3, "{succeeded} of {}", counting.calls());
+    }
+}
+
+/// Building with each call failing once: an error, and what is there can be used and completed.
+#[test]
+fn building_on_a_failing_disk() {
+    let (repository, counted) = busy(70);
+    let db = repository.db();
+    let expected = file_history(&counted.fs);
+    let counting = FailingDisk::counting(CountedCalls::Changes);
+    let run = |disk: &FailingDisk| {
+        _ = std::fs::remove_dir_all(db.join(DIRECTORY));
+        build(&open_on(&db, disk.clone()), &BuildOptions::default(), &mut |_| {}).is_ok()
+    };
+    assert!(run(&counting));
+    for at in 0..counting.calls() {
+        for fault in [DiskFault::Eio, DiskFault::Short, DiskFault::Dead] {
+            run(&FailingDisk::failing(CountedCalls::Changes, at, fault));
+            assert_eq!(file_history(&open(&db).fs), expected, "{fault:?} {at}");
+            build_all(&counted.fs);
+            check_all(&counted.fs);
+        }
+    }
+    drop(repository);
+}
+
+#[test]
+fn a_group_of_commits_extends_it() {
+    let (_repository, counted) = busy(5);
+    build_all(&counted.fs);
+    let mut group = counted.fs.commit_group().unwrap();
+    for rev in 6..=400 {
+        let mut txn = group
+            .begin_txn(fsfs::TxnOptions::default(), crate::commits::script::now())
+            .unwrap();
+        let mut writer = txn
+            .apply_text(&crate::commits::script::path("dir/file"), None)
+            .unwrap();
+        writer.write(format!("{rev}").as_bytes()).unwrap();
+        writer.finish(&mut txn).unwrap();
+        group.commit(txn, &crate::commits::script::now).unwrap();
+        if rev == 200 || rev == 400 {
+            group.flush().unwrap();
+            assert_eq!(status(&counted.fs).unwrap().unwrap().last, Some(Revnum(rev)));
+        }
+    }
+    check_all(&counted.fs);
+}
+
+#[test]
+fn a_cancelled_build_goes_on_where_it_was() {
+    let (_repository, counted) = busy(300);
+    let cancel = Cancel::new();
+    let options = BuildOptions {
+        cancel: cancel.clone(),
+        jobs: 1,
+        ..BuildOptions::default()
+    };
+    let stopped = build(&counted.fs, &options, &mut |_| cancel.cancel());
+    assert_eq!(stopped.unwrap_err().code(), base::Code::CANCELLED);
+    assert!(status(&counted.fs).unwrap().unwrap().last >= Some(Revnum(63)));
+    build_all(&counted.fs);
+    check_all(&counted.fs);
 }
