@@ -13,6 +13,7 @@ mod check_config;
 mod config;
 mod date_text;
 mod import_config;
+mod index;
 mod install_links;
 mod interrupt;
 mod local_path;
@@ -149,6 +150,7 @@ fn sven(mut argv: Vec<OsString>) -> ExitCode {
         Some("serve") => return serve::run(Out::new("sven serve"), argv),
         Some("check-config") => return check_config::run(Out::new("sven check-config"), argv),
         Some("import-config") => return import_config::run(Out::new("sven import-config"), argv),
+        Some("index") => return index::run(Out::new("sven index"), argv),
         Some("install-links") => return install_links::run(Out::new("sven install-links"), argv),
         #[cfg(feature = "package-files")]
         Some("package-files") => package_files::run(&argv),
@@ -193,6 +195,10 @@ fn usage() -> String {
     row(
         "import-config",
         "write a configuration file that serves what Apache or svnserve serves",
+    );
+    row(
+        "index REPOS_PATH",
+        "build or extend the history index of a repository",
     );
     for tool in PERSONALITIES {
         let about = if tool.word == tool.name {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use base::props::PropChange;
 use base::{Cancel, Code, Error, FsPath, NodeKind, PropList, Result, Revnum};
 use delta::editor::{EncodedVersions, TextChunk};
-use fsfs::{Fs, Node};
+use fsfs::{Fs, Node, NodeItem};
 
 use crate::access::Readable;
 use crate::log::merged_into_file;
@@ -155,12 +155,18 @@ fn send_all(
 struct FileVersion {
     path: FsPath,
     rev: Revnum,
+    /// The node-revision that is there, as the history names it.
+    item: Option<NodeItem>,
     merged: bool,
 }
 
 impl FileVersion {
     fn node(&self, fs: &Fs) -> Result<Node> {
-        fs.root(self.rev)?.node(&self.path)
+        let root = fs.root(self.rev)?;
+        match self.item {
+            Some(item) => root.node_of_item(&self.path, item),
+            None => root.node(&self.path),
+        }
     }
 }
 
@@ -187,7 +193,12 @@ impl VersionFinder<'_> {
             {
                 break;
             }
-            line.push(FileVersion { path, rev, merged });
+            line.push(FileVersion {
+                path,
+                rev,
+                item: history.last_item(),
+                merged,
+            });
             if rev <= old {
                 break;
             }

@@ -15,7 +15,7 @@ use base::{Code, Error, Result};
 use clap::{Arg, Command, CommandFactory as _};
 use clap_complete::{Shell, generate};
 
-use crate::{check_config, import_config, serve, svnadmin, svnauthz, svnfsfs, svnlook, svnserve};
+use crate::{check_config, import_config, index, serve, svnadmin, svnauthz, svnfsfs, svnlook, svnserve};
 
 /// Writes the files below the directory that `argv` names.
 ///
@@ -124,6 +124,9 @@ fn sven() -> Command {
         .subcommand(check_config::CheckConfigArgs::command().override_usage("check-config [-q] FILE"))
         .subcommand(import_config::ImportConfigArgs::command().override_usage(
             "import-config --apache FILE...\nimport-config --svnserve FILE... [svnserve's options]",
+        ))
+        .subcommand(index::IndexArgs::command().override_usage(
+            "index REPOS_PATH [--rebuild | --check | --status | --remove]",
         ))
         .subcommand(install_links)
         .subcommands(tools)

@@ -113,9 +113,12 @@ impl VerifyArgs {
         };
         printer.show(from.unwrap_or(VerifyPosition::Files(start)));
         let outcome = verify::run(repository.fs(), &options, &mut printer);
+        if outcome.is_ok() && printer.failures.is_empty() && self.checks_index() {
+            printer.check_index(repository.fs());
+        }
         let (failures, written) = printer.finish(outcome.is_ok())?;
         written?;
-        interrupt.finish(out, outcome)?;
+        interrupt.finish(out, outcome.and_then(|()| interrupt.cancel.check()))?;
         self.conclude(out, failures)
     }
 
@@ -147,6 +150,11 @@ impl VerifyArgs {
         let last = self.range.given().map(|range| range.end.unwrap_or(range.start));
         let is_fixed = !matches!(last, None | Some(Revision::Head));
         StateFile::open(&local_path::canonical(name), repository.path(), new, is_fixed).map(Some)
+    }
+
+    /// True if the history index is checked after the revisions: a run over all of them does it.
+    fn checks_index(&self) -> bool {
+        self.range.given().is_none() && !self.metadata_only
     }
 
     fn conclude(&self, out: &mut Out, failures: Vec<RevisionFailure>) -> Result<()> {

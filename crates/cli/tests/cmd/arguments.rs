@@ -46,7 +46,7 @@ fn messages_begin_with_the_command_as_typed() {
 
 #[test]
 fn every_command_explains_itself_and_names_the_program_once() {
-    let own = ["serve", "check-config", "import-config", "install-links"];
+    let own = ["serve", "check-config", "import-config", "index", "install-links"];
     for args in own.iter().map(|name| [name, "--help"]) {
         let help = Tool::new(sven_binary()).args(args).ok();
         assert!(

@@ -4,6 +4,7 @@
 mod commit;
 pub(crate) mod create;
 mod freeze;
+pub mod history_index;
 pub mod hotcopy;
 pub mod indexes;
 pub mod pack;

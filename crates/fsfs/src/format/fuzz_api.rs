@@ -4,7 +4,10 @@
 
 use base::Revnum;
 
-use super::footer::Footer;
+use super::footer::Footer as RevisionFooter;
+use super::history_index::block::{IndexBlock, checksum};
+use super::history_index::footer::Footer;
+use super::history_index::record::{RecordEncoder, RecordReader};
 use super::l2p::{self, L2pHeader};
 use super::noderev::NodeRev;
 use super::p2l::{self, P2lHeader};
@@ -127,11 +130,11 @@ pub fn edges(data: &[u8]) {
         assert!(length <= data.len());
         assert_eq!(RepHeader::parse(&out), Ok(Some((header, out.len()))));
     }
-    if let Ok(footer) = Footer::parse(data, 1 << 40) {
+    if let Ok(footer) = RevisionFooter::parse(data, 1 << 40) {
         let mut out = Vec::new();
         footer.encode(&mut out);
         // Leading zeros are read but not written, so the footer may start later.
-        let decoded = Footer::parse(&out, 1 << 40).expect("what was written");
+        let decoded = RevisionFooter::parse(&out, 1 << 40).expect("what was written");
         assert_eq!(
             (decoded.l2p_offset, decoded.p2l_md5),
             (footer.l2p_offset, footer.p2l_md5)
@@ -188,6 +191,44 @@ mod tests {
             }
             for door in [noderev, changes, dir, l2p, p2l, edges] {
                 door(&bytes);
+            }
+        }
+    }
+}
+
+/// A segment of the history index: its footer, its blocks, and the records in them.
+pub fn history_index(data: &[u8]) {
+    let mut records = RecordReader::new(data.to_vec());
+    let mut decoded = Vec::new();
+    while let Ok(Some(record)) = records.next_record() {
+        decoded.push(record);
+    }
+    let mut encoder = RecordEncoder::default();
+    for record in &decoded {
+        encoder.push_record(record);
+    }
+    let mut records = RecordReader::new(encoder.bytes);
+    for record in &decoded {
+        assert_eq!(records.next_record().as_ref(), Ok(&Some(record.clone())));
+    }
+    if let Ok(footer) = Footer::parse(data, data.len() as u64) {
+        let mut out = Vec::new();
+        footer.encode(&mut out);
+        assert_eq!(
+            Footer::parse(&out, footer.root.offset + footer.root.length + out.len() as u64),
+            Ok(footer)
+        );
+    }
+    // Most inputs have a wrong checksum: one that is right is added.
+    for level in [0, 1] {
+        let mut block = vec![level as u8];
+        block.extend_from_slice(data);
+        let checksum = checksum(&[0; 16], 8, &block);
+        block.extend_from_slice(&checksum);
+        if let Ok(block) = IndexBlock::parse(&[0; 16], 8, level, &block) {
+            _ = block.find(data, Revnum(data.len() as u64));
+            for at in 0..=block.len() {
+                _ = (block.entries(at), block.child(at));
             }
         }
     }

@@ -16,6 +16,7 @@
 //! | [`revprops_pack`] | packed revision properties | 6 and later |
 //! | [`lock_digest`] | user locks | all |
 //! | [`number`] | the forms of numbers | all |
+//! | [`history_index`] | the history index, which is of this project | all |
 //!
 //! A parser takes a slice. It returns a value, with the number of bytes that it took if the value is part of a larger
 //! file; `Ok(None)` if it needs more bytes; or an error of a small enum. Encoders append to a `Vec<u8>` and write
@@ -32,6 +33,7 @@ pub(crate) mod footer;
 pub(crate) mod fs_format;
 #[cfg(feature = "fuzzing")]
 pub mod fuzz_api;
+pub(crate) mod history_index;
 pub(crate) mod id;
 pub(crate) mod l2p;
 pub(crate) mod lock_digest;

@@ -43,6 +43,8 @@ pub(crate) struct Counters {
     pub(crate) stored_windows: Counter,
     pub(crate) cached_windows: Counter,
     pub(crate) made_windows: Counter,
+    pub(crate) index_steps: Counter,
+    pub(crate) index_misses: Counter,
 }
 
 /// The values of the counters since the process began.
@@ -60,6 +62,10 @@ pub struct CacheCounts {
     pub cached_windows: u64,
     /// Delta windows that were made for the request.
     pub made_windows: u64,
+    /// Steps of histories that the history index answered.
+    pub index_steps: u64,
+    /// Node-revisions that were looked up in a history index in vain.
+    pub index_misses: u64,
 }
 
 impl Counters {
@@ -71,6 +77,8 @@ impl Counters {
             stored_windows: self.stored_windows.sum(),
             cached_windows: self.cached_windows.sum(),
             made_windows: self.made_windows.sum(),
+            index_steps: self.index_steps.sum(),
+            index_misses: self.index_misses.sum(),
         }
     }
 }

@@ -16,6 +16,7 @@ use parking_lot::Mutex;
 use super::cache::{Cache, Instance, SharedInstance};
 use super::conf::FsConf;
 use super::disk::{Disk, DiskDir, read_replaced};
+use super::history_index::HistoryIndexSlot;
 use super::layout::Layout;
 use super::read_mode::ReadMode;
 use super::rep_cache::{RepCacheConnection, RepCacheRow};
@@ -51,6 +52,7 @@ struct StoreState {
     /// The youngest revision, as last read.
     youngest: AtomicU64,
     rep_cache: RepCacheConnection,
+    history_index: HistoryIndexSlot,
     /// The number of commits in progress through this handle.
     committing: AtomicUsize,
     /// The revisions that this handle sees beyond `current`.
@@ -117,6 +119,7 @@ impl Store {
             min_unpacked_rev: AtomicU64::new(0),
             youngest: AtomicU64::new(0),
             rep_cache: RepCacheConnection::default(),
+            history_index: HistoryIndexSlot::default(),
             committing: AtomicUsize::new(0),
             group: None,
         });
@@ -173,6 +176,11 @@ impl Store {
     /// The repository's UUID.
     pub fn uuid(&self) -> String {
         self.shared.uuid.clone()
+    }
+
+    /// The history index as it was last opened.
+    pub(crate) fn history_index_slot(&self) -> &HistoryIndexSlot {
+        &self.shared.history_index
     }
 
     /// Reads what `svnadmin info` prints.
@@ -268,6 +276,7 @@ impl Store {
             min_unpacked_rev: AtomicU64::new(inner.min_unpacked_rev.load(Ordering::Relaxed)),
             youngest: AtomicU64::new(youngest.0),
             rep_cache: RepCacheConnection::default(),
+            history_index: HistoryIndexSlot::default(),
             committing: AtomicUsize::new(0),
             group: Some(group),
         })

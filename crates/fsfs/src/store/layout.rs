@@ -36,6 +36,11 @@ impl Layout {
         self.db.join(name)
     }
 
+    /// The directory of the history index.
+    pub(crate) fn history_index(&self) -> PathBuf {
+        self.db.join("sven-history-index")
+    }
+
     /// The shard of a revision; `None` in the linear layout.
     pub(crate) fn shard(&self, rev: Revnum) -> Option<u64> {
         rev.0.checked_div(self.format.shard_size)

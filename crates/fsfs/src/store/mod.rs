@@ -9,6 +9,7 @@
 //! | [`guard`] | locks between processes that write |
 //! | [`cache`] | parsed values, one budget for the process |
 //! | [`rep_cache`] | the SQLite table of shared contents |
+//! | [`history_index`] | the segments of the history index |
 //! | [`read_mode`] | whether the reads of a handle may wait for the disk |
 //!
 //! What is absent: trees, paths of nodes, and transactions. Modules of this layer use each other and `format`,
@@ -21,6 +22,7 @@ pub mod disk;
 pub(crate) mod encoder_buffers;
 pub mod guard;
 mod handle;
+pub(crate) mod history_index;
 pub(crate) mod layout;
 pub(crate) mod open_file;
 pub(crate) mod path_chain;

@@ -3,14 +3,18 @@
 //! Copies are lazy: copying a directory makes one new node-revision, and all nodes below keep theirs, which do not
 //! record the copy. So whether a node was copied depends on its whole path: the youngest copy root of the node and
 //! its ancestors decides.
+//!
+//! Between two copies, a history is the chain of predecessors of one node-revision, all made at one path. The history
+//! index has their revisions, so that they need not be read one by one.
 
 use std::sync::Arc;
 
 use base::{Code, Error, FsPath, Result, Revnum};
 
-use crate::format::id::IdPart;
+use crate::format::id::{IdPart, IdTail};
 use crate::format::noderev::NodeRev;
 use crate::tree::Fs;
+use crate::tree::history_index::IndexCursor;
 use crate::tree::node::Node;
 use crate::tree::root::Root;
 
@@ -20,6 +24,8 @@ pub struct History {
     fs: Fs,
     next: Position,
     copies_crossed: bool,
+    /// The node-revision at the location that was returned last.
+    last: Option<NodeItem>,
 }
 
 /// The state of a walk.
@@ -35,6 +41,12 @@ enum Position {
         noderev: Arc<NodeRev>,
         copy: Option<ClosestCopy>,
     },
+    /// As `At`, for a node-revision of which only the entry in the history index is known.
+    Indexed {
+        path: FsPath,
+        cursor: IndexCursor,
+        copy: Option<ClosestCopy>,
+    },
     /// A copy was returned; its source is next.
     CopySource(Revnum, FsPath),
     End,
@@ -45,6 +57,15 @@ enum Position {
 struct ClosestCopy {
     rev: Revnum,
     destination: FsPath,
+    /// The node-revision at the path in the revision of the copy.
+    there: Arc<NodeRev>,
+}
+
+/// A committed node-revision, named by the revision that made it and its item there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NodeItem {
+    rev: Revnum,
+    item: u64,
 }
 
 impl Node {
@@ -108,7 +129,33 @@ impl Node {
             fs: self.fs().clone(),
             next,
             copies_crossed: false,
+            last: None,
         })
+    }
+}
+
+impl NodeItem {
+    fn of(noderev: &NodeRev) -> Option<Self> {
+        match noderev.id.tail {
+            IdTail::Rev(rev, item) => Some(NodeItem { rev, item }),
+            IdTail::Txn(_) => None,
+        }
+    }
+}
+
+impl Root {
+    /// The node at a path that a history returned, without a look-up of the path: the history names the node-revision.
+    ///
+    /// # Errors
+    /// `FS_CORRUPT` if it is not the one at this path, because the history index differs from the repository; the index
+    /// is not used any more then. The system's.
+    pub fn node_of_item(&self, path: &FsPath, item: NodeItem) -> Result<Node> {
+        let noderev = self.fs().noderev_of_item(item.rev, item.item)?;
+        let is_own = Some(item.rev) == self.revision();
+        if noderev.id.rev() == Some(item.rev) && (!is_own || noderev.created_path == *path) {
+            return Ok(Node::new(self.clone(), path.clone(), noderev));
+        }
+        Err(self.fs().refuse_history_index(path.rel_str(), item.rev))
     }
 }
 
@@ -139,8 +186,16 @@ impl History {
                     self.next = Position::At { path, noderev, copy };
                 }
                 Position::At { path, noderev, copy } => return self.report(path, noderev, copy).map(Some),
+                Position::Indexed { path, cursor, copy } => {
+                    return self.report_indexed(path, cursor, copy).map(Some);
+                }
             }
         }
+    }
+
+    /// The node-revision at the location that [`History::prev`] returned last; see [`Root::node_of_item`].
+    pub fn last_item(&self) -> Option<NodeItem> {
+        self.last
     }
 
     /// Returns the youngest change at or before a node-revision, and sets the position for the next call.
@@ -159,13 +214,16 @@ impl History {
         if let Some(copy) = &copy
             && copy.rev >= created
         {
-            // The node-revision came with the copy, or was changed together with it: both are one change.
-            let rev = copy.rev;
-            self.next = match self.source(copy, &path)? {
-                Some((rev, path)) => Position::CopySource(rev, path),
-                None => Position::End,
-            };
-            return Ok((rev, path));
+            return self.report_copy(copy, path);
+        }
+        self.last = NodeItem::of(&noderev);
+        if noderev.predecessor.is_some()
+            && let Some(mut cursor) = self.fs.find_in_index(&path, &noderev)?
+            && cursor.step(&self.fs)?
+        {
+            let reported = (created, path.clone());
+            self.next = Position::Indexed { path, cursor, copy };
+            return Ok(reported);
         }
         if let Some(id) = noderev.predecessor {
             let predecessor = self.fs.noderev(&id)?;
@@ -183,6 +241,58 @@ impl History {
             };
         }
         Ok((created, path))
+    }
+
+    /// As [`History::report`], for an entry of the history index.
+    fn report_indexed(
+        &mut self,
+        path: FsPath,
+        mut cursor: IndexCursor,
+        copy: Option<ClosestCopy>,
+    ) -> Result<(Revnum, FsPath)> {
+        let entry = cursor.entry();
+        if let Some(copy) = &copy
+            && copy.rev >= entry.rev
+        {
+            let expected = (copy.there.id.tail, copy.there.count);
+            if expected != (IdTail::Rev(entry.rev, entry.item), entry.count) {
+                return Err(cursor.refuse(&self.fs));
+            }
+            return self.report_copy(copy, path);
+        }
+        self.last = Some(NodeItem {
+            rev: entry.rev,
+            item: entry.item,
+        });
+        if cursor.step(&self.fs)? {
+            let reported = (entry.rev, path.clone());
+            self.next = Position::Indexed { path, cursor, copy };
+            return Ok(reported);
+        }
+        // The chain ends here or continues at another path, or the index ends: the repository decides.
+        let noderev = self.fs.noderev_of_item(entry.rev, entry.item);
+        let is_same = |noderev: &Arc<NodeRev>| {
+            let found = (noderev.id.rev(), noderev.count);
+            found == (Some(entry.rev), entry.count) && noderev.created_path == path
+        };
+        match noderev.ok().filter(is_same) {
+            Some(noderev) => self.report(path, noderev, copy),
+            None => {
+                self.fs.check_may_wait()?;
+                Err(cursor.refuse(&self.fs))
+            }
+        }
+    }
+
+    /// Returns the revision of a copy; the source is next. The node-revision came with the copy, or was changed together
+    /// with it: both are one change.
+    fn report_copy(&mut self, copy: &ClosestCopy, path: FsPath) -> Result<(Revnum, FsPath)> {
+        self.last = NodeItem::of(&copy.there);
+        self.next = match self.source(copy, &path)? {
+            Some((rev, path)) => Position::CopySource(rev, path),
+            None => Position::End,
+        };
+        Ok((copy.rev, path))
     }
 
     /// The location of the node before the copy.
@@ -224,7 +334,11 @@ fn closest_copy(node: &Node) -> Result<Option<ClosestCopy>> {
     };
     let is_related = there.id().is_related(node.id());
     let was_added = there.created_rev() == Some(rev) && there.predecessor_id().is_none();
-    Ok((is_related && !was_added).then_some(ClosestCopy { rev, destination }))
+    Ok((is_related && !was_added).then(|| ClosestCopy {
+        rev,
+        destination,
+        there: there.shared_noderev(),
+    }))
 }
 
 fn not_a_revision(root: &Root) -> Error {

@@ -7,6 +7,7 @@
 //! | [`node`] | [`Node`](node::Node), a node-revision at a path |
 //! | [`rep`] | contents out of delta chains |
 //! | [`history`] | earlier locations of a node |
+//! | [`history_index`] | the history index, for these locations |
 //! | [`revprops`] | revision properties |
 //! | [`lock`] | user locks |
 //! | [`log_record`], [`changes_tail`] | fast reads for logs |
@@ -19,6 +20,7 @@
 pub(crate) mod changes_tail;
 mod fs;
 pub(crate) mod history;
+pub(crate) mod history_index;
 pub(crate) mod lock;
 pub(crate) mod log_record;
 pub(crate) mod node;

@@ -274,6 +274,11 @@ impl Fs {
         Ok(noderev)
     }
 
+    /// The node-revision that is this item of a revision.
+    pub(crate) fn noderev_of_item(&self, rev: Revnum, item: u64) -> Result<Arc<NodeRev>> {
+        self.committed_noderev(rev, item, |e, block| e.of(&format!("r{rev}/{item}"), block))
+    }
+
     /// Reads a node-revision; `failed` makes the error if its block cannot be parsed.
     fn committed_noderev<F>(&self, rev: Revnum, item: u64, failed: F) -> Result<Arc<NodeRev>>
     where

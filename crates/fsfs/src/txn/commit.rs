@@ -25,7 +25,8 @@
 //!     whole.
 //! 13. Remove the marker, the lock file and the directory of the transaction. What was not removed: a marker, which is harmless,
 //!     or an open transaction without texts.
-//! 14. Release the write lock, and add rows to the rep-cache. Later commits share less.
+//! 14. Release the write lock, add rows to the rep-cache, and extend the history index. Later commits share less, and the index
+//!     covers fewer revisions.
 //!
 //! Steps 1 to 5 are done before the write lock is taken, so that the lock is held for a short time. They are repeated at most
 //! once, under the lock, so no commit starves. Texts are already in the proto-revision file when the commit begins.
@@ -127,9 +128,11 @@ impl Txn {
         let set_aside = std::mem::take(&mut published.set_aside);
         let (rev, rows) = published.fill_cache(&fs);
         // Step 14.
+        let post_commit_error = fs.add_to_rep_cache(&rows).err();
+        fs.extend_history_index(1);
         Ok(Committed {
             rev,
-            post_commit_error: fs.add_to_rep_cache(&rows).err(),
+            post_commit_error,
             set_aside,
         })
     }

@@ -154,6 +154,7 @@ impl CommitGroup {
             let Some(lock) = this.lock.take() else {
                 return Ok(youngest);
             };
+            let added = youngest.0.saturating_sub(this.flushed.0);
             if youngest > this.flushed {
                 let disk = this.committed_fs.disk();
                 let db = this.committed_fs.path();
@@ -176,6 +177,7 @@ impl CommitGroup {
                 this.rep_cache_rows.clear();
                 shared.lock().clear();
             }
+            this.committed_fs.extend_history_index(added);
             Ok(youngest)
         })
     }

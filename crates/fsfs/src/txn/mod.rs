@@ -13,7 +13,7 @@
 //!   deals with revision files beyond `current`.
 //! - `proto_rev` and `proto_writer` are the file that becomes the revision file.
 //!
-//! `lock_write` (with `lock_files`) and `revprops_write` change users' locks and revision properties.
+//! `history_index` adds new revisions to the history index. `lock_write` (with `lock_files`) and `revprops_write` change users' locks and revision properties.
 
 mod begin;
 mod change;
@@ -25,6 +25,7 @@ mod commit_group;
 mod edit;
 mod fingerprint;
 mod folded_log;
+pub(crate) mod history_index;
 mod list;
 mod lock_files;
 mod lock_write;

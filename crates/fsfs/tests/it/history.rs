@@ -23,7 +23,7 @@ impl TestRandom {
 }
 
 /// A dump stream of `count` revisions full of copies.
-fn random_history(seed: u64, count: usize) -> Vec<u8> {
+pub(crate) fn random_history(seed: u64, count: usize) -> Vec<u8> {
     let mut random = TestRandom(seed);
     // Paths; true for directories.
     let mut trees: Vec<BTreeMap<String, bool>> = vec![BTreeMap::new()];
@@ -137,7 +137,7 @@ fn change(dump: &mut String, path: &str, random: &mut TestRandom) {
 }
 
 /// As `svnlook history` prints it.
-fn history(root: &Root, path: &str) -> String {
+pub(crate) fn history(root: &Root, path: &str) -> String {
     let mut out = "REVISION   PATH\n--------   ----\n".to_owned();
     let mut history = root
         .node(&FsPath::parse(path).unwrap())
@@ -145,6 +145,9 @@ fn history(root: &Root, path: &str) -> String {
         .history()
         .unwrap();
     while let Some((rev, path)) = history.prev(true).unwrap() {
+        let there = root.fs().root(rev).unwrap();
+        let node = there.node_of_item(&path, history.last_item().unwrap()).unwrap();
+        assert_eq!(node.id(), there.node(&path).unwrap().id());
         writeln!(out, "{rev:8}   {path}").unwrap();
     }
     out

@@ -17,6 +17,7 @@ mod errors;
 mod files;
 mod guards;
 mod history;
+mod history_index;
 mod hotcopy;
 mod incumbent;
 mod locks;

@@ -138,21 +138,33 @@ fn log(
         options.strict,
         readable,
     )?;
-    if !span.descending {
-        let mut revs = Vec::new();
-        while let Some(rev) = traces.next(cancel)? {
-            revs.push(rev);
-        }
-        return scan::run(&mut entries, revs.into_iter().rev().take(limit));
+    send_histories(&mut entries, &mut traces, span.descending, limit)
+}
+
+/// Sends the revisions of several histories, at most `limit`. Those before a failure are sent.
+fn send_histories(
+    entries: &mut EntrySender<'_, '_>,
+    traces: &mut PathHistories<'_>,
+    descending: bool,
+    limit: usize,
+) -> Result<()> {
+    let (mut failed, cancel) = (None, entries.cancel);
+    let revs = std::iter::from_fn(|| {
+        let next = traces.next(cancel);
+        next.unwrap_or_else(|e| {
+            failed = Some(e);
+            None
+        })
+    });
+    if descending {
+        scan::run(entries, revs.fuse().take(limit))?;
+        return failed.map_or(Ok(()), Err);
     }
-    let mut left = limit;
-    while left > 0
-        && let Some(rev) = traces.next(cancel)?
-    {
-        entries.send(rev)?;
-        left -= 1;
+    let revs: Vec<Revnum> = revs.collect();
+    match failed {
+        Some(e) => Err(e),
+        None => scan::run(entries, revs.into_iter().rev().take(limit)),
     }
-    Ok(())
 }
 
 /// A range of revisions and the direction in which it is sent.

@@ -8,6 +8,7 @@ use base::{Cancel, Error, FsPath, Revnum};
 use delta::editor::TextChunk;
 use delta::svndiff::Decoder;
 use delta::window::Window;
+use fsfs::admin::history_index::{BuildOptions, build};
 use repos::access::{Everything, Readable};
 use repos::log::{LogEntry, LogOptions, Revprops};
 use repos::{Cache, ChangeKind, Repository, file_revs, history, log, mergeinfo};
@@ -448,6 +449,7 @@ fn run_queries(
         knows_mergeinfo: repository.fs_info().expect("readable").format > 2,
         repo: repository,
     };
+    let is_indexed = repo.join("db/sven-history-index").exists();
     let mut random = Random::new(seed ^ 0xabcd);
     random.next();
     let only = std::env::var("QUERY_ONLY").unwrap_or_default();
@@ -507,6 +509,8 @@ fn run_queries(
             }
         }
     }
+    let steps = cache.counts().index_steps;
+    assert!((steps > 0) == is_indexed, "{steps} steps by the history index");
 }
 
 fn histories_of(compatible: &str, seeds: std::ops::Range<u64>, revisions: u64, rounds: usize) {
@@ -516,6 +520,11 @@ fn histories_of(compatible: &str, seeds: std::ops::Range<u64>, revisions: u64, r
         repo.load(history.stream.bytes());
         let context = format!("seed {seed}, {compatible}");
         run_queries(repo.path(), &history, &Everything, seed, rounds, context);
+        let cache = Cache::new(16 << 20);
+        let indexed = Repository::open(repo.path(), &cache).expect("a repository");
+        build(indexed.fs(), &BuildOptions::default(), &mut |_| {}).expect("is writable");
+        let context = format!("seed {seed}, {compatible}, with a history index");
+        run_queries(repo.path(), &history, &Everything, !seed, rounds, context);
     }
 }
 

@@ -3,6 +3,8 @@
 use std::ops::ControlFlow;
 
 use base::{Cancel, Error, Result, Revnum};
+use fsfs::Fs;
+use fsfs::admin::history_index;
 use fsfs::admin::verify::{VerifyObserver, VerifyPosition, VerifyProgress, VerifyWarning};
 
 use super::state::{RevisionFailure, StateFile};
@@ -30,6 +32,23 @@ pub(super) struct VerifyPrinter<'o> {
 }
 
 impl VerifyPrinter<'_> {
+    /// Compares the history index, if there is one, with the repository. A difference is a warning, because the
+    /// repository has no damage.
+    pub(super) fn check_index(&mut self, fs: &Fs) {
+        if !matches!(history_index::status(fs), Ok(Some(_))) {
+            return;
+        }
+        if self.progress.has_lines() {
+            self.line("* Verifying the history index ...");
+        }
+        if let Err(error) = history_index::check(fs, &self.cancel, &mut |_| {})
+            && !self.cancel.is_cancelled()
+        {
+            let (progress, out) = (&self.progress, &mut self.out);
+            progress.suspend(|| out.print_warning(&error));
+        }
+    }
+
     fn line(&mut self, text: &str) {
         if self.written.is_ok() {
             self.written = self.out.line(text).and_then(|()| self.out.flush());

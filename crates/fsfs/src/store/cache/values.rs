@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use super::{Chunk, Instance, Key};
 use crate::format::change_list::ChangeList;
 use crate::format::dir::DirEntry;
+use crate::format::history_index::block::IndexBlock;
 use crate::format::noderev::NodeRev;
 use crate::format::p2l::P2lEntry;
 use crate::format::revprops_pack::{RevpropsManifest, RevpropsPack};
@@ -107,6 +108,8 @@ cached! {
     Log(LogRecord) = |value| value.bytes();
     /// Changed-path list by revision.
     Changes(ChangeList) = |value| value.bytes();
+    /// Block of the history index by a hash of its file's identity, offset.
+    HistoryIndexBlock(Arc<IndexBlock>) = |value| value.bytes();
 }
 
 /// A block of the stored bytes of an L2P index.

@@ -1,0 +1,7 @@
+//! A segment of the history index: any bytes.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| fsfs::fuzz_api::history_index(data));
