@@ -144,7 +144,7 @@ fn verify_warns_of_a_wrong_index() {
     let bad = admin(Side::Ours, &["verify"], repo.path());
     assert_eq!(bad.out(), good.out());
     assert!(
-        bad.err().contains("warning: E160004: History index segment"),
+        bad.err().contains("warning: W160004: History index segment"),
         "{bad:?}"
     );
     same_histories(repo.path());

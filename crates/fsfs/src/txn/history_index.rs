@@ -6,7 +6,7 @@
 //!
 //! The youngest segment may be a tail: it has fewer than [`TAIL_REVISIONS`] revisions, and each commit writes it again. A
 //! segment file gets its name when it is complete. A tail is not durable then: after a power failure it may be damaged,
-//! its checksums say so, and the next writer makes it anew from few revisions. All other segments are durable first.
+//! its checksums say so, and the next writer makes it again from few revisions. All other segments are durable first.
 //!
 //! Writers of revisions extend an index that exists, after the commit and without the write lock. A failure to do so is
 //! no failure of the commit.
