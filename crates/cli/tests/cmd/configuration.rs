@@ -369,8 +369,11 @@ fn redirects_are_imported() {
                     [[redirect]]\nfrom = \"/x\"\nto = \"/svn/x\"\npermanent = false\n\
                     [[redirect]]\nfrom = \"/y.z\"\nto = \"https://new.example.org\"\npermanent = true\n";
     assert!(active_lines(&text).contains(expected), "{text}");
+    // The text is wrapped, and begins with the path of the file.
     assert_eq!(
-        text.matches("write a [[redirect]] for each path").count(),
+        text.replace("\n# ", " ")
+            .matches("write a [[redirect]] for each path")
+            .count(),
         1,
         "{text}"
     );

@@ -7,12 +7,13 @@
 mod combs;
 mod writing;
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tempfile::TempDir;
+use testkit::probe::read_some;
 use testkit::server::TestServer;
 use testkit::stream::{Content, DumpStream, RecordKind};
 use testkit::{Side, Tool};
@@ -182,7 +183,7 @@ fn read_to(stream: &mut TcpStream, end: &str, command: &str) -> usize {
     let mut count = 0;
     let mut piece = vec![0; 1 << 20];
     loop {
-        let length = stream.read(&mut piece).expect("because the server answers");
+        let length = read_some(stream, &mut piece).expect("because the server answers");
         assert!(length > 0, "the server is gone after {:.60}", command);
         count += length;
         tail.extend_from_slice(&piece[..length]);
@@ -302,7 +303,7 @@ fn request(port: u16, method: &str, path: &str, accept: &str, body: &str) -> (u1
     let mut count = 0;
     let mut piece = vec![0; 1 << 20];
     loop {
-        let length = stream.read(&mut piece).expect("because the server answers");
+        let length = read_some(&mut stream, &mut piece).expect("because the server answers");
         if length == 0 {
             break;
         }

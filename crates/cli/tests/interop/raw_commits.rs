@@ -12,6 +12,7 @@ use testkit::probe::read_some;
 use testkit::{Side, Tool};
 
 use crate::pair::compare;
+use crate::raw::at_once;
 use crate::twins::Twins;
 
 const OPEN_TO_ALL: &str = "[general]\nanon-access = write\n";
@@ -69,7 +70,7 @@ fn errors_in_the_middle_of_an_edit() {
     let begin = "( commit ( 1:m ( ) false ( ) ) ) |( open-root ( ( 1 ) 1:r ) ) ";
     let twins = Twins::with(&[("svnserve.conf", OPEN_TO_ALL)], &[]);
     let mut differ = Vec::new();
-    for rest in [
+    let rests = [
         // The rest is sent at once, with different ends of the edit.
         "( add-dir ( 1:A 1:r 1:a ( ) ) ) ( add-dir ( 3:A/n 1:a 1:n ( ) ) ) ( close-edit ( ) ) ( abort-edit ( ) ) ( get-latest-rev ( ) ) ",
         "( add-dir ( 1:A 1:r 1:a ( ) ) ) |( close-dir ( 1:a ) ) |( abort-edit ( ) ) |( get-latest-rev ( ) ) ",
@@ -115,14 +116,11 @@ fn errors_in_the_middle_of_an_edit() {
         ") ",
         "( add-dir ( 1:n ) ) ",
         "( add-dir ( 1:A 1:r 1:a ( ) ) ) |( x ",
-    ] {
-        let input = format!("{begin}{rest}");
-        let responses_of_both = stable_responses(&twins, &input);
-        if responses_of_both[0] != responses_of_both[1] {
-            differ.push(format!(
-                "{rest}\n{}\n{}\n",
-                responses_of_both[0], responses_of_both[1]
-            ));
+    ];
+    let responses = at_once(&rests, |rest| stable_responses(&twins, &format!("{begin}{rest}")));
+    for (rest, [theirs, ours]) in rests.iter().zip(responses) {
+        if theirs != ours {
+            differ.push(format!("{rest}\n{theirs}\n{ours}\n"));
         }
     }
     for input in [
