@@ -101,8 +101,8 @@ impl IndexArgs {
         let options = BuildOptions {
             rebuild: self.rebuild,
             cache_budget: self.memory.budget(),
-            jobs: 0,
             cancel: interrupt.cancel.clone(),
+            ..BuildOptions::default()
         };
         let built = history_index::build(fs, &options, &mut |rev| bar.advance("Indexed", rev));
         bar.progress.clear();
