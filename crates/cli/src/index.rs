@@ -115,8 +115,8 @@ impl IndexArgs {
         let options = BuildOptions {
             rebuild: self.rebuild,
             cache_budget: self.memory.budget(),
-            jobs: 0,
             cancel: interrupt.cancel.clone(),
+            ..BuildOptions::default()
         };
         let built = history_index::build(fs, &options, &mut |rev| progress.set(rev.0 + 1 - first.0));
         progress.finish(built.is_ok());

@@ -11,7 +11,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use base::{Code, Date, Depth, Error, FsPath, Lock, Props, Result, Revnum, props};
+use base::{Cancel, Code, Date, Depth, Error, FsPath, Lock, Props, Result, Revnum, props};
+use fsfs::admin::history_index::{self, BuildOptions};
 use fsfs::disk::{Disk, IoMeter, MeteredDisk, RealDisk, UnsyncedDisk};
 use fsfs::{Cache, ChangeKind, ChangeList, ChangedPath, Fs, FsInfo, Instance, ReadMode};
 
@@ -129,6 +130,28 @@ impl Repository {
         &self.0.prefetch
     }
 
+    /// Adds to the history index what it lacks, on one thread. Without an index, makes one if `creates`. Does nothing while
+    /// another run extends it.
+    ///
+    /// # Errors
+    /// `CANCELLED`; `FS_CORRUPT`; the system's.
+    pub fn extend_history_index(&self, creates: bool, cancel: &Cancel) -> Result<()> {
+        let options = BuildOptions {
+            cache_budget: 16 << 20,
+            jobs: 1,
+            creates,
+            waits: false,
+            cancel: cancel.clone(),
+            ..BuildOptions::default()
+        };
+        history_index::build(self.fs(), &options, &mut |_| {})
+    }
+
+    /// How many revisions the history index lacked when it was last used; `None` if it was not used.
+    pub fn history_index_lag(&self) -> Option<u64> {
+        self.fs().history_index_lag()
+    }
+
     /// The storage engine.
     pub fn fs(&self) -> &Fs {
         &self.0.fs
@@ -178,6 +201,11 @@ impl Repository {
     /// The youngest revision.
     pub fn youngest(&self) -> Result<Revnum> {
         self.0.fs.youngest()
+    }
+
+    /// The youngest revision when it was last read.
+    pub fn last_youngest(&self) -> Revnum {
+        self.0.fs.last_youngest()
     }
 
     /// The directory of the configuration files.

@@ -93,6 +93,7 @@ impl Server {
         let parked = ParkedSessions::new(stop)?;
         let cores = thread::available_parallelism().map_or(2, usize::from);
         let pool = ThreadPool::new("worker", self.threads, cores);
+        self.service.repositories.index_on(&pool);
         let watched = Arc::downgrade(&pool);
         // Both names were in use when each protocol had threads of its own.
         context.metrics.watch(move || {
@@ -128,6 +129,7 @@ impl Server {
         let outcome = self.accept_until(stop, &scheduler, max_connections);
         stop.stop();
         context.stopping.store(true, Ordering::Relaxed);
+        self.service.repositories.stop_indexing();
         drop(self.listeners);
         if let Some(http) = http {
             http.stop();

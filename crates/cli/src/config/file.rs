@@ -167,6 +167,7 @@ pub struct LimitsTable {
 #[serde(default, rename_all = "kebab-case", expecting = "a table")]
 pub struct CacheTable {
     pub memory: Option<Size>,
+    pub history_index: Option<HistoryIndexMode>,
 }
 
 /// `[compression]`: compression of responses.
@@ -245,6 +246,10 @@ words! {
 words! {
     /// `min-version`: the oldest accepted version of TLS.
     TlsVersion { V1_2 = "1.2", V1_3 = "1.3", }
+}
+words! {
+    /// `history-index`: whether the server makes history indexes, or only extends those that exist.
+    HistoryIndexMode { Keep = "keep", Build = "build", }
 }
 words! {
     /// `level`: the least severity that the error log records.

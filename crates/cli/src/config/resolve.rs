@@ -41,6 +41,8 @@ pub struct Settings {
     pub threads: Threads,
     /// The size of the cache in bytes; `None` for the default.
     pub memory: Option<u64>,
+    /// True to make a history index for each repository.
+    pub creates_history_indexes: bool,
     pub log: Logs,
 }
 
@@ -101,6 +103,7 @@ impl Config {
             tls: self.tls(),
             threads,
             memory: file.cache.memory.map(|size| size.0),
+            creates_history_indexes: file.cache.history_index == Some(file::HistoryIndexMode::Build),
             log: Logs {
                 access: self.optional(&file.log.access),
                 operational: self.optional(&file.log.operational),

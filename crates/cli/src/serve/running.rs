@@ -39,6 +39,7 @@ pub fn run(settings: Settings, listeners: Listeners, reload: Option<ReloadSettin
     let memory = MemoryBudget::new(settings.memory.unwrap_or_else(default_budget), has_http);
     let service = Service::new(settings.options.clone(), memory, operations);
     service.set_http(settings.web.clone());
+    service.create_history_indexes(settings.creates_history_indexes);
     if let Some(tls) = &settings.tls {
         service.set_tls(tls.clone())?;
     }
@@ -124,6 +125,8 @@ impl RunningServer {
         }
         self.service.set_options(settings.options.clone());
         self.service.set_http(settings.web.clone());
+        self.service
+            .create_history_indexes(settings.creates_history_indexes);
         // The settings that cannot change keep their values from the start.
         let started = &self.settings;
         self.settings = Settings {

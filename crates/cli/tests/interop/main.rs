@@ -29,6 +29,7 @@ mod hooks_call_back;
 mod hooks_change;
 mod hostile;
 mod http;
+mod index;
 mod listing;
 mod locking;
 mod merges;

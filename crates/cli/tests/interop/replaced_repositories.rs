@@ -74,6 +74,9 @@ impl ChangedRepository {
             }
             put(&place.url(), &format!("old {rev}"));
         }
+        // It describes revisions that the change may take away.
+        let index = Tool::new(testkit::tool::sven_binary()).arg("index");
+        index.arg("-q").arg(&place.path).ok();
         place
     }
 
@@ -223,6 +226,9 @@ fn check(transport: Transport, version: &str, change: AdminChange) {
         assert_eq!(svn(&["cat", &at(rev)]).out(), format!("old {rev}"), "{what}");
     }
     assert_eq!(svn(&["log", "-q", "-v", &url]).code, 0, "{what}");
+    for command in ["log", "blame"] {
+        assert_eq!(svn(&[command, &at(5)]).code, 0, "{what}");
+    }
     let connect = || Probe::connect_as(server.clone(), url.clone(), None);
     let mut open = (transport == Transport::Svn).then(connect);
     if let Some(open) = &mut open {
@@ -248,6 +254,11 @@ fn check(transport: Transport, version: &str, change: AdminChange) {
                 place.text(rev),
                 "{what}, {when}, r{rev}"
             );
+        }
+        for command in ["log", "blame"] {
+            let [served, stored] =
+                [&url, &place.url()].map(|url| svn(&[command, &format!("{url}/file")]).out());
+            assert_eq!(served, stored, "{what}, {when}");
         }
     };
     read_all("after it");

@@ -9,6 +9,7 @@ use base::{Cancel, Code, Error, Result, Revnum};
 use crate::format::history_index::HistoryEntry;
 use crate::format::history_index::merge::RecordSource;
 use crate::format::history_index::record::{Record, RecordReader};
+use crate::store::disk::Create;
 use crate::store::history_index::{HistoryIndex, Segment, SegmentRecords, list};
 use crate::tree::Fs;
 use crate::txn::history_index::{IndexWriter, LOCK, MergeLimit, encode_run};
@@ -22,6 +23,10 @@ pub struct BuildOptions {
     pub cache_budget: u64,
     /// Number of threads; 0 is the number of cores.
     pub jobs: usize,
+    /// True to make an index if there is none, false to extend one that exists.
+    pub creates: bool,
+    /// True to wait for another run, false to do nothing if another one extends the index.
+    pub waits: bool,
     /// Stops the run. What is written then stays, and the next run goes on from there.
     pub cancel: Cancel,
 }
@@ -32,6 +37,8 @@ impl Default for BuildOptions {
             rebuild: false,
             cache_budget: 64 << 20,
             jobs: 0,
+            creates: true,
+            waits: true,
             cancel: Cancel::new(),
         }
     }
@@ -58,9 +65,13 @@ pub struct IndexStatus {
 /// # Errors
 /// `CANCELLED`; `FS_CORRUPT`; the system's.
 pub fn build(fs: &Fs, options: &BuildOptions, progress: &mut dyn FnMut(Revnum)) -> Result<()> {
-    make_directory(fs)?;
+    if options.creates {
+        make_directory(fs)?;
+    } else if fs.disk().metadata(&fs.layout().history_index()).is_err() {
+        return Ok(());
+    }
     let fs = fs.reopen(options.cache_budget)?;
-    let Some(mut writer) = IndexWriter::acquire(&fs, true)? else {
+    let Some(mut writer) = IndexWriter::acquire(&fs, options.waits)? else {
         return Ok(());
     };
     if options.rebuild {
@@ -282,8 +293,15 @@ fn make_directory(fs: &Fs) -> Result<()> {
         Err(e) if e.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
         made => made.map_err(|e| Error::io("Can't create directory", &directory, &e))?,
     }
-    let copied = fs.disk().copy_permissions(fs.path(), &directory);
-    copied.map_err(|e| Error::io("Can't set permissions on", &directory, &e))
+    let lock = directory.join(LOCK);
+    let file = fs.disk().write(&lock, Create::Append);
+    file.map_err(|e| Error::io("Can't create file", &lock, &e))?;
+    // All who may commit may extend the index.
+    for (like, path) in [(fs.path(), &directory), (&fs.layout().file("current"), &lock)] {
+        let copied = fs.disk().copy_permissions(like, path);
+        copied.map_err(|e| Error::io("Can't set permissions on", path, &e))?;
+    }
+    Ok(())
 }
 
 /// Revisions that a thread reads at once.

@@ -237,7 +237,7 @@ impl Store {
     }
 
     /// The youngest revision when `current` was last read.
-    pub(crate) fn last_youngest(&self) -> Revnum {
+    pub fn last_youngest(&self) -> Revnum {
         match &self.shared.group {
             Some(group) => Revnum(group.youngest.load(Ordering::Acquire)),
             None => Revnum(self.shared.youngest.load(Ordering::Relaxed)),

@@ -66,32 +66,43 @@ impl Store {
         if self.is_group_view() {
             return Ok(None);
         }
-        let mut slot = self.history_index_slot().0.lock();
+        let slot = &self.history_index_slot().0;
         if !self.read_mode().may_wait() {
-            return match &*slot {
+            return match &*slot.lock() {
                 Some(open) if open.state.0 == self.instance() => Ok(open.index.enabled()),
                 _ => self.check_may_wait().map(|()| None),
             };
         }
+        // No lock is held while files are read: two threads may open the same index.
         let Ok(meta) = self.disk().metadata(&self.layout().history_index()) else {
-            *slot = None;
+            *slot.lock() = None;
             return Ok(None);
         };
         let state = (self.instance(), meta);
-        let before = slot.take();
-        if let Some(open) = before.as_ref().filter(|open| open.state == state) {
-            let index = open.index.enabled();
-            *slot = before;
-            return Ok(index);
+        let mut known = Vec::new();
+        if let Some(open) = &*slot.lock() {
+            if open.state == state {
+                return Ok(open.index.enabled());
+            }
+            if open.state.0 == state.0 {
+                known.clone_from(&open.index.segments);
+            }
         }
-        let known = before.filter(|open| open.state.0 == state.0);
-        let known = known.map_or_else(Vec::new, |open| open.index.segments.clone());
         let index = Arc::new(HistoryIndex::open(self, &known));
-        *slot = Some(OpenIndex {
+        *slot.lock() = Some(OpenIndex {
             state,
             index: index.clone(),
         });
         Ok(index.enabled())
+    }
+}
+
+impl Store {
+    /// How many revisions the history index lacks, as far as it was last opened; `None` if it was not. Reads nothing.
+    pub fn history_index_lag(&self) -> Option<u64> {
+        let slot = self.history_index_slot().0.try_lock()?;
+        let last = slot.as_ref()?.index.segments.last()?.last();
+        Some(self.last_youngest().0.saturating_sub(last.0))
     }
 }
 

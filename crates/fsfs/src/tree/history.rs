@@ -14,7 +14,7 @@ use base::{Code, Error, FsPath, Result, Revnum};
 use crate::format::id::{IdPart, IdTail};
 use crate::format::noderev::NodeRev;
 use crate::tree::Fs;
-use crate::tree::history_index::IndexCursor;
+use crate::tree::history_index::{IndexCursor, IndexLookup};
 use crate::tree::node::Node;
 use crate::tree::root::Root;
 
@@ -24,6 +24,7 @@ pub struct History {
     fs: Fs,
     next: Position,
     copies_crossed: bool,
+    index: IndexLookup,
     /// The node-revision at the location that was returned last.
     last: Option<NodeItem>,
 }
@@ -129,6 +130,7 @@ impl Node {
             fs: self.fs().clone(),
             next,
             copies_crossed: false,
+            index: IndexLookup::default(),
             last: None,
         })
     }
@@ -218,7 +220,7 @@ impl History {
         }
         self.last = NodeItem::of(&noderev);
         if noderev.predecessor.is_some()
-            && let Some(mut cursor) = self.fs.find_in_index(&path, &noderev)?
+            && let Some(mut cursor) = self.fs.find_in_index(&mut self.index, &path, &noderev)?
             && cursor.step(&self.fs)?
         {
             let reported = (created, path.clone());

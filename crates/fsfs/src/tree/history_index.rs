@@ -131,13 +131,21 @@ impl Fs {
     ///
     /// # Errors
     /// That of a handle that may not wait for the disk.
-    pub(crate) fn find_in_index(&self, path: &FsPath, node: &NodeRev) -> Result<Option<IndexCursor>> {
+    pub(crate) fn find_in_index(
+        &self,
+        lookup: &mut IndexLookup,
+        path: &FsPath,
+        node: &NodeRev,
+    ) -> Result<Option<IndexCursor>> {
         let (Some(entry), true) = (entry_of(node), node.created_path == *path) else {
             return Ok(None);
         };
-        let Some(index) = self.history_index()? else {
+        let Some(index) = lookup.index(self)? else {
             return Ok(None);
         };
+        if index.segment(entry.rev).is_none() {
+            return Ok(None);
+        }
         let mut cursor = IndexCursor {
             index,
             path: path.rel_str().into(),
@@ -148,7 +156,34 @@ impl Fs {
             return Ok(Some(cursor));
         }
         self.cache().counters.index_misses.add();
+        lookup.misses += 1;
+        // Its files may have changed meanwhile.
+        lookup.index = None;
         Ok(None)
+    }
+}
+
+/// The index that a history uses.
+#[derive(Default)]
+pub(crate) struct IndexLookup {
+    /// The index; `None` before the first look-up.
+    index: Option<Option<Arc<HistoryIndex>>>,
+    /// Look-ups in vain. After some of them the history goes on without the index.
+    misses: u32,
+}
+
+impl IndexLookup {
+    /// The index, if there is one.
+    fn index(&mut self, fs: &Fs) -> Result<Option<Arc<HistoryIndex>>> {
+        if let Some(index) = &self.index {
+            return Ok(index.clone());
+        }
+        let index = match self.misses < MOST_MISSES {
+            true => fs.history_index()?,
+            false => None,
+        };
+        self.index = Some(index.clone());
+        Ok(index)
     }
 }
 
@@ -266,6 +301,9 @@ impl IndexCursor {
         }
     }
 }
+
+/// Look-ups in vain after which a history does without the index.
+const MOST_MISSES: u32 = 8;
 
 /// The number of nodes in a fingerprint.
 const FINGERPRINT_NODES: usize = 16;

@@ -74,7 +74,9 @@ impl<'a> IndexWriter<'a> {
             fs.refresh_names(&directory)?;
         }
         let youngest = fs.youngest()?;
-        let index = HistoryIndex::open(fs, &[]);
+        // What is open already need not be opened and compared again.
+        let known = fs.history_index()?;
+        let index = HistoryIndex::open(fs, known.as_ref().map_or(&[], |index| index.segments()));
         let segments = index.segments().iter();
         let is_usable = |segment: &&Arc<Segment>| {
             segment.last() <= youngest && fs.is_of_repository(segment).is_ok_and(|is| is)
@@ -147,6 +149,7 @@ impl<'a> IndexWriter<'a> {
         };
         write_segment(self.fs, sources, identity, !is_tail(first, last, bytes))?;
         let segment = Segment::open(self.fs, first, last, &[])?;
+        _ = segment.is_of_repository.set(true);
         self.segments.truncate(kept);
         self.segments.push(segment);
         self.remove_unused();

@@ -51,7 +51,7 @@ impl Service {
             Some(context) => cache_samples(&counted, &context.responses),
             None => Vec::new(),
         });
-        Arc::new(Service {
+        let service = Arc::new(Service {
             context,
             repositories: Repositories::new(cache),
             config: ConfigCache::default(),
@@ -59,7 +59,19 @@ impl Service {
             page_limit: ConcurrencyLimit::of_processors(MAX_WAITING_PAGES),
             host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
             realm_keys: Default::default(),
-        })
+        });
+        let weak = Arc::downgrade(&service);
+        service.context.metrics.watch(move || {
+            let service = weak.upgrade();
+            let lag = service.and_then(|service| service.repositories.index_lag());
+            vec![index_lag_sample(lag.unwrap_or(0))]
+        });
+        service
+    }
+
+    /// Makes a history index for each repository that is opened from now on, if `creates`. Indexes that exist are always extended.
+    pub fn create_history_indexes(&self, creates: bool) {
+        self.repositories.create_indexes(creates);
     }
 
     /// Replaces the options of svn:// sessions. The limits on message size and stall time stay as they were for sessions that have
@@ -135,6 +147,13 @@ fn cache_samples(cache: &Cache, responses: &ResponseCache) -> Vec<MetricSample> 
                 ("made", counts.made_windows),
             ],
         },
+        MetricSample {
+            name: "history_index_steps",
+            help: "Steps through histories: those that a history index answered, and those that an index lacked",
+            grows: true,
+            label: "result",
+            values: vec![("hit", counts.index_steps), ("miss", counts.index_misses)],
+        },
         MetricSample::gauge(
             "cache_bytes",
             "Memory that the cache holds",
@@ -143,6 +162,14 @@ fn cache_samples(cache: &Cache, responses: &ResponseCache) -> Vec<MetricSample> 
     ];
     samples.extend(responses.samples());
     samples
+}
+
+fn index_lag_sample(lag: u64) -> MetricSample {
+    MetricSample::gauge(
+        "history_index_lag",
+        "The most revisions that a history index in use lacks",
+        lag,
+    )
 }
 
 /// The highest number of web pages that wait to be made.
