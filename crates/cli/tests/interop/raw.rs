@@ -122,15 +122,18 @@ fn odd_requests_get_equal_responses() {
         ") ",
         "\t",
     ];
-    let responses = at_once(&inputs, |input| {
-        Side::BOTH.map(|side| send_and_receive(pair.port(side), input.as_bytes()))
-    });
-    for (input, responses) in inputs.iter().zip(responses) {
-        assert_eq!(comparable(&responses[0]), comparable(&responses[1]), "{input}");
+    let responses_of_both =
+        |input: &&str| Side::BOTH.map(|side| send_and_receive(pair.port(side), input.as_bytes()));
+    for (input, responses) in inputs.iter().zip(at_once(&inputs, responses_of_both)) {
+        if comparable(&responses[0]) != comparable(&responses[1]) {
+            // A pause of a busy machine can cause a difference.
+            let responses = responses_of_both(input);
+            assert_eq!(comparable(&responses[0]), comparable(&responses[1]), "{input}");
+        }
     }
 }
 
-/// Calls `work` for all items, eight at a time: most of the time is waiting for the end of a response.
+/// Calls `work` for all items, four at a time: most of the time is waiting for the end of a response.
 pub fn at_once<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let group = |items: &[T]| {
         std::thread::scope(|scope| {
@@ -141,7 +144,7 @@ pub fn at_once<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> 
                 .collect::<Vec<R>>()
         })
     };
-    items.chunks(8).flat_map(group).collect()
+    items.chunks(4).flat_map(group).collect()
 }
 
 /// Splits a response into words; properties and directory entries, whose order is undefined, are sorted.
