@@ -76,10 +76,10 @@ const FREQUENT: ReplacementPolicy = ReplacementPolicy {
     shard: 4 << 20,
 };
 
-/// The policy of jobs that read each revision once, with a few threads.
+/// The policy of jobs that read each revision once, with a few threads. A chain of directories, the heaviest value, must fit.
 const RECENT: ReplacementPolicy = ReplacementPolicy {
     frequent: 0.5,
-    shard: 16 << 20,
+    shard: 32 << 20,
 };
 
 /// Bytes of an entry beside its value: key, links, counters.
@@ -340,6 +340,7 @@ impl Key {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::path_chain::PathChain;
     use base::{Code, Error, Props};
 
     fn key(cache: &Cache, item: u64) -> Key {
@@ -361,6 +362,14 @@ mod tests {
             "{}",
             cache.used()
         );
+    }
+
+    #[test]
+    fn a_job_of_one_pass_caches_the_heaviest_value() {
+        let cache = Cache::for_one_pass(1 << 30);
+        let key = Key::new::<Arc<Mutex<PathChain>>>(cache.instance("r".into()), 1, 0);
+        cache.insert(key, Arc::new(Mutex::new(PathChain::default())));
+        assert!(cache.get::<Arc<Mutex<PathChain>>>(&key).is_some());
     }
 
     #[test]
