@@ -4,6 +4,8 @@
 //! in dump streams). The incremental form adds `D <length>\n<key>\n`: delete a key. Lengths count bytes, the
 //! payload may hold anything. Decoders hand out slices of their input and allocate nothing.
 
+use std::ops::Range;
+
 use crate::error::{Error, Result};
 use crate::error_codes::Code;
 
@@ -14,6 +16,15 @@ pub struct Entry<'a> {
     pub key: &'a [u8],
     /// The value, or `None` for `D`.
     pub value: Option<&'a [u8]>,
+}
+
+/// The position of one entry in the input, bytes; `value` is `None` for a deletion.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EntryPlace {
+    /// The key.
+    pub key: Range<usize>,
+    /// The value, or `None` for `D`.
+    pub value: Option<Range<usize>>,
 }
 
 /// Reads entries one after the other from a slice.
@@ -59,6 +70,11 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Continues at another place of the input, which must be the start of an entry.
+    pub fn move_to(&mut self, at: usize) {
+        self.at = at.min(self.input.len());
+    }
+
     /// Number of bytes consumed so far; after the last entry it includes the terminator line.
     pub fn consumed(&self) -> usize {
         self.at
@@ -69,15 +85,39 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// `MALFORMED_FILE` if the input is not a hash dump or stops before its terminator.
     pub fn next_entry(&mut self) -> Result<Option<Entry<'a>>> {
+        let place = self.next_place()?;
+        Ok(place.map(|place| Entry {
+            key: &self.input[place.key],
+            value: place.value.map(|value| &self.input[value]),
+        }))
+    }
+
+    /// As [`Reader::next_entry`], but returns the position of the entry.
+    ///
+    /// # Errors
+    /// As [`Reader::next_entry`].
+    #[inline]
+    pub fn next_place(&mut self) -> Result<Option<EntryPlace>> {
         if self.failed {
             return Err(malformed());
         }
-        let result = self.entry();
+        let result = self.place();
         self.failed = result.is_err();
         result
     }
 
-    fn entry(&mut self) -> Result<Option<Entry<'a>>> {
+    #[inline]
+    fn place(&mut self) -> Result<Option<EntryPlace>> {
+        let Some(length) = self.plain_length(b'K') else {
+            return self.other_place();
+        };
+        let key = self.key(length)?;
+        let value = Some(self.value()?);
+        Ok(Some(EntryPlace { key, value }))
+    }
+
+    /// The position of an entry that does not begin with a plain `K` line.
+    fn other_place(&mut self) -> Result<Option<EntryPlace>> {
         if self.terminator == Terminator::Eof && self.at == self.input.len() {
             return Ok(None);
         }
@@ -95,20 +135,39 @@ impl<'a> Reader<'a> {
             return Ok(None);
         }
         if let Some(length) = line.strip_prefix(b"K ") {
-            let key = self.key(length)?;
-            let line = self.line().ok_or_else(malformed)?;
-            let length = line.strip_prefix(b"V ").ok_or_else(malformed)?;
-            let length = read_length(length, "malformed value length")?;
-            let value = Some(self.payload(length, "missing terminator", "malformed value data")?);
-            return Ok(Some(Entry { key, value }));
+            let key = self.key(read_length(length, KEY_LENGTH)?)?;
+            let value = Some(self.value()?);
+            return Ok(Some(EntryPlace { key, value }));
         }
         match line.strip_prefix(b"D ") {
-            Some(length) if self.incremental => Ok(Some(Entry {
-                key: self.key(length)?,
+            Some(length) if self.incremental => Ok(Some(EntryPlace {
+                key: self.key(read_length(length, KEY_LENGTH)?)?,
                 value: None,
             })),
             _ => Err(malformed()),
         }
+    }
+
+    /// Reads `<tag> <length>` and the end of the line, if the length is as Subversion writes it: one to nine digits.
+    /// Reads nothing and returns `None` otherwise.
+    #[inline]
+    fn plain_length(&mut self, tag: u8) -> Option<usize> {
+        let digits = match &self.input[self.at..] {
+            [first, b' ', digits @ ..] if *first == tag => digits,
+            _ => return None,
+        };
+        let mut length = 0;
+        for (count, &byte) in digits.iter().enumerate().take(10) {
+            match byte {
+                b'0'..=b'9' => length = 10 * length + usize::from(byte - b'0'),
+                b'\n' if count > 0 => {
+                    self.at += 2 + count + 1;
+                    return Some(length);
+                }
+                _ => return None,
+            }
+        }
+        None
     }
 
     /// The next line; `None` if it has no end.
@@ -119,24 +178,41 @@ impl<'a> Reader<'a> {
         Some(&rest[..length])
     }
 
-    fn key(&mut self, length: &[u8]) -> Result<&'a [u8]> {
-        let length = read_length(length, "malformed key length")?;
+    fn key(&mut self, length: usize) -> Result<Range<usize>> {
         self.payload(length, "malformed key data", "malformed key data")
     }
 
+    /// The `V` line and the value.
+    #[inline]
+    fn value(&mut self) -> Result<Range<usize>> {
+        let length = match self.plain_length(b'V') {
+            Some(length) => length,
+            None => {
+                let line = self.line().ok_or_else(malformed)?;
+                let length = line.strip_prefix(b"V ").ok_or_else(malformed)?;
+                read_length(length, "malformed value length")?
+            }
+        };
+        self.payload(length, "missing terminator", "malformed value data")
+    }
+
     /// The next `length` bytes and the end of the line; `short` is wrong if there are too few bytes, `bad` if no line ends there.
-    fn payload(&mut self, length: usize, short: &str, bad: &str) -> Result<&'a [u8]> {
-        let rest = &self.input[self.at..];
-        if rest.len() <= length {
-            return Err(wrong(short));
+    #[inline]
+    fn payload(&mut self, length: usize, short: &str, bad: &str) -> Result<Range<usize>> {
+        let start = self.at;
+        match self.input[start..].get(length) {
+            None => Err(wrong(short)),
+            Some(b'\n') => {
+                self.at += length + 1;
+                Ok(start..start + length)
+            }
+            Some(_) => Err(wrong(bad)),
         }
-        if rest[length] != b'\n' {
-            return Err(wrong(bad));
-        }
-        self.at += length + 1;
-        Ok(&rest[..length])
     }
 }
+
+/// What is wrong with the length of a key.
+const KEY_LENGTH: &str = "malformed key length";
 
 /// Appends one `K`/`V` entry.
 pub fn write_entry(out: &mut Vec<u8>, key: &[u8], value: &[u8]) {

@@ -28,6 +28,7 @@
 
 pub mod cancel;
 pub mod checksum;
+mod common_bytes;
 pub mod date;
 mod error;
 mod error_codes;
@@ -46,6 +47,7 @@ pub mod props;
 mod revnum;
 
 pub use cancel::Cancel;
+pub use common_bytes::{common_prefix, common_suffix};
 pub use date::Date;
 pub use error::{Error, Link, Result, ResultExt};
 pub use error_codes::Code;

@@ -47,7 +47,7 @@ mod txn;
 pub use admin::{CreateOptions, create};
 pub use format::change_list::{Change, ChangeList, Changes};
 pub use format::changes::{ChangeKind, ChangedPath};
-pub use format::dir::DirEntry;
+pub use format::dir::{DirEntries, DirEntry};
 pub use format::id::NodeRevId;
 pub use store::cache::Cache;
 pub use store::cache::Instance;

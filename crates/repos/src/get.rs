@@ -217,9 +217,9 @@ impl Repository {
         let entries = node.entries()?;
         let mut found = Vec::with_capacity(entries.len());
         for entry in entries.iter() {
-            if all || readable.read(&path.join_str(&entry.name)) {
+            if all || readable.read(&path.join_str(entry.name)) {
                 let dirent = Dirent::of(&node.child_of(entry)?, fields)?;
-                found.push((entry.name.clone(), dirent));
+                found.push((entry.name.into(), dirent));
             }
         }
         Ok(found)
@@ -248,7 +248,7 @@ impl Repository {
                 if (entry.kind == NodeKind::Dir) != is_dir {
                     continue;
                 }
-                if !all && !readable.read(&path.join_str(&entry.name)) {
+                if !all && !readable.read(&path.join_str(entry.name)) {
                     continue;
                 }
                 if found.len() == most {
@@ -256,7 +256,7 @@ impl Repository {
                     continue;
                 }
                 let dirent = Dirent::of(&node.child_of(entry)?, fields)?;
-                found.push((entry.name.clone(), dirent));
+                found.push((entry.name.into(), dirent));
             }
         }
         Ok(FirstEntries {

@@ -162,7 +162,7 @@ fn below(
             continue;
         };
         *next += 1;
-        let child = top.root().entry_node(entry, dir.join_str(&entry.name))?;
+        let child = top.root().entry_node(entry, dir.join_str(entry.name))?;
         if child.mergeinfo_count() == 0 {
             continue;
         }

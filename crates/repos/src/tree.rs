@@ -9,7 +9,7 @@ use std::sync::Arc;
 use base::checksum::{Md5, Sha1, Sha1Stream};
 use base::{Date, FsPath, NodeKind, Props, Result, Revnum, props};
 use delta::editor::{EncodedVersions, TextChunk};
-use fsfs::{DirEntry, ReadMode, TextReader};
+use fsfs::{DirEntries, DirEntry, ReadMode, TextReader};
 
 use crate::access::{Readable, Subtree};
 use crate::repo::Repository;
@@ -25,7 +25,7 @@ pub struct TreeNode(fsfs::Node);
 /// The entries of a directory that a user may read, sorted by name.
 pub struct Children {
     dir: TreeNode,
-    entries: Arc<[DirEntry]>,
+    entries: DirEntries,
     /// Indices of the readable entries; `None` for all.
     readable: Option<Vec<u32>>,
 }
@@ -239,7 +239,7 @@ impl TreeNode {
     pub fn children(&self, readable: &dyn Readable) -> Result<Children> {
         let entries = self.0.entries()?;
         let all = readable.subtree(self.path()) == Subtree::All;
-        let may = |entry: &DirEntry| readable.read(&self.path().join_str(&entry.name));
+        let may = |entry: &DirEntry<'_>| readable.read(&self.path().join_str(entry.name));
         let readable = (!all).then(|| {
             let chosen = (0u32..).zip(entries.iter()).filter(|(_, entry)| may(entry));
             chosen.map(|(at, _)| at).collect()
@@ -255,7 +255,7 @@ impl TreeNode {
 impl Children {
     /// Name and kind of each.
     pub fn names(&self) -> impl Iterator<Item = (&str, NodeKind)> {
-        self.chosen().map(|entry| (&*entry.name, entry.kind))
+        self.chosen().map(|entry| (entry.name, entry.kind))
     }
 
     /// Each as a node.
@@ -264,11 +264,11 @@ impl Children {
             .map(|entry| Ok(TreeNode(self.dir.0.child_of(entry)?)))
     }
 
-    fn chosen(&self) -> impl Iterator<Item = &DirEntry> {
+    fn chosen(&self) -> impl Iterator<Item = DirEntry<'_>> {
         let count = self.readable.as_ref().map_or(self.entries.len(), Vec::len);
-        (0..count).map(|at| match &self.readable {
-            Some(chosen) => &self.entries[chosen[at] as usize],
-            None => &self.entries[at],
+        (0..count).filter_map(|at| match &self.readable {
+            Some(chosen) => self.entries.get(chosen[at] as usize),
+            None => self.entries.get(at),
         })
     }
 }

@@ -1,10 +1,9 @@
 //! `svnlook tree`: prints a directory recursively.
 
 use std::ffi::OsString;
-use std::sync::Arc;
 
 use base::{FsPath, NodeKind, Result};
-use fsfs::DirEntry;
+use fsfs::DirEntries;
 
 use super::lookup::{self, RootOption};
 use crate::args::operand;
@@ -35,7 +34,7 @@ pub struct TreeArgs {
 struct PrintedDirectory {
     /// The length of its printed path in bytes.
     length: usize,
-    entries: Arc<[DirEntry]>,
+    entries: DirEntries,
     next: usize,
 }
 
@@ -68,15 +67,15 @@ impl TreeArgs {
             if !matches!(&*path, "" | "/") {
                 path.push('/');
             }
-            path.push_str(&entry.name);
+            path.push_str(entry.name);
             // The node's path is not used, so the root path stands for it.
             let deeper = match entry.kind == NodeKind::Dir && !self.non_recursive {
                 true => Some(root.entry_node(entry, FsPath::root())?.entries()?),
                 false => None,
             };
-            let (kind, name) = (entry.kind, entry.name.clone());
+            let (kind, name) = (entry.kind, entry.name.to_owned());
             let id = match self.show_ids {
-                true => entry.id.to_string(),
+                true => entry.id()?.to_string(),
                 false => String::new(),
             };
             self.print(out, &path, &name, kind, &id, open.len())?;

@@ -170,9 +170,10 @@ fn visit_directories(top: Node, rev: Revnum, highest: &mut NextIds) -> Result<()
     let mut directories = vec![top];
     while let Some(directory) = directories.pop() {
         for entry in directory.entries()?.iter() {
-            highest.node = highest.node.max(entry.id.node.number());
-            highest.copy = highest.copy.max(entry.id.copy.number());
-            if entry.kind == NodeKind::Dir && entry.id.rev() == Some(rev) {
+            let id = entry.id()?;
+            highest.node = highest.node.max(id.node.number());
+            highest.copy = highest.copy.max(id.copy.number());
+            if entry.kind == NodeKind::Dir && id.rev() == Some(rev) {
                 directories.push(directory.child_of(entry)?);
             }
         }

@@ -86,7 +86,7 @@ fn rows_of(fs: &Fs, rev: Revnum, cancel: &Cancel) -> Result<Vec<RepCacheRow>> {
         if node.kind() == NodeKind::Dir {
             let entries = node.entries()?;
             // Reversed, because nodes are taken from the end.
-            for entry in entries.iter().rev().filter(|entry| entry.id.rev() == Some(rev)) {
+            for entry in entries.iter().rev().filter(|entry| entry.rev() == Some(rev)) {
                 left.push(node.child_of(entry)?);
             }
         }

@@ -2,8 +2,11 @@
 //!
 //! Each function takes any bytes. It panics if a value that was parsed differs after it was encoded and parsed decoded.
 
+use std::sync::Arc;
+
 use base::Revnum;
 
+use super::dir::DirEntries;
 use super::footer::Footer as RevisionFooter;
 use super::history_index::block::{IndexBlock, checksum};
 use super::history_index::footer::Footer;
@@ -48,17 +51,23 @@ pub fn changes(data: &[u8]) {
     }
 }
 
-/// A directory, committed or with the records of a transaction.
+/// A directory, committed or with the records of a transaction. The first half of `data` is another version of the
+/// second, if it is a directory.
 pub fn dir(data: &[u8]) {
-    if let Ok(entries) = dir::parse(data) {
-        let mut out = Vec::new();
-        dir::encode(&mut out, &entries);
-        assert_eq!(dir::parse(&out).as_ref(), Ok(&entries));
+    let parse = |text: &[u8], like: Option<&DirEntries>| DirEntries::parse(Arc::new(text.to_vec()), like);
+    if let Ok(entries) = parse(data, None) {
+        let rewritten = entries.with_changes(std::iter::empty()).expect("a short text");
+        assert_eq!(parse(rewritten.text(), None).as_ref(), Ok(&entries));
         assert!(
             entries
                 .iter()
-                .all(|entry| dir::find(&entries, &entry.name) == Some(entry))
+                .all(|entry| entries.find(entry.name) == Some(entry))
         );
+        assert!(entries.iter().all(|entry| entry.id().is_ok()));
+    }
+    let (like, text) = data.split_at(data.len() / 2);
+    if let Ok(like) = parse(like, None) {
+        assert_eq!(parse(text, Some(&like)), parse(text, None));
     }
     let _ = dir::parse_children(data);
 }

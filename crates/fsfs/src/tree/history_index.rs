@@ -64,12 +64,9 @@ impl<'a> OwnNodes<'a> {
         }
         if node.kind == NodeKind::Dir {
             let entries = self.fs.dir_entries(&node)?;
-            let own = entries
-                .iter()
-                .rev()
-                .filter(|entry| entry.id.rev() == Some(self.rev));
+            let own = entries.iter().rev().filter(|entry| entry.rev() == Some(self.rev));
             for entry in own {
-                let child = self.fs.noderev(&entry.id)?;
+                let child = self.fs.noderev(&entry.id()?)?;
                 self.stack.push((child, self.path.len(), entry.name.to_string()));
             }
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use base::checksum::{Md5, Sha1};
 use base::{Code, Error, FsPath, NodeKind, Props, Result, Revnum, hashdump};
 
-use crate::format::dir::{self, DirEntry};
+use crate::format::dir::{DirEntries, DirEntry};
 use crate::format::id::{NodeRevId, TxnId};
 use crate::format::noderev::NodeRev;
 use crate::format::rep_header::RepHeader;
@@ -72,10 +72,17 @@ impl Root {
     ///
     /// # Errors
     /// `FS_CORRUPT`; the system's.
-    pub fn entry_node(&self, entry: &DirEntry, path: FsPath) -> Result<Node> {
-        let noderev = self.fs().noderev(&entry.id)?;
-        if noderev.kind != entry.kind {
-            let id = &entry.id;
+    pub fn entry_node(&self, entry: DirEntry<'_>, path: FsPath) -> Result<Node> {
+        self.node_of(entry.kind, &entry.id()?, path)
+    }
+
+    /// The node that is this node-revision, at `path`. `kind` is what its directory says.
+    ///
+    /// # Errors
+    /// `FS_CORRUPT`; the system's.
+    pub fn node_of(&self, kind: NodeKind, id: &NodeRevId, path: FsPath) -> Result<Node> {
+        let noderev = self.fs().noderev(id)?;
+        if noderev.kind != kind {
             return Err(Error::new(
                 Code::FS_CORRUPT,
                 format!("Directory entry's kind is not that of node '{id}'"),
@@ -281,7 +288,7 @@ impl Node {
     ///
     /// # Errors
     /// `FS_NOT_DIRECTORY`.
-    pub fn entries(&self) -> Result<Arc<[DirEntry]>> {
+    pub fn entries(&self) -> Result<DirEntries> {
         if self.kind() != NodeKind::Dir {
             return Err(Error::new(
                 Code::FS_NOT_DIRECTORY,
@@ -297,17 +304,16 @@ impl Node {
     /// `FS_NOT_DIRECTORY`.
     pub fn child(&self, name: &str) -> Result<Option<Node>> {
         let entries = self.entries()?;
-        dir::find(&entries, name)
-            .map(|entry| self.child_of(entry))
-            .transpose()
+        let entry = entries.find(name);
+        entry.map(|entry| self.child_of(entry)).transpose()
     }
 
     /// The child of an entry that [`Node::entries`] returned, without looking the name up again.
     ///
     /// # Errors
     /// `FS_CORRUPT`; the system's.
-    pub fn child_of(&self, entry: &DirEntry) -> Result<Node> {
-        self.root().entry_node(entry, self.path().join_str(&entry.name))
+    pub fn child_of(&self, entry: DirEntry<'_>) -> Result<Node> {
+        self.root().entry_node(entry, self.path().join_str(entry.name))
     }
 
     /// The same node-revision at another path of the same tree. The caller must know that it is there.

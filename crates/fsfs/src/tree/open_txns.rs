@@ -7,14 +7,14 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
-use base::{Code, Error, FsPath, NodeKind, Props, Result};
+use base::{Code, Error, FsPath, Props, Result};
 use parking_lot::Mutex;
 
 use super::Fs;
 use super::root::PathLookup;
 use crate::format::changes::RawChange;
-use crate::format::dir::DirEntry;
-use crate::format::id::{IdPart, NodeRevId, TxnId};
+use crate::format::dir::{DirEntries, EntryChange};
+use crate::format::id::{IdPart, TxnId};
 use crate::format::noderev::NodeRev;
 use crate::format::proto_index;
 use crate::store::Store;
@@ -32,9 +32,9 @@ pub(crate) trait OpenTree: Send + Sync {
     /// Looks a path up.
     fn look_up(&self, fs: &Fs, path: &FsPath) -> Result<PathLookup>;
     /// Returns the entries of a changed directory.
-    fn children(&self, key: NodeKey) -> Result<Arc<[DirEntry]>>;
+    fn children(&self, key: NodeKey) -> Result<DirEntries>;
     /// Returns one entry of a changed directory.
-    fn child(&self, key: NodeKey, name: &str) -> Result<Option<(NodeKind, NodeRevId)>>;
+    fn child(&self, key: NodeKey, name: &str) -> Result<EntryChange>;
     /// Returns a changed property list.
     fn props(&self, key: NodeKey) -> Result<Arc<Props>>;
     /// Returns the log of changes, oldest first.

@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 
 use crate::format::change_list::ChangeList;
 use crate::format::changes::{self, ChangedPath, ChangesError, RawChange};
-use crate::format::dir::{self, DirEntry};
+use crate::format::dir::{self, DirEntries, EntryChange};
 use crate::format::fold;
 use crate::format::id::{IdPart, IdTail, NodeRevId, TxnId};
 use crate::format::noderev::{MAX_NODEREV, NodeRev, NodeRevError};
@@ -203,7 +203,7 @@ impl Root {
     }
 
     /// The sorted entries of a directory of this tree.
-    pub(crate) fn entries(&self, dir: &NodeRev) -> Result<Arc<[DirEntry]>> {
+    pub(crate) fn entries(&self, dir: &NodeRev) -> Result<DirEntries> {
         self.fs().dir_entries(dir)
     }
 
@@ -339,28 +339,27 @@ impl Fs {
 
     /// The entry of a name in a directory. For a directory that this process edits, it is found without making the
     /// list of all entries.
-    pub(crate) fn dir_entry(&self, dir: &NodeRev, name: &str) -> Result<Option<(NodeKind, NodeRevId)>> {
+    pub(crate) fn dir_entry(&self, dir: &NodeRev, name: &str) -> Result<EntryChange> {
         if let (Some(RepLocation::Mutable), Some(txn)) = (dir.text.map(|rep| rep.location), dir.id.txn())
             && let Some(tree) = self.open_txns().tree(txn)
         {
             return tree.child((dir.id.node, dir.id.copy), name);
         }
-        let entries = self.dir_entries(dir)?;
-        Ok(dir::find(&entries, name).map(|entry| (entry.kind, entry.id)))
+        self.dir_entries(dir)?.find_owned(name)
     }
 
     /// The sorted entries of a directory.
-    pub(crate) fn dir_entries(&self, dir: &NodeRev) -> Result<Arc<[DirEntry]>> {
+    pub(crate) fn dir_entries(&self, dir: &NodeRev) -> Result<DirEntries> {
         let Some(rep) = &dir.text else {
-            return Ok(Arc::default());
+            return Ok(DirEntries::default());
         };
-        let load = || -> Result<Arc<[DirEntry]>> {
+        let load = || -> Result<DirEntries> {
             let text = TextReader::new(self, Some(rep), dir.id.txn())?.read_shared()?;
-            Ok(dir::parse(&text)?.into())
+            Ok(DirEntries::parse(text, self.cached_predecessor(dir).as_ref())?)
         };
         match (rep.location, dir.id.txn()) {
             (RepLocation::Rev(rev, item), _) => {
-                let key = Key::new::<Arc<[DirEntry]>>(self.instance(), rev.0, item);
+                let key = Key::new::<DirEntries>(self.instance(), rev.0, item);
                 // A separate look-up first: a hit is the common case and saves the closure.
                 match self.cache().get(&key) {
                     Some(entries) => Ok(entries),
@@ -375,6 +374,19 @@ impl Fs {
             }
             (RepLocation::Txn(_), _) | (RepLocation::Mutable, None) => load(),
         }
+    }
+
+    /// The entries of a directory's predecessor, if they are in the cache.
+    pub(crate) fn cached_predecessor(&self, dir: &NodeRev) -> Option<DirEntries> {
+        let IdTail::Rev(rev, item) = dir.predecessor?.tail else {
+            return None;
+        };
+        let key = Key::new::<Arc<NodeRev>>(self.instance(), rev.0, item);
+        let RepLocation::Rev(rev, item) = self.cache().get::<Arc<NodeRev>>(&key)?.text?.location else {
+            return None;
+        };
+        self.cache()
+            .get(&Key::new::<DirEntries>(self.instance(), rev.0, item))
     }
 
     /// The changed paths of a revision. As [`Root::changed_paths`], but without a root, and in a form that takes less
@@ -403,12 +415,12 @@ impl Fs {
 
     /// The entries of a directory that a transaction has changed. The file is parsed again only if it was replaced or
     /// has grown.
-    fn stored_children(&self, path: PathBuf) -> Result<Arc<[DirEntry]>> {
+    fn stored_children(&self, path: PathBuf) -> Result<DirEntries> {
         let mut hasher = DefaultHasher::new();
         path.hash(&mut hasher);
         let key = Key::new::<CachedChildren>(self.instance(), hasher.finish(), 0);
         let parse = |text: &[u8]| {
-            let entries = dir::parse_children(text)?.into();
+            let entries = dir::parse_children(text)?;
             let path = path.clone();
             Ok(ChildrenFile { path, entries })
         };
@@ -419,7 +431,7 @@ impl Fs {
         // Two paths have one hash: this one is not cached.
         let text = self.disk().read_small(&path);
         let text = text.map_err(|e| Error::io("Can't open file", &path, &e))?;
-        Ok(dir::parse_children(&text)?.into())
+        Ok(dir::parse_children(&text)?)
     }
 
     /// The changed-path list of a revision as it is stored.

@@ -294,7 +294,7 @@ impl Fs {
             let path = self.layout().txn_children(txn, key.0, key.1);
             let text = self.disk().read_small(&path);
             let text = text.map_err(|e| Error::io("Can't open file", &path, &e))?;
-            let mut children = Children::new(dir::parse_children(&text)?.into());
+            let mut children = Children::new(dir::parse_children(&text)?);
             children.unwritten = Some(Vec::new());
             node.children = Some(Box::new(children));
         }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use base::{Code, Error, NodeKind, Props, Result, Revnum};
 
 use super::state::{NodeKey, ROOT, TxnState};
-use crate::format::dir::{self, DirEntry};
+use crate::format::dir::{DirEntries, EntryChange};
 use crate::format::id::NodeRevId;
 use crate::format::noderev::NodeRev;
 use crate::format::rep_line::RepLocation;
@@ -21,13 +21,10 @@ use crate::tree::node::Node;
 #[derive(Default)]
 struct MergePlan {
     /// Entries to set, with the value of the source; `None` deletes the entry.
-    entries: Vec<(NodeKey, Box<str>, NewEntry)>,
+    entries: Vec<(NodeKey, Box<str>, EntryChange)>,
     /// Directories that become successors of the source's directories.
     dirs: Vec<(NodeKey, MergedDir)>,
 }
-
-/// The new value of an entry.
-type NewEntry = Option<(NodeKind, NodeRevId)>;
 
 /// The facts about two versions of a directory that its merged version needs. (Whole node-revisions of nested directories would
 /// take more memory: each has a path.)
@@ -46,8 +43,8 @@ struct DirComparison {
     target: NodeKey,
     /// Length of its path, bytes.
     path_len: usize,
-    ancestor_entries: Arc<[DirEntry]>,
-    source_entries: Arc<[DirEntry]>,
+    ancestor_entries: DirEntries,
+    source_entries: DirEntries,
     /// Index of the next entry of `ancestor_entries`.
     next: usize,
 }
@@ -108,7 +105,7 @@ impl TxnState {
         let (ancestor_entries, source_entries) = (fs.dir_entries(ancestor)?, fs.dir_entries(source)?);
         if !same_props(fs, ancestor, source)?
             || (self.changed_props(fs, ancestor, target)?
-                && !have_same_lineages(&ancestor_entries, &source_entries))
+                && !have_same_lineages(&ancestor_entries, &source_entries)?)
         {
             return Err(conflict(path));
         }
@@ -139,13 +136,20 @@ impl TxnState {
         let target = self.node(comparison.target)?.noderev.clone();
         while let Some(before) = comparison.ancestor_entries.get(comparison.next) {
             comparison.next += 1;
-            let name = &*before.name;
-            let now = dir::find(&comparison.source_entries, name).map(|entry| (entry.kind, entry.id));
-            if now.is_some_and(|(_, id)| id == before.id) {
+            let name = before.name;
+            let now = comparison.source_entries.find(name);
+            if now == Some(before) {
+                continue;
+            }
+            let now = now
+                .map(|now| Ok((now.kind, now.id()?)) as Result<_>)
+                .transpose()?;
+            let before_id = before.id()?;
+            if now.is_some_and(|(_, id)| id == before_id) {
                 continue;
             }
             let ours = self.find(fs, &target, name)?;
-            if ours.is_some_and(|(_, id)| id == before.id) {
+            if ours.is_some_and(|(_, id)| id == before_id) {
                 plan.entries.push((comparison.target, name.into(), now));
                 continue;
             }
@@ -159,11 +163,11 @@ impl TxnState {
                 .all(|kind| *kind == NodeKind::Dir);
             let lineage = |id: &NodeRevId| (id.node, id.copy);
             let same_lineage =
-                lineage(&before.id) == lineage(&now.1) && lineage(&before.id) == lineage(&ours.1);
+                lineage(&before_id) == lineage(&now.1) && lineage(&before_id) == lineage(&ours.1);
             let Some(key) = self.key_of(&ours.1).filter(|_| all_dirs && same_lineage) else {
                 return Err(conflict(path));
             };
-            let (ancestor, source) = (fs.noderev(&before.id)?, fs.noderev(&now.1)?);
+            let (ancestor, source) = (fs.noderev(&before_id)?, fs.noderev(&now.1)?);
             return self.compare_dir(fs, &ancestor, &source, key, path).map(Some);
         }
         Ok(None)
@@ -179,14 +183,14 @@ impl TxnState {
     ) -> Result<()> {
         let target = self.node(comparison.target)?.noderev.clone();
         for new in comparison.source_entries.iter() {
-            if dir::find(&comparison.ancestor_entries, &new.name).is_some() {
+            if comparison.ancestor_entries.find(new.name).is_some() {
                 continue;
             }
-            if self.find(fs, &target, &new.name)?.is_some() {
+            if self.find(fs, &target, new.name)?.is_some() {
                 return Err(conflict(&format!("{path}/{}", new.name)));
             }
-            let entry = Some((new.kind, new.id));
-            plan.entries.push((comparison.target, new.name.clone(), entry));
+            let entry = Some((new.kind, new.id()?));
+            plan.entries.push((comparison.target, new.name.into(), entry));
         }
         plan.dirs.push((comparison.target, comparison.merged));
         Ok(())
@@ -216,9 +220,20 @@ fn props_of(fs: &Fs, node: &Arc<NodeRev>) -> Result<Arc<Props>> {
 }
 
 /// True if both directories have the same names, with the same node IDs and copy IDs.
-fn have_same_lineages(a: &[DirEntry], b: &[DirEntry]) -> bool {
-    let lineage = |entry: &DirEntry| (entry.name.clone(), entry.id.node, entry.id.copy);
-    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| lineage(a) == lineage(b))
+fn have_same_lineages(a: &DirEntries, b: &DirEntries) -> Result<bool> {
+    if a.len() != b.len() {
+        return Ok(false);
+    }
+    for pair in b.differences(a) {
+        let (Some(a), Some(b)) = pair else {
+            return Ok(false);
+        };
+        let (a, b) = (a.id()?, b.id()?);
+        if (a.node, a.copy) != (b.node, b.copy) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// `path` is empty for the root.

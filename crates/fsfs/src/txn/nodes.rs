@@ -17,7 +17,7 @@ use super::change_log::MAX_PATH_BYTES;
 use super::children::Children;
 use super::spill::SpillFile;
 use super::state::{NodeKey, ROOT, TxnNode};
-use crate::format::dir;
+use crate::format::dir::DirEntries;
 use crate::format::noderev::NodeRev;
 use crate::tree::Fs;
 
@@ -235,7 +235,7 @@ impl Nodes {
         for key in keys {
             if let Some(Slot::InMemory(node)) = self.slots.get(key) {
                 let start = text.len();
-                encode(node, &mut text);
+                encode(node, &mut text)?;
                 // No real directory is longer than 4 GiB: such a node-revision stays in memory.
                 let Ok(length) = u32::try_from(text.len() - start) else {
                     text.truncate(start);
@@ -282,7 +282,7 @@ fn is_on_disk(node: &TxnNode) -> bool {
 }
 
 /// Appends a node-revision in the form of the spill file: flags, the lengths of its three parts, the parts.
-fn encode(node: &TxnNode, out: &mut Vec<u8>) {
+fn encode(node: &TxnNode, out: &mut Vec<u8>) -> Result<()> {
     let mut flags = 0;
     let mut set = |flag, on: bool| flags |= if on { flag } else { 0 };
     set(NODEREV_ON_DISK, node.is_on_disk);
@@ -302,7 +302,7 @@ fn encode(node: &TxnNode, out: &mut Vec<u8>) {
     node.noderev.encode(out, true, true);
     starts[1] = out.len();
     if let Some(children) = &node.children {
-        children.encode(out);
+        out.extend_from_slice(children.entries()?.text());
     }
     starts[2] = out.len();
     if let Some(list) = &node.props {
@@ -317,6 +317,7 @@ fn encode(node: &TxnNode, out: &mut Vec<u8>) {
     {
         *field = ((starts[part + 1] - starts[part]) as u64).to_le_bytes();
     }
+    Ok(())
 }
 
 fn read(spill_file: &SpillFile, spilled_node: SpilledNode) -> Result<TxnNode> {
@@ -345,7 +346,7 @@ fn decode(text: &[u8], is_on_disk: bool) -> Result<Option<TxnNode>> {
     node.is_on_disk = is_on_disk || has(NODEREV_ON_DISK);
     node.props_on_disk = has(HAS_PROPS) && (is_on_disk || has(PROPS_ON_DISK));
     if has(HAS_CHILDREN) {
-        let mut children = Children::new(dir::parse(parts[1])?.into());
+        let mut children = Children::new(DirEntries::parse(Arc::new(parts[1].to_vec()), None)?);
         children.unwritten = (is_on_disk || has(HAS_FILE)).then(Vec::new);
         node.children = Some(Box::new(children));
     }

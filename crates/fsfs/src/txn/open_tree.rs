@@ -4,13 +4,12 @@
 
 use std::sync::{Arc, Weak};
 
-use base::{Code, Error, FsPath, NodeKind, Props, Result};
+use base::{Code, Error, FsPath, Props, Result};
 use parking_lot::RwLock;
 
 use super::state::{NodeKey, TxnState};
 use crate::format::changes::RawChange;
-use crate::format::dir::DirEntry;
-use crate::format::id::NodeRevId;
+use crate::format::dir::{DirEntries, EntryChange};
 use crate::format::noderev::NodeRev;
 use crate::tree::Fs;
 use crate::tree::open_txns::OpenTree;
@@ -31,18 +30,18 @@ impl OpenTree for RwLock<TxnState> {
         self.read_recursive().look_up(fs, path)
     }
 
-    fn children(&self, key: NodeKey) -> Result<Arc<[DirEntry]>> {
+    fn children(&self, key: NodeKey) -> Result<DirEntries> {
         let state = self.read_recursive();
         match &state.node(key)?.children {
-            Some(children) => Ok(children.entries()),
+            Some(children) => children.entries(),
             None => Err(has_changed(&state)),
         }
     }
 
-    fn child(&self, key: NodeKey, name: &str) -> Result<Option<(NodeKind, NodeRevId)>> {
+    fn child(&self, key: NodeKey, name: &str) -> Result<EntryChange> {
         let state = self.read_recursive();
         match &state.node(key)?.children {
-            Some(children) => Ok(children.find(name)),
+            Some(children) => children.find(name),
             None => Err(has_changed(&state)),
         }
     }

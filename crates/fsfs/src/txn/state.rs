@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use super::change_log::ChangeLog;
 use super::children::Children;
 use super::nodes::{NodeRef, Nodes};
-use crate::format::dir;
+use crate::format::dir::{DirEntry, EntryChange};
 use crate::format::id::{IdPart, IdTail, NodeRevId, TxnId};
 use crate::format::noderev::{CopyRoot, NodeRev};
 use crate::format::rep_line::Rep;
@@ -169,14 +169,13 @@ impl TxnState {
     }
 
     /// Returns the entry `name` of a directory, the transaction's own or a committed one.
-    pub(crate) fn find(&self, fs: &Fs, dir: &NodeRev, name: &str) -> Result<Option<(NodeKind, NodeRevId)>> {
+    pub(crate) fn find(&self, fs: &Fs, dir: &NodeRev, name: &str) -> Result<EntryChange> {
         if let Some(key) = self.key_of(&dir.id)
             && let Some(children) = &self.node(key)?.children
         {
-            return Ok(children.find(name));
+            return children.find(name);
         }
-        let entries = fs.dir_entries(dir)?;
-        Ok(dir::find(&entries, name).map(|entry| (entry.kind, entry.id)))
+        fs.dir_entries(dir)?.find_owned(name)
     }
 
     /// Returns the root of this transaction, for error messages.
@@ -286,8 +285,9 @@ impl TxnState {
             let children = node.children.unwrap_or_default();
             let below = children.overlay.values().flatten();
             pending.extend(below.filter_map(|(_, id)| self.key_of(id)));
-            let below = children.base.iter();
-            pending.extend(below.filter_map(|entry| self.key_of(&entry.id)));
+            for entry in children.base.iter().filter(DirEntry::is_uncommitted) {
+                pending.extend(self.key_of(&entry.id()?));
+            }
         }
         Ok(())
     }

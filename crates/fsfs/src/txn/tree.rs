@@ -17,7 +17,7 @@ use super::proto_rev::ProtoWriter;
 use super::state::{NodeKey, ROOT, TxnState};
 use crate::format::change_list::ChangeList;
 use crate::format::changes;
-use crate::format::dir::{self, DirEntry};
+use crate::format::dir::{DirEntries, DirEntry};
 use crate::format::id::{IdPart, IdTail, NodeRevId};
 use crate::format::noderev::{CopyRoot, NodeRev};
 use crate::format::p2l::ItemKind;
@@ -37,7 +37,7 @@ pub(super) struct WrittenTree {
     root_noderev: Option<Arc<NodeRev>>,
     /// At most [`MAX_CACHED`] of each kind.
     noderevs: Vec<Arc<NodeRev>>,
-    dirs: Vec<(u64, Arc<[DirEntry]>, Vec<u8>)>,
+    dirs: Vec<(u64, DirEntries)>,
     props: Vec<(u64, Arc<Props>)>,
     /// `None` if there are more than [`MAX_CACHED`].
     changed_paths: Option<ChangeList>,
@@ -141,8 +141,9 @@ impl TreeWriter<'_> {
     fn frame(&self, key: NodeKey) -> Result<Frame> {
         let mut children = Vec::new();
         if let Some(list) = &self.state.node(key)?.children {
-            children.extend(list.iter().filter_map(|(_, _, id)| self.state.key_of(&id)));
-            children.reverse();
+            for entry in list.entries()?.iter().rev().filter(DirEntry::is_uncommitted) {
+                children.extend(self.state.key_of(&entry.id()?));
+            }
         }
         Ok(Frame { key, children })
     }
@@ -205,25 +206,21 @@ impl TreeWriter<'_> {
         ids: &mut HashMap<NodeKey, NodeRevId>,
         written: &mut WrittenTree,
     ) -> Result<Rep> {
-        let entries = children.iter().map(|(name, kind, id)| {
-            let id = match self.state.key_of(&id) {
-                Some(key) => ids.remove(&key).ok_or_else(|| in_tree_twice(&id))?,
-                None => id,
-            };
-            Ok(DirEntry {
-                name: name.into(),
-                kind,
-                id,
-            })
-        });
-        let entries = entries.collect::<Result<Arc<[DirEntry]>>>()?;
-        let mut content = Vec::new();
-        dir::encode(&mut content, &entries);
-        let rep = self.write_small(SmallRep::Dir, &content, noderev)?;
+        let entries = children.entries()?;
+        let mut committed = Vec::new();
+        for entry in entries.iter().filter(DirEntry::is_uncommitted) {
+            let id = entry.id()?;
+            if let Some(key) = self.state.key_of(&id) {
+                let id = ids.remove(&key).ok_or_else(|| in_tree_twice(&id))?;
+                committed.push((entry.name, Some((entry.kind, id))));
+            }
+        }
+        let entries = entries.with_changes(committed.into_iter())?;
+        let rep = self.write_small(SmallRep::Dir, entries.text(), noderev)?;
         if let RepLocation::Rev(rev, item) = rep.location
             && rev == self.rev
         {
-            push_limited(&mut written.dirs, (item, entries, content));
+            push_limited(&mut written.dirs, (item, entries));
         }
         Ok(rep)
     }
@@ -298,11 +295,12 @@ impl WrittenTree {
                 cache.insert(Key::new::<Arc<NodeRev>>(instance, rev, item), noderev);
             }
         }
-        for (item, entries, content) in self.dirs {
-            cache.insert(Key::new::<Arc<[DirEntry]>>(instance, rev, item), entries);
+        for (item, entries) in self.dirs {
+            let content = entries.text().clone();
+            cache.insert(Key::new::<DirEntries>(instance, rev, item), entries);
             // The next version of the directory is likely to be a delta against this one.
             if content.len() <= WINDOW_SIZE {
-                let chunk = Chunk::new(Arc::new(content));
+                let chunk = Chunk::new(content);
                 chunk.set_checked();
                 cache.insert(Key::new::<Chunk>(instance, rev, item), chunk);
             }

@@ -11,7 +11,7 @@ use base::{Error, Result};
 use super::children::Children;
 use super::state::{NodeKey, ROOT, TxnNode, TxnState};
 use crate::format::changes;
-use crate::format::dir::{self, DirEntry};
+use crate::format::dir;
 use crate::format::id::TxnId;
 use crate::format::number::push_base36;
 use crate::store::disk::{Create, is_missing};
@@ -95,27 +95,24 @@ fn write_noderev(fs: &Fs, path: &Path, node: &mut TxnNode) -> Result<()> {
 /// Writes the file of a directory, or appends records for the names that have changed since.
 fn write_children(fs: &Fs, path: &Path, children: &mut Children) -> Result<()> {
     let mut text = Vec::new();
-    let mut record = |name: &str| match children.find(name) {
-        Some((kind, id)) => dir::encode_entry(
-            &mut text,
-            &DirEntry {
-                name: name.into(),
-                kind,
-                id,
-            },
-        ),
-        None => hashdump::write_delete(&mut text, name.as_bytes()),
+    let mut record = |name: &str| -> Result<()> {
+        match children.find(name)? {
+            Some((kind, id)) => {
+                dir::encode_entry(&mut text, name.as_bytes(), kind, id.to_string().as_bytes());
+            }
+            None => hashdump::write_delete(&mut text, name.as_bytes()),
+        }
+        Ok(())
     };
     let how = match &children.unwritten {
         Some(names) if names.is_empty() => return Ok(()),
         Some(names) => {
-            names.iter().for_each(|name| record(name));
+            names.iter().try_for_each(|name| record(name))?;
             Create::Append
         }
         None => {
-            children.overlay.keys().for_each(|name| record(name));
-            let mut whole = Vec::new();
-            dir::encode(&mut whole, &children.base);
+            children.overlay.keys().try_for_each(|name| record(name))?;
+            let mut whole = children.base.with_changes(std::iter::empty())?.text().to_vec();
             whole.append(&mut text);
             text = whole;
             Create::Replace

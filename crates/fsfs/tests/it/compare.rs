@@ -57,7 +57,7 @@ pub fn read(root: &Root) -> Contents {
         if node.kind() == NodeKind::Dir {
             for entry in node.entries().unwrap().iter() {
                 let child = node.child_of(entry).unwrap();
-                assert_eq!(node.root().node(child.path()).unwrap().id(), &entry.id);
+                assert_eq!(node.root().node(child.path()).unwrap().id(), &entry.id().unwrap());
                 assert_eq!(node.root().kind(child.path()).unwrap(), entry.kind);
                 walk(&child, contents);
             }

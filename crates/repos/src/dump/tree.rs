@@ -1,9 +1,7 @@
 //! Prints a whole tree as additions: the first revision of a dump that begins in the middle.
 
-use std::sync::Arc;
-
 use base::{Code, Error, FsPath, NodeKind, Result, Revnum};
-use fsfs::{DirEntry, Fs, Node};
+use fsfs::{DirEntries, Fs, Node};
 
 use crate::access::{Readable, Subtree};
 use crate::dump::record::{NodeRecord, Records};
@@ -12,7 +10,7 @@ use crate::replay::hash_order;
 
 /// A directory whose entries are being printed.
 struct OpenDir {
-    entries: Arc<[DirEntry]>,
+    entries: DirEntries,
     order: std::vec::IntoIter<u32>,
     seen: Subtree,
 }
@@ -34,13 +32,13 @@ pub(super) fn print(records: &mut dyn Records, fs: &Fs, rev: Revnum, readable: &
     // depth.
     let mut dir = root_path;
     while let Some(level) = open.last_mut() {
-        let Some(at) = level.order.next() else {
+        let next = level.order.next();
+        let Some(entry) = next.and_then(|at| level.entries.get(at as usize)) else {
             open.pop();
             dir = dir.parent().unwrap_or(dir);
             continue;
         };
-        let entry = &level.entries[at as usize];
-        let node = root.root().entry_node(entry, dir.join_str(&entry.name))?;
+        let node = root.root().entry_node(entry, dir.join_str(entry.name))?;
         let visible = level.seen == Subtree::All || readable.read(node.path());
         let seen = match level.seen {
             Subtree::All => Subtree::All,

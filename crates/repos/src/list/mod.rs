@@ -4,10 +4,8 @@
 //! the path only; the walk enters directories that do not match. Names are folded before matching, patterns are not:
 //! the client sends them folded ([`fold()`] does it for callers without a client).
 
-use std::sync::Arc;
-
 use base::{Cancel, Code, Depth, Error, FsPath, NodeKind, Result, Revnum, glob};
-use fsfs::{DirEntry, Node};
+use fsfs::{DirEntries, Node};
 
 use crate::access::{Readable, Subtree};
 use crate::get::{Dirent, DirentFields};
@@ -80,7 +78,7 @@ struct ListWalk<'a> {
 /// An open directory. It holds no path: the paths of all open directories of a deep tree would take memory that grows with
 /// the square of its depth.
 struct OpenDir {
-    entries: Arc<[DirEntry]>,
+    entries: DirEntries,
     next: usize,
     /// Everything below may be read.
     all: bool,
@@ -107,10 +105,10 @@ impl ListWalk<'_> {
                 continue;
             }
             let is_entered = entry.kind == NodeKind::Dir && depth == Depth::Infinity;
-            if !is_entered && !self.matches(&entry.name) {
+            if !is_entered && !self.matches(entry.name) {
                 continue;
             }
-            let child = dir.join_str(&entry.name);
+            let child = dir.join_str(entry.name);
             let all = *all || self.readable.subtree(&child) == Subtree::All;
             if !all && !self.readable.read(&child) {
                 continue;

@@ -5,11 +5,9 @@
 //! is left out, a replaced one is enumerated at the source of its replacement. Additions are not in the source; the
 //! walk over the changed paths visits them later.
 
-use std::sync::Arc;
-
 use base::{FsPath, NodeKind, Result};
 use delta::editor::DirToken;
-use fsfs::{ChangeKind, ChangedPath, DirEntry, Node, Root};
+use fsfs::{ChangeKind, ChangedPath, DirEntries, DirEntry, Node, Root};
 
 use crate::replay::{Detail, OpenNode, Replay, hash_order, rel};
 
@@ -18,7 +16,7 @@ struct OpenDir {
     token: DirToken,
     /// The tree that has the directory of the source.
     source: Root,
-    entries: Arc<[DirEntry]>,
+    entries: DirEntries,
     order: std::vec::IntoIter<u32>,
 }
 
@@ -59,10 +57,9 @@ impl Replay<'_> {
         while let Some(mut level) = open.pop() {
             let mut deeper = None;
             while deeper.is_none()
-                && let Some(at) = level.order.next()
+                && let Some(entry) = level.order.next().and_then(|at| level.entries.get(at as usize))
             {
-                let entry = &level.entries[at as usize];
-                let path = dir.join_str(&entry.name);
+                let path = dir.join_str(entry.name);
                 deeper = self.entry(&level, entry, &path)?.map(|deeper| (deeper, path));
             }
             match deeper {
@@ -88,7 +85,7 @@ impl Replay<'_> {
         }
         let entries = match source.kind() {
             NodeKind::Dir => source.entries()?,
-            _ => Arc::new([]),
+            _ => DirEntries::default(),
         };
         let order = hash_order(entries.iter().map(|entry| entry.name.as_bytes()));
         Ok(OpenDir {
@@ -99,7 +96,7 @@ impl Replay<'_> {
         })
     }
 
-    fn entry(&mut self, level: &OpenDir, entry: &DirEntry, path: &FsPath) -> Result<Option<OpenDir>> {
+    fn entry(&mut self, level: &OpenDir, entry: DirEntry<'_>, path: &FsPath) -> Result<Option<OpenDir>> {
         if !self.everything && !self.readable.read(path) {
             return Ok(None);
         }

@@ -255,13 +255,13 @@ impl ReportWalk<'_> {
     ) -> Result<Option<Frame>> {
         let handled = frame.handled.get(name).copied().unwrap_or_default();
         let (olds, news) = (frame.old.clone(), frame.new.clone());
-        let old = find(&olds, name).filter(|_| !handled.old);
-        let new = find(&news, name).filter(|_| !handled.new);
+        let old = olds.find(name).filter(|_| !handled.old);
+        let new = news.find(name).filter(|_| !handled.new);
         if !frame.mark_reported(name, reported.as_ref(), new.is_some()) {
             return Ok(None);
         }
         let path = frame.path.join_str(name);
-        let is_dir = |entry: Option<&DirEntry>| entry.is_some_and(|e| e.kind == NodeKind::Dir);
+        let is_dir = |entry: Option<DirEntry<'_>>| entry.is_some_and(|e| e.kind == NodeKind::Dir);
         if frame.requested == Depth::Files && (is_dir(old) || is_dir(new)) {
             return Ok(None);
         }
@@ -346,7 +346,7 @@ impl ReportWalk<'_> {
                 at += 1;
             }
             let response_cache = frame.new.get(at).is_some_and(|new| new.name == old.name);
-            if response_cache || frame.handled(&old.name).old {
+            if response_cache || frame.handled(old.name).old {
                 continue;
             }
             let ignored = match old.kind {
@@ -354,8 +354,8 @@ impl ReportWalk<'_> {
                 _ => frame.held < Depth::Files,
             };
             if !ignored {
-                let path = frame.path.join_str(&old.name);
-                let target = frame.target.path().join_str(&old.name);
+                let path = frame.path.join_str(old.name);
+                let target = frame.target.path().join_str(old.name);
                 self.delete(frame.token, &path, source.rev, &target, false)?;
             }
         }
@@ -372,7 +372,7 @@ impl ReportWalk<'_> {
             while olds.get(frame.old_at).is_some_and(|old| old.name < new.name) {
                 frame.old_at += 1;
             }
-            let handled = frame.handled(&new.name);
+            let handled = frame.handled(new.name);
             let how = entry_action(new.kind, frame.held, frame.requested);
             if handled.new || how == EntryAction::Ignore {
                 continue;
@@ -381,7 +381,8 @@ impl ReportWalk<'_> {
                 .get(frame.old_at)
                 .filter(|old| old.name == new.name && !handled.old && how == EntryAction::Compare);
             let held = below(frame.held);
-            if old.is_some_and(|old| old.id == new.id) && (requested <= held || new.kind == NodeKind::File) {
+            if old.is_some_and(|old| old.has_id_of(&new)) && (requested <= held || new.kind == NodeKind::File)
+            {
                 continue;
             }
             let old = match (old, &frame.source) {
@@ -396,11 +397,11 @@ impl ReportWalk<'_> {
             let copied_in_rev = self.copied_in_rev(frame, &node)?;
             let candidate = Candidate {
                 parent: frame.token,
-                path: frame.path.join_str(&new.name),
+                path: frame.path.join_str(new.name),
                 old,
                 new: Some(node),
                 new_dir: frame.target.path(),
-                name: &new.name,
+                name: new.name,
                 reported: None,
                 held,
                 requested,
@@ -429,7 +430,7 @@ impl ReportWalk<'_> {
     }
 
     /// Returns the prefetched entry, whose frame is passed too. Prefetch starts after [`PREFETCH_AFTER`] entries.
-    fn prefetched(&mut self, frame: &Frame, entry: &DirEntry) -> Result<Option<PrefetchedEntry>> {
+    fn prefetched(&mut self, frame: &Frame, entry: DirEntry<'_>) -> Result<Option<PrefetchedEntry>> {
         self.sent_entries += 1;
         if self.prefetch.is_none() {
             if self.sent_entries < PREFETCH_AFTER || !frame.is_all_new() || self.cursor.has_below(&frame.path)
@@ -465,18 +466,13 @@ impl ReportWalk<'_> {
     }
 }
 
-fn find<'e>(entries: &'e [DirEntry], name: &str) -> Option<&'e DirEntry> {
-    let at = entries.binary_search_by(|entry| (*entry.name).cmp(name)).ok()?;
-    entries.get(at)
-}
-
 /// Returns what the client has at a path that it does not report, though something below it. `entry` is the entry of `dir`.
 ///
 /// # Errors
 /// `FS_NOT_FOUND` if `dir` has no such entry.
 fn unreported_source(
     dir: Option<&SourceNode>,
-    entry: Option<&DirEntry>,
+    entry: Option<DirEntry<'_>>,
     path: &RelPath,
 ) -> Result<Option<SourceNode>> {
     match (dir, entry) {

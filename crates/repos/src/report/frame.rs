@@ -1,11 +1,10 @@
 //! An open directory of the walk.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use base::{Depth, FsPath, RelPath, Result, Revnum};
 use delta::editor::DirToken;
-use fsfs::{DirEntry, Node};
+use fsfs::{DirEntries, DirEntry, Node};
 
 use crate::access::Subtree;
 use crate::report::reported_paths::Reported;
@@ -23,8 +22,8 @@ pub(super) struct Frame {
     pub path: RelPath,
     pub source: Option<SourceNode>,
     pub target: Node,
-    pub old: Arc<[DirEntry]>,
-    pub new: Arc<[DirEntry]>,
+    pub old: DirEntries,
+    pub new: DirEntries,
     pub old_at: usize,
     pub new_at: usize,
     pub pass: Pass,
@@ -64,7 +63,7 @@ pub(super) struct HandledSides {
 }
 
 impl SourceNode {
-    pub fn child_of(&self, entry: &DirEntry) -> Result<SourceNode> {
+    pub fn child_of(&self, entry: DirEntry<'_>) -> Result<SourceNode> {
         let node = self.node.child_of(entry)?;
         Ok(SourceNode { rev: self.rev, node })
     }
@@ -84,10 +83,10 @@ impl Frame {
         let (held, requested) = limits;
         let old = match &source {
             Some(source) if !start_empty && requested != Depth::Empty => source.node.entries()?,
-            Some(_) | None => Arc::new([]),
+            Some(_) | None => DirEntries::default(),
         };
         let new = match requested {
-            Depth::Empty => Arc::new([]),
+            Depth::Empty => DirEntries::default(),
             _ => target.entries()?,
         };
         Ok(Frame {

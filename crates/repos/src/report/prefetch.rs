@@ -11,7 +11,7 @@ use std::sync::Arc;
 use base::{FsPath, NodeKind, PropList, Props, Result, Revnum};
 use delta::editor::WindowForm;
 use delta::svndiff::OwnedWindow;
-use fsfs::{DirEntry, Node, NodeRevId, Root};
+use fsfs::{DirEntries, DirEntry, Node, NodeRevId, Root};
 
 use crate::prefetch::{PrefetchPool, PrefetchQueue};
 
@@ -40,7 +40,7 @@ pub(super) struct EntryPrefetch {
 }
 
 struct OpenDir {
-    entries: Arc<[DirEntry]>,
+    entries: DirEntries,
     at: usize,
 }
 
@@ -53,7 +53,7 @@ const MOST_ASKED: usize = 4096;
 impl EntryPrefetch {
     /// Starts before entry `at` of `dir` and continues to the end of what is below it. `None` if no other thread can
     /// help.
-    pub fn start(pool: &PrefetchPool, dir: &Node, entries: &Arc<[DirEntry]>, at: usize) -> Option<Self> {
+    pub fn start(pool: &PrefetchPool, dir: &Node, entries: &DirEntries, at: usize) -> Option<Self> {
         Some(EntryPrefetch {
             queue: pool.queue()?,
             form: None,
@@ -74,7 +74,7 @@ impl EntryPrefetch {
     /// `ASSERTION_FAIL` if the task panicked.
     pub fn next(
         &mut self,
-        entry: &DirEntry,
+        entry: DirEntry<'_>,
         form: Option<WindowForm>,
     ) -> Result<Option<Option<PrefetchedEntry>>> {
         self.form = form;
@@ -82,20 +82,24 @@ impl EntryPrefetch {
         let Some((id, ready)) = self.queue.take().transpose()? else {
             return Ok(None);
         };
-        debug_assert!(id == entry.id, "both walks take the same way");
-        Ok((id == entry.id).then_some(ready))
+        let is_same = id == entry.id()?;
+        debug_assert!(is_same, "both walks take the same way");
+        Ok(is_same.then_some(ready))
     }
 
     /// Queues one more entry; false at the end.
     fn advance(&mut self) -> bool {
-        let entry = loop {
+        let (path, kind, id) = loop {
             let Some(open) = self.open.last_mut() else {
                 return false;
             };
             match open.entries.get(open.at) {
                 Some(entry) => {
                     open.at += 1;
-                    break entry.clone();
+                    let Ok(id) = entry.id() else {
+                        return false;
+                    };
+                    break (self.dir.join_str(entry.name), entry.kind, id);
                 }
                 None => {
                     self.open.pop();
@@ -105,9 +109,8 @@ impl EntryPrefetch {
                 }
             }
         };
-        let path = self.dir.join_str(&entry.name);
-        if entry.kind == NodeKind::Dir {
-            let opened = self.root.entry_node(&entry, path.clone());
+        if kind == NodeKind::Dir {
+            let opened = self.root.node_of(kind, &id, path.clone());
             match opened.and_then(|dir| dir.entries()) {
                 Ok(entries) => {
                     self.open.push(OpenDir { entries, at: 0 });
@@ -120,15 +123,17 @@ impl EntryPrefetch {
         if self.asked.len() >= MOST_ASKED {
             self.asked.clear();
         }
-        let rev = entry.id.rev().filter(|rev| self.asked.insert(*rev));
+        let rev = id.rev().filter(|rev| self.asked.insert(*rev));
         let form = self.form;
         let root = self.root.clone();
         self.queue.push(move || {
             let fixed = FIXED + path.len();
-            let ready = make(&root, path, &entry, rev, form);
+            let ready = root
+                .node_of(kind, &id, path)
+                .and_then(|node| make(node, rev, form));
             let text = ready.as_ref().ok().and_then(|ready| ready.text.as_ref());
             let size = text.map_or(0, |text| text.iter().map(|window| window.len()).sum());
-            ((entry.id, ready.ok()), fixed + size)
+            ((id, ready.ok()), fixed + size)
         });
         true
     }
@@ -137,14 +142,7 @@ impl EntryPrefetch {
 /// Approximate bytes of an entry beside its path and its text.
 const FIXED: usize = 1 << 10;
 
-fn make(
-    root: &Root,
-    path: FsPath,
-    entry: &DirEntry,
-    rev: Option<Revnum>,
-    form: Option<WindowForm>,
-) -> Result<PrefetchedEntry> {
-    let node = root.entry_node(entry, path)?;
+fn make(node: Node, rev: Option<Revnum>, form: Option<WindowForm>) -> Result<PrefetchedEntry> {
     let props = match node.has_props() {
         true => node.props()?,
         false => Arc::default(),

@@ -130,7 +130,7 @@ impl FileFigures {
             self.add(file, fs, noderev, length as u64)?;
             if node.kind() == NodeKind::Dir {
                 let entries = node.entries()?;
-                for entry in entries.iter().rev().filter(|entry| entry.id.rev() == Some(rev)) {
+                for entry in entries.iter().rev().filter(|entry| entry.rev() == Some(rev)) {
                     left.push(node.child_of(entry)?);
                 }
             }

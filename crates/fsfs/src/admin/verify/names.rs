@@ -67,7 +67,7 @@ pub(super) fn check(root: &Root, changes: &[ChangedPath]) -> Result<Vec<VerifyWa
 
 fn directory(root: &Root, dir: &FsPath) -> Result<Vec<VerifyWarning>> {
     let entries = root.node(dir)?.entries()?;
-    let names = collisions(entries.iter().map(|entry| &*entry.name));
+    let names = collisions(entries.iter().map(|entry| entry.name));
     Ok(names
         .into_iter()
         .map(|name| VerifyWarning::NameCollision(dir.join_str(&name).rel_str().to_owned()))

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use base::{Code, Error, NodeKind, Result, Revnum, hashdump};
 
 use super::content::{CheckOrigin, ContentBatch};
-use crate::format::dir::{self, DirEntry};
+use crate::format::dir::{DirEntries, DirEntry};
 use crate::format::id::{IdPart, IdTail, NodeRevId, TxnId};
 use crate::format::noderev::NodeRev;
 use crate::format::rep_line::{Rep, RepLocation};
@@ -187,16 +187,16 @@ impl<'a, 'b, 's> TreeCheck<'a, 'b, 's> {
                 let inside = i128::from(p.mergeinfo_count) - i128::from(p.has_mergeinfo);
                 (self.fs.dir_entries(p)?, inside)
             }
-            None => (Arc::default(), 0),
+            None => (DirEntries::default(), 0),
         };
         mergeinfo += i128::from(node.has_mergeinfo);
         let mut children = Vec::new();
-        for (old, new) in differences(&before, &entries) {
+        for (old, new) in entries.differences(&before) {
             if let Some(old) = old {
-                mergeinfo -= i128::from(self.fs.noderev(&old.id)?.mergeinfo_count);
+                mergeinfo -= i128::from(self.fs.noderev(&old.id()?)?.mergeinfo_count);
             }
             if let Some(new) = new {
-                let child = self.child(node, new)?;
+                let child = self.child(node, &new)?;
                 mergeinfo += i128::from(child.mergeinfo_count);
                 if self.is_own(&child.id) {
                     children.push(child);
@@ -216,25 +216,25 @@ impl<'a, 'b, 's> TreeCheck<'a, 'b, 's> {
         Ok(children)
     }
 
-    fn child(&self, parent: &NodeRev, entry: &DirEntry) -> Result<Arc<NodeRev>> {
+    fn child(&self, parent: &NodeRev, entry: &DirEntry<'_>) -> Result<Arc<NodeRev>> {
+        let id = entry.id()?;
         let too_young = match self.owner {
-            TreeOwner::Revision(rev) => entry.id.rev().is_none_or(|of| of > rev),
-            TreeOwner::Transaction(txn) => entry.id.txn().is_some_and(|of| of != txn),
+            TreeOwner::Revision(rev) => id.rev().is_none_or(|of| of > rev),
+            TreeOwner::Transaction(txn) => id.txn().is_some_and(|of| of != txn),
         };
         let where_ = || format!("Entry '{}' of directory '{}'", entry.name, parent.id);
         if too_young {
-            return Err(corrupt(format!("{} is '{}'", where_(), entry.id)));
+            return Err(corrupt(format!("{} is '{id}'", where_())));
         }
         if entry.name.contains('\n') {
             return Err(corrupt(format!("{} has a line feed in its name", where_())));
         }
-        let child = self.fs.noderev(&entry.id)?;
-        if child.id != entry.id {
+        let child = self.fs.noderev(&id)?;
+        if child.id != id {
             return Err(corrupt(format!(
-                "{} is '{}' but should be '{}'",
+                "{} is '{}' but should be '{id}'",
                 where_(),
-                child.id,
-                entry.id
+                child.id
             )));
         }
         if child.kind != entry.kind {
@@ -243,9 +243,9 @@ impl<'a, 'b, 's> TreeCheck<'a, 'b, 's> {
         Ok(child)
     }
 
-    fn entries(&mut self, node: &NodeRev) -> Result<Arc<[DirEntry]>> {
+    fn entries(&mut self, node: &NodeRev) -> Result<DirEntries> {
         let Some(rep) = &node.text else {
-            return Ok(Arc::default());
+            return Ok(DirEntries::default());
         };
         let RepLocation::Rev(rev, item) = rep.location else {
             return self.fs.dir_entries(node);
@@ -256,8 +256,9 @@ impl<'a, 'b, 's> TreeCheck<'a, 'b, 's> {
         }
         self.check_place(node, rep)?;
         let text = self.batch.read(rep, origin)?;
-        let entries: Arc<[DirEntry]> = dir::parse(&text)?.into();
-        let key = Key::new::<Arc<[DirEntry]>>(self.fs.instance(), rev.0, item);
+        let like = self.fs.cached_predecessor(node);
+        let entries = DirEntries::parse(text, like.as_ref())?;
+        let key = Key::new::<DirEntries>(self.fs.instance(), rev.0, item);
         self.fs.cache().insert(key, entries.clone());
         Ok(entries)
     }
@@ -341,60 +342,6 @@ impl<'a, 'b, 's> TreeCheck<'a, 'b, 's> {
     }
 }
 
-/// Returns the differences between two sorted directories: the old entry, the new one, or both.
-fn differences<'e>(
-    before: &'e [DirEntry],
-    after: &'e [DirEntry],
-) -> Vec<(Option<&'e DirEntry>, Option<&'e DirEntry>)> {
-    let mut pairs = Vec::new();
-    let (mut before, mut after) = (before.iter().peekable(), after.iter().peekable());
-    loop {
-        let order = match (before.peek(), after.peek()) {
-            (None, None) => return pairs,
-            (Some(_), None) => std::cmp::Ordering::Less,
-            (None, Some(_)) => std::cmp::Ordering::Greater,
-            (Some(old), Some(new)) => old.name.cmp(&new.name),
-        };
-        let old = if order.is_le() { before.next() } else { None };
-        let new = if order.is_ge() { after.next() } else { None };
-        if old != new {
-            pairs.push((old, new));
-        }
-    }
-}
-
 fn corrupt(message: String) -> Error {
     Error::new(Code::FS_CORRUPT, message)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_what_differs_is_paired() {
-        let entry = |name: &str, id: &str| DirEntry {
-            name: name.into(),
-            kind: NodeKind::File,
-            id: NodeRevId::parse(id.as_bytes()).expect("an ID"),
-        };
-        let before = [
-            entry("a", "1.0.r1/3"),
-            entry("b", "2.0.r1/4"),
-            entry("d", "3.0.r1/5"),
-        ];
-        let after = [
-            entry("b", "2.0.r2/4"),
-            entry("c", "4.0.r2/5"),
-            entry("d", "3.0.r1/5"),
-        ];
-        let names: Vec<_> = differences(&before, &after)
-            .into_iter()
-            .map(|(old, new)| (old.map(|e| &*e.name), new.map(|e| &*e.name)))
-            .collect();
-        assert_eq!(
-            names,
-            [(Some("a"), None), (Some("b"), Some("b")), (None, Some("c"))]
-        );
-    }
 }

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 
 use super::{Chunk, Instance, Key};
 use crate::format::change_list::ChangeList;
-use crate::format::dir::DirEntry;
+use crate::format::dir::DirEntries;
 use crate::format::history_index::block::IndexBlock;
 use crate::format::noderev::NodeRev;
 use crate::format::p2l::P2lEntry;
@@ -75,7 +75,7 @@ cached! {
     /// Node-revision by (revision, item).
     NodeRev(Arc<NodeRev>) = |value| size_of::<NodeRev>() + 64 + value.created_path.len();
     /// Parsed directory by (revision, item) of its rep.
-    Dir(Arc<[DirEntry]>) = |value| value.iter().map(|e| size_of::<DirEntry>() + 16 + e.name.len()).sum();
+    Dir(DirEntries) = DirEntries::bytes;
     /// Directories on the way of the last look-up of a deep path, by revision. The list grows while it is cached, so
     /// it weighs as much as a long one.
     PathChain(Arc<Mutex<PathChain>>) = |_| 8 << 20;
@@ -101,7 +101,7 @@ cached! {
     /// Pack of revision properties by the two parts of its name and its shard, with the state of its file.
     RevpropsPack(CachedRevpropsPack) = |value| value.bytes;
     /// Entries of a directory that a transaction has changed, with the state of their file.
-    Children(CachedChildren) = |value| value.bytes + value.value.entries.len() * size_of::<DirEntry>();
+    Children(CachedChildren) = |value| value.bytes + value.value.entries.bytes();
     /// Node-revision at a path by revision and a hash of the path.
     NodeRevAtPath(NodeRevAtPath) = |value| size_of::<NodeRev>() + 64 + value.0.len();
     /// The changed paths and properties of a revision for a log, by revision.
@@ -160,7 +160,7 @@ pub(crate) type CachedChildren = Arc<CachedFile<ChildrenFile>>;
 #[derive(Debug)]
 pub(crate) struct ChildrenFile {
     pub(crate) path: PathBuf,
-    pub(crate) entries: Arc<[DirEntry]>,
+    pub(crate) entries: DirEntries,
 }
 
 /// The length of a delta chain.
