@@ -393,7 +393,7 @@ impl Store {
     }
 
     /// The cache of the process.
-    pub(crate) fn cache(&self) -> &Cache {
+    pub(crate) fn cache(&self) -> &Arc<Cache> {
         &self.shared.cache
     }
 

@@ -1,16 +1,17 @@
 //! A file that is read at offsets, with its end (or all of it) in memory and with read-ahead for walks.
 //!
 //! A single look-up reads what it needs and no more. A walk through a pack file reads many items that are close
-//! together: after a few reads within an aligned block, the whole block is read, and the next reads are served from
-//! it. So callers need not declare which kind of access theirs is.
+//! together: at the second read within an aligned block, the whole block is read into the cache, and the next reads are
+//! served from it. So callers need not declare which kind of access theirs is.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
-use base::{Code, Error, Result};
-use parking_lot::Mutex;
+use base::{Code, Error, Result, Revnum};
 
+use crate::store::cache::values::FileBlock;
+use crate::store::cache::{Cache, Instance, Key};
 use crate::store::disk::{Disk, DiskFile};
 
 /// An open file with its path and its last bytes in memory.
@@ -22,36 +23,33 @@ pub(crate) struct OpenFile {
     tail: Box<[u8]>,
     /// Offset of `tail` in the file, bytes.
     tail_start: u64,
-    read_ahead: ReadAhead,
+    /// `None` if its blocks are not cached.
+    blocks: Option<FileBlocks>,
 }
 
-/// The blocks that read-ahead uses.
-struct ReadAhead {
-    /// Recently read blocks, each with the number of reads; see [`ReadAhead::is_walk`].
+/// The cached blocks of a file that does not change.
+pub(crate) struct FileBlocks {
+    /// Weak, because the cache holds the open file.
+    cache: Weak<Cache>,
+    instance: Instance,
+    first_rev: Revnum,
+    is_packed: bool,
+    /// The numbers of blocks with one recent read, each + 1; see [`FileBlocks::is_walk`].
     touched: [AtomicU64; TRACKED_BLOCKS],
-    next_touched: AtomicUsize,
-    /// The blocks in memory, the last used first: number and bytes.
-    blocks: Mutex<Vec<(u64, Arc<[u8]>)>>,
 }
 
 /// The size up to which a file is read whole, bytes.
 pub(crate) const WHOLE_FILE: u64 = 16 << 10;
 
 /// The size of a block, bytes.
-const BLOCK: u64 = 64 << 10;
+const BLOCK: u64 = 16 << 10;
 
 /// Longer reads do not go through a block, bytes.
-const MAX_BUFFERED_READ: usize = 16 << 10;
+const MAX_BUFFERED_READ: usize = BLOCK as usize;
 
-/// The number of blocks of one file in memory.
-const CACHED_BLOCKS: usize = 2;
-
-/// The number of earlier reads within a block that make the next one a walk.
-const READS_BEFORE_WALK: u64 = 3;
-
-/// The number of blocks whose reads are counted: a walk reads node-revisions, directories and texts in different
-/// parts of the file.
-const TRACKED_BLOCKS: usize = 8;
+/// The number of blocks of which a first read is remembered: a walk reads node-revisions, directories and texts in
+/// different parts of the file.
+const TRACKED_BLOCKS: usize = 64;
 
 impl OpenFile {
     /// Opens a file and reads it whole if it is small, else its last `tail` bytes.
@@ -74,7 +72,7 @@ impl OpenFile {
             len,
             tail: Box::default(),
             tail_start: len,
-            read_ahead: ReadAhead::new(),
+            blocks: None,
         };
         let mut bytes = Vec::with_capacity(tail as usize);
         opened.append(&mut bytes, tail as usize, len - tail)?;
@@ -86,6 +84,14 @@ impl OpenFile {
         // A file that is in memory whole needs no descriptor.
         opened.file = opened.file.filter(|_| tail < len);
         Ok(opened)
+    }
+
+    /// The same file with its blocks in the cache.
+    pub(crate) fn with_blocks(self, blocks: FileBlocks) -> Self {
+        OpenFile {
+            blocks: Some(blocks),
+            ..self
+        }
     }
 
     /// True if all of it is in memory.
@@ -201,7 +207,14 @@ impl OpenFile {
             let in_memory = &in_memory[..in_memory.len().min(available)];
             return parse(in_memory)?.ok_or_else(|| self.ends_early());
         }
-        let mut buf = vec![0; first.min(available)];
+        let first = first.min(available);
+        if let Some((block, at)) = self.block_of(offset, first)?
+            && let Some(bytes) = block.get(at..).filter(|bytes| bytes.len() >= first)
+            && let Some(value) = parse(&bytes[..bytes.len().min(available)])?
+        {
+            return Ok(value);
+        }
+        let mut buf = vec![0; first];
         self.read_exact_at(offset, &mut buf)?;
         loop {
             match parse(&buf)? {
@@ -265,73 +278,68 @@ impl OpenFile {
 
     /// Reads out of the block that contains the bytes, if a walk is in progress there.
     fn read_through_block(&self, offset: u64, buf: &mut [u8]) -> Result<Option<usize>> {
-        let number = offset / BLOCK;
-        if buf.is_empty()
-            || buf.len() > MAX_BUFFERED_READ
-            || (offset + buf.len() as u64 - 1) / BLOCK != number
-        {
-            return Ok(None);
-        }
-        let Some(block) = self.block(number)? else {
+        let Some((block, at)) = self.block_of(offset, buf.len())? else {
             return Ok(None);
         };
-        let Some(rest) = block.get((offset % BLOCK) as usize..) else {
-            return Ok(Some(0));
-        };
+        let rest = block.get(at..).unwrap_or_default();
         let length = rest.len().min(buf.len());
         buf[..length].copy_from_slice(&rest[..length]);
         Ok(Some(length))
     }
 
-    fn block(&self, number: u64) -> Result<Option<Arc<[u8]>>> {
-        {
-            let mut blocks = self.read_ahead.blocks.lock();
-            if let Some(at) = blocks.iter().position(|(cached, _)| *cached == number) {
-                blocks[..=at].rotate_right(1);
-                return Ok(Some(blocks[0].1.clone()));
-            }
+    /// Returns the block that contains `length` bytes at `offset`, and where they begin in it. `None` if the block is
+    /// not cached and no walk is in progress there, or if the bytes are in more than one block.
+    fn block_of(&self, offset: u64, length: usize) -> Result<Option<(Arc<Vec<u8>>, usize)>> {
+        let (number, at) = (offset / BLOCK, (offset % BLOCK) as usize);
+        if length == 0 || length > MAX_BUFFERED_READ || at + length > BLOCK as usize {
+            return Ok(None);
         }
-        if !self.read_ahead.is_walk(number) {
+        let Some(blocks) = &self.blocks else {
+            return Ok(None);
+        };
+        let Some(cache) = blocks
+            .cache
+            .upgrade()
+            .filter(|cache| cache.has_room_for(2 * BLOCK))
+        else {
+            return Ok(None);
+        };
+        let key = blocks.key(number);
+        if let Some(FileBlock(block)) = cache.get(&key) {
+            return Ok(Some((block, at)));
+        }
+        if !blocks.is_walk(number) {
             return Ok(None);
         }
         let start = number * BLOCK;
         let length = BLOCK.min(self.len.saturating_sub(start)) as usize;
         let mut bytes = Vec::with_capacity(length);
         self.append(&mut bytes, length, start)?;
-        let block: Arc<[u8]> = bytes.into();
-        let mut blocks = self.read_ahead.blocks.lock();
-        blocks.truncate(CACHED_BLOCKS - 1);
-        blocks.insert(0, (number, block.clone()));
-        Ok(Some(block))
+        let block = Arc::new(bytes);
+        cache.insert(key, FileBlock(block.clone()));
+        Ok(Some((block, at)))
     }
 }
 
-impl ReadAhead {
-    /// Counts a read in a block. Returns true if there were enough other reads in it recently.
-    fn is_walk(&self, number: u64) -> bool {
-        // The low 8 bits are the count, the others the number of the block + 1.
-        let tag = (number + 1) << 8;
-        for slot in &self.touched {
-            let seen = slot.load(Ordering::Relaxed);
-            if seen & !0xff == tag {
-                if seen & 0xff >= READS_BEFORE_WALK {
-                    slot.store(0, Ordering::Relaxed);
-                    return true;
-                }
-                slot.store(seen + 1, Ordering::Relaxed);
-                return false;
-            }
+impl FileBlocks {
+    /// The blocks of the revision file or pack file that begins with `first_rev`.
+    pub(crate) fn new(cache: &Arc<Cache>, instance: Instance, first_rev: Revnum, is_packed: bool) -> Self {
+        FileBlocks {
+            cache: Arc::downgrade(cache),
+            instance,
+            first_rev,
+            is_packed,
+            touched: [const { AtomicU64::new(0) }; TRACKED_BLOCKS],
         }
-        let slot = self.next_touched.fetch_add(1, Ordering::Relaxed) % TRACKED_BLOCKS;
-        self.touched[slot].store(tag + 1, Ordering::Relaxed);
-        false
     }
 
-    fn new() -> Self {
-        ReadAhead {
-            touched: Default::default(),
-            next_touched: AtomicUsize::new(0),
-            blocks: Mutex::default(),
-        }
+    fn key(&self, number: u64) -> Key {
+        Key::part::<FileBlock>(self.instance, self.first_rev.0, number, u64::from(self.is_packed))
+    }
+
+    /// Remembers a read in a block. Returns true if there was another read in it recently.
+    fn is_walk(&self, number: u64) -> bool {
+        let slot = &self.touched[(number % TRACKED_BLOCKS as u64) as usize];
+        slot.swap(number + 1, Ordering::Relaxed) == number + 1
     }
 }

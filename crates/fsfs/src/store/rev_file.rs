@@ -25,7 +25,7 @@ use crate::format::manifest;
 use crate::format::rev_trailer::{self, RevTrailer, TrailerError};
 use crate::store::cache::{Cache, Instance};
 use crate::store::disk::{is_missing, is_stale};
-use crate::store::open_file::OpenFile;
+use crate::store::open_file::{FileBlocks, OpenFile};
 use crate::store::shard_dirs::ShardKind;
 
 /// An open file of one revision or of one packed shard.
@@ -118,6 +118,13 @@ impl Store {
         let bytes = match is_packed {
             true => OpenFile::open(self.disk(), path, tail)?,
             false => self.open_single(first_rev, path, tail)?,
+        };
+        let bytes = match bytes.is_whole() {
+            true => bytes,
+            false => {
+                let blocks = FileBlocks::new(self.cache(), self.instance(), first_rev, is_packed);
+                bytes.with_blocks(blocks)
+            }
         };
         let rev_count = if is_packed { self.format().shard_size } else { 1 };
         let addressing = if logical {

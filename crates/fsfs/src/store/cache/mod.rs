@@ -1,6 +1,7 @@
 //! The cache of the process: one budget in bytes that all open repositories share.
 //!
-//! The cache holds parsed values, never raw files: a hit costs one look-up and one reference count. Keys carry the
+//! The cache holds parsed values, and beside them blocks of pack files through which a walk is in progress
+//! ([`FileBlocks`](super::open_file::FileBlocks)). A hit costs one look-up and one reference count. Keys carry the
 //! instance of the filesystem, so a filesystem that replaces another one at the same path never gets the values of
 //! the earlier one. Committed data does not change, so no value is ever removed because it is out of date. Data that
 //! can change (revision properties, changed directories of transactions) is cached with the metadata of its file

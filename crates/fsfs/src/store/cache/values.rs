@@ -90,6 +90,8 @@ cached! {
     Window(Arc<OwnedWindow>) = |value| 64 + value.len();
     /// Page of an L2P index by first revision, page number.
     L2pPage(Arc<[Option<u64>]>) = |value| 16 * value.len();
+    /// Stored bytes of a revision file by first revision, number of the block.
+    FileBlock(FileBlock) = |value| value.0.capacity();
     /// Stored bytes of an L2P index by first revision, number of the block.
     L2pBlock(L2pBlock) = |value| value.0.len();
     /// Description of a P2L index by first revision, page number.
@@ -111,6 +113,10 @@ cached! {
     /// Block of the history index by a hash of its file's identity, offset.
     HistoryIndexBlock(Arc<IndexBlock>) = |value| value.bytes();
 }
+
+/// A block of the stored bytes of a revision file.
+#[derive(Clone)]
+pub(crate) struct FileBlock(pub(crate) Arc<Vec<u8>>);
 
 /// A block of the stored bytes of an L2P index.
 #[derive(Clone)]
