@@ -165,6 +165,9 @@ impl DumpRevpropsArgs {
     }
 }
 
+/// Shorter writes to the output are collected, bytes. Longer ones, most revisions, are not copied.
+const BUFFER: usize = 32 << 10;
+
 /// Opens the output, standard output or `file`, and passes it to `work`.
 fn write(
     out: &mut Out,
@@ -177,12 +180,12 @@ fn write(
         Some(name) => {
             let path = local_path::canonical(name);
             let file = File::create(&path).map_err(|e| Error::io("Can't open file", &path, &e))?;
-            let mut stream = BufWriter::with_capacity(256 << 10, file);
+            let mut stream = BufWriter::with_capacity(BUFFER, file);
             work(&mut stream, &mut observer).and_then(|()| flush(&mut stream, &path))
         }
         None => {
             out.flush()?;
-            let mut stream = BufWriter::with_capacity(256 << 10, io::stdout().lock());
+            let mut stream = BufWriter::with_capacity(BUFFER, io::stdout().lock());
             work(&mut stream, &mut observer).and_then(|()| {
                 stream
                     .flush()

@@ -10,6 +10,7 @@
 //! in chunks, so a file of any size takes no more memory than a small one.
 
 mod filter;
+mod memory;
 mod nodes;
 mod parallel;
 mod printed;
@@ -31,8 +32,8 @@ use crate::replay::{self, Detail};
 use crate::repo::Repository;
 use nodes::NodePrinter;
 use parallel::MemoryLimits;
-use printed::{PrintEnd, PrintedGroup, PrintedRecords, SpareBuffers};
-use record::{Printer, RecordStyle, Records};
+use printed::{PrintEnd, PrintLimits, PrintedGroup, PrintedRecords};
+use record::{Output, Printer, RecordStyle, Records, Scratch};
 
 pub use filter::{Filter, FilterRule};
 
@@ -124,7 +125,6 @@ struct DumpRun<'a> {
     group: u64,
     /// Bytes of one revision that may be in memory.
     share: u64,
-    spare_buffers: SpareBuffers,
     cancel: &'a Cancel,
 }
 
@@ -172,7 +172,6 @@ impl<'a> DumpRun<'a> {
                 0 => SHARE,
                 share => share as u64,
             },
-            spare_buffers: SpareBuffers::default(),
             cancel,
         })
     }
@@ -201,7 +200,7 @@ impl<'a> DumpRun<'a> {
         } else {
             let work = move |number| {
                 let group = self.printed_group(self.group(number));
-                let bytes = group.buffer.capacity() + size_of_val(&*group.revisions);
+                let bytes = group.buffer.footprint() + size_of_val(&*group.revisions);
                 ((number, group), bytes)
             };
             let budget = self.share.saturating_mul(REVISIONS_AHEAD);
@@ -218,15 +217,14 @@ impl<'a> DumpRun<'a> {
                         self.print_noted(pool, rev, out, &mut notes)?;
                         continue;
                     }
-                    out.write_all(&buffer[printed.bytes])
-                        .map_err(|e| write_error(&e))?;
+                    let written = buffer.write_to(&printed.records, out);
+                    written.map_err(|e| write_error(&e))?;
                     notes.warn(&printed.warnings);
                     if let PrintEnd::Failed(error) = printed.ended {
                         return Err(error);
                     }
                     notes.observer.dumped(rev);
                 }
-                self.spare_buffers.give(buffer, self.share.saturating_mul(2));
                 Ok(())
             })?;
         }
@@ -244,21 +242,24 @@ impl<'a> DumpRun<'a> {
     /// Prints some revisions into memory. One MD5 stream is slow, many side by side are fast: so the texts of all of
     /// them are checked together.
     fn printed_group(&self, revs: RangeInclusive<u64>) -> PrintedGroup {
-        let mut group = PrintedGroup {
-            buffer: self.spare_buffers.take(),
-            revisions: Vec::new(),
-        };
-        let mut left = self.share.saturating_mul(2);
+        let mut group = PrintedGroup::default();
+        let mut scratch = Scratch::default();
+        let budget = usize::try_from(self.share.saturating_mul(2)).unwrap_or(usize::MAX);
         let mut is_full = false;
         for rev in revs.clone().map(Revnum) {
-            let limit = left.min(self.share);
-            let print = |printer: &mut Printer<'_>| self.revision(rev, printer);
+            let left = budget.saturating_sub(group.buffer.footprint()) as u64;
+            let limits = PrintLimits {
+                style: self.style(rev),
+                bytes: left.min(self.share),
+                defer_checks: true,
+            };
             let printed = match is_full {
-                false => PrintedRecords::make_unchecked(self.style(rev), limit, &mut group.buffer, print),
+                false => PrintedRecords::make(limits, &mut group.buffer, &mut scratch, |printer| {
+                    self.revision(rev, printer)
+                }),
                 true => PrintedRecords::too_large(),
             };
-            left = left.saturating_sub(printed.bytes.len() as u64);
-            is_full |= limit < self.share && matches!(printed.ended, PrintEnd::TooLarge);
+            is_full |= limits.bytes < self.share && matches!(printed.ended, PrintEnd::TooLarge);
             group.revisions.push(printed);
         }
         let sound = printed::are_sound(&group);
@@ -266,7 +267,12 @@ impl<'a> DumpRun<'a> {
         for ((rev, printed), is_sound) in revs.map(Revnum).zip(revisions).zip(sound) {
             if !is_sound {
                 // Reading the revision again, with a check, fails in the right place.
-                *printed = PrintedRecords::make(self.style(rev), self.share, buffer, |printer| {
+                let limits = PrintLimits {
+                    style: self.style(rev),
+                    bytes: self.share,
+                    defer_checks: false,
+                };
+                *printed = PrintedRecords::make(limits, buffer, &mut scratch, |printer| {
                     self.revision(rev, printer)
                 });
             }
@@ -291,7 +297,8 @@ impl<'a> DumpRun<'a> {
         out.write_all(&record).map_err(|e| write_error(&e))?;
         let mut warnings = Vec::new();
         let result = if self.threads == 1 || self.revprops_only {
-            let mut printer = Printer::new(out, self.style(rev), u64::MAX);
+            let mut scratch = Scratch::default();
+            let mut printer = Printer::new(Output::Stream(out), self.style(rev), &mut scratch);
             let result = self.records(rev, &mut printer);
             warnings.append(&mut printer.warnings);
             result

@@ -15,8 +15,9 @@ use base::ordered::{Limits, OrderedQueue, ThreadPool};
 use base::{FsPath, Result, Revnum};
 use fsfs::Node;
 
-use crate::dump::printed::{PrintEnd, PrintedRecords};
-use crate::dump::record::{NodeRecord, Printer, RecordStyle, Records};
+use crate::dump::memory::RecordBuffer;
+use crate::dump::printed::{PrintEnd, PrintLimits, PrintedRecords};
+use crate::dump::record::{NodeRecord, Output, Printer, RecordStyle, Records, Scratch};
 use crate::dump::{Warning, write_error};
 use crate::dumpfile::NodeAction;
 
@@ -47,6 +48,7 @@ pub(super) fn print<'w>(
         style,
         limits,
         warnings,
+        scratch: Scratch::default(),
         queue: OrderedQueue::urgent(pool, NO_LIMITS),
         noted: Vec::new(),
         noted_cost: 0,
@@ -60,7 +62,7 @@ pub(super) fn print<'w>(
 }
 
 /// A batch's records in a buffer of their own.
-type PrintedBatch = (Vec<u8>, PrintedRecords);
+type PrintedBatch = (RecordBuffer, PrintedRecords);
 
 /// Notes records and prints them in batches.
 struct ParallelPrinter<'s, 'w> {
@@ -68,6 +70,7 @@ struct ParallelPrinter<'s, 'w> {
     style: RecordStyle<'w>,
     limits: MemoryLimits,
     warnings: &'s mut Vec<Warning>,
+    scratch: Scratch,
     /// The batches of `pending` that are printed into memory.
     queue: OrderedQueue<'w, PrintedBatch>,
     /// Records that are in no batch yet.
@@ -182,7 +185,8 @@ impl ParallelPrinter<'_, '_> {
         {
             let (buffer, printed) = printed.unwrap_or_else(|panic| resume_unwind(panic));
             if !matches!(printed.ended, PrintEnd::TooLarge) {
-                self.out.write_all(&buffer).map_err(|e| write_error(&e))?;
+                let written = buffer.write_to(&printed.records, self.out);
+                written.map_err(|e| write_error(&e))?;
                 self.warnings.extend(printed.warnings);
                 return match printed.ended {
                     PrintEnd::Failed(error) => Err(error),
@@ -190,7 +194,8 @@ impl ParallelPrinter<'_, '_> {
                 };
             }
         }
-        let mut printer = Printer::new(self.out, self.style, u64::MAX);
+        let output = Output::Stream(&mut *self.out);
+        let mut printer = Printer::new(output, self.style, &mut self.scratch);
         let printed = print_batch(&batch.batch, &mut printer);
         self.warnings.append(&mut printer.warnings);
         printed
@@ -225,10 +230,14 @@ impl Records for ParallelPrinter<'_, '_> {
 
 /// Prints a batch into memory. One that takes much more than its `cost` is given up: see [`PrintEnd::TooLarge`].
 fn print_to_memory(batch: &[NotedRecord], cost: u64, style: RecordStyle<'_>) -> PrintedBatch {
-    let limit = cost.saturating_mul(2);
-    let expected = if style.deltas { 0 } else { cost };
-    let mut buffer = Vec::with_capacity(usize::try_from(expected.min(limit)).unwrap_or(0));
-    let printed = PrintedRecords::make(style, limit, &mut buffer, |printer| print_batch(batch, printer));
+    let limits = PrintLimits {
+        style,
+        bytes: cost.saturating_mul(2),
+        defer_checks: false,
+    };
+    let mut buffer = RecordBuffer::default();
+    let print = |printer: &mut Printer<'_>| print_batch(batch, printer);
+    let printed = PrintedRecords::make(limits, &mut buffer, &mut Scratch::default(), print);
     (buffer, printed)
 }
 

@@ -1,136 +1,85 @@
 //! Node records in memory: a part of a dump that waits to be written.
 
-use std::io::{self, Write};
 use std::ops::Range;
 
 use base::checksum::{Md5, md5_many};
 use base::{Error, Result};
-use parking_lot::Mutex;
 
 use crate::dump::Warning;
-use crate::dump::record::{Printer, RecordStyle, UncheckedText};
+use crate::dump::memory::{BoundedBuffer, Position, RecordBuffer, UncheckedText};
+use crate::dump::record::{Output, Printer, RecordStyle, Scratch};
 
 /// Node records in memory.
 pub(super) struct PrintedRecords {
     /// Where they are in the buffer that they were printed into.
-    pub bytes: Range<usize>,
+    pub records: Range<Position>,
     pub warnings: Vec<Warning>,
     pub ended: PrintEnd,
     /// Texts in the buffer whose digests must still be checked.
-    pub deferred: Vec<UncheckedText>,
+    pub unchecked: Vec<UncheckedText>,
 }
 
 /// How printing into memory ended.
 pub(super) enum PrintEnd {
     Well,
-    /// It failed. The bytes are those before the failure.
+    /// It failed. The records are those before the failure.
     Failed(Error),
-    /// The limit was reached: the bytes are useless.
+    /// The limit was reached: nothing was printed.
     TooLarge,
 }
 
-impl PrintedRecords {
-    /// Appends what `print` prints to `buffer`, up to `limit` bytes.
-    pub fn make(
-        style: RecordStyle<'_>,
-        limit: u64,
-        buffer: &mut Vec<u8>,
-        print: impl FnOnce(&mut Printer<'_>) -> Result<()>,
-    ) -> PrintedRecords {
-        Self::make_with(style, limit, false, buffer, print)
-    }
+/// What is printed into a buffer, and how much of it.
+#[derive(Clone, Copy)]
+pub(super) struct PrintLimits<'a> {
+    pub style: RecordStyle<'a>,
+    /// The most bytes.
+    pub bytes: u64,
+    /// Leaves the digests of texts to [`are_sound`].
+    pub defer_checks: bool,
+}
 
-    /// As [`PrintedRecords::make`], but leaves the digests of texts to [`are_sound`].
-    pub fn make_unchecked(
-        style: RecordStyle<'_>,
-        limit: u64,
-        buffer: &mut Vec<u8>,
+impl PrintedRecords {
+    /// Appends what `print` prints to `buffer`.
+    pub fn make(
+        limits: PrintLimits<'_>,
+        buffer: &mut RecordBuffer,
+        scratch: &mut Scratch,
         print: impl FnOnce(&mut Printer<'_>) -> Result<()>,
     ) -> PrintedRecords {
-        Self::make_with(style, limit, true, buffer, print)
+        let start = buffer.end();
+        let output = Output::Memory(BoundedBuffer::new(buffer, limits.bytes, limits.defer_checks));
+        let mut printer = Printer::new(output, limits.style, scratch);
+        let result = print(&mut printer);
+        let Printer { output, warnings, .. } = printer;
+        let (ended, unchecked) = match (output.finish(), result) {
+            (Some(unchecked), Ok(())) => (PrintEnd::Well, unchecked),
+            (Some(unchecked), Err(error)) => (PrintEnd::Failed(error), unchecked),
+            (None, _) => (PrintEnd::TooLarge, Vec::new()),
+        };
+        PrintedRecords {
+            records: start..buffer.end(),
+            warnings,
+            ended,
+            unchecked,
+        }
     }
 
     /// Returns the result of records that exceed the limit.
     pub fn too_large() -> PrintedRecords {
         PrintedRecords {
-            bytes: 0..0,
+            records: Range::default(),
             warnings: Vec::new(),
             ended: PrintEnd::TooLarge,
-            deferred: Vec::new(),
-        }
-    }
-
-    fn make_with(
-        style: RecordStyle<'_>,
-        limit: u64,
-        defer: bool,
-        buffer: &mut Vec<u8>,
-        print: impl FnOnce(&mut Printer<'_>) -> Result<()>,
-    ) -> PrintedRecords {
-        let start = buffer.len();
-        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        let mut sink = Bounded {
-            end: start.saturating_add(limit),
-            buffer,
-            overflowed: false,
-        };
-        let mut printer = Printer::new(&mut sink, style, limit as u64);
-        if defer {
-            printer = printer.defer(start);
-        }
-        let result = print(&mut printer);
-        let warnings = std::mem::take(&mut printer.warnings);
-        let overflowed = printer.overflowed;
-        let mut deferred = printer.take_deferred();
-        let ended = match result {
-            Ok(()) => PrintEnd::Well,
-            Err(_) if overflowed || sink.overflowed => {
-                sink.buffer.truncate(start);
-                deferred.clear();
-                PrintEnd::TooLarge
-            }
-            Err(error) => PrintEnd::Failed(error),
-        };
-        PrintedRecords {
-            bytes: start..buffer.len(),
-            warnings,
-            ended,
-            deferred,
+            unchecked: Vec::new(),
         }
     }
 }
 
 /// The records of some revisions, printed one after the other into one buffer.
-pub(super) struct PrintedGroup {
-    pub buffer: Vec<u8>,
-    pub revisions: Vec<PrintedRecords>,
-}
-
-/// Buffers of groups that were written, for the next groups: new memory would have to be cleared by the system.
 #[derive(Default)]
-pub(super) struct SpareBuffers(Mutex<Vec<Vec<u8>>>);
-
-impl SpareBuffers {
-    /// The bytes that most groups take: a buffer that grows leaves its smaller beginnings to the allocator.
-    const EXPECTED: usize = 2 << 20;
-
-    /// The most spare buffers.
-    const MOST: usize = 2;
-
-    /// Takes an empty buffer.
-    pub fn take(&self) -> Vec<u8> {
-        let spare = self.0.lock().pop();
-        spare.unwrap_or_else(|| Vec::with_capacity(Self::EXPECTED))
-    }
-
-    /// Gives a buffer back, unless there are enough or it is longer than `limit` bytes.
-    pub fn give(&self, mut buffer: Vec<u8>, limit: u64) {
-        let mut spare = self.0.lock();
-        if spare.len() < Self::MOST && buffer.capacity() as u64 <= limit {
-            buffer.clear();
-            spare.push(buffer);
-        }
-    }
+pub(super) struct PrintedGroup {
+    pub buffer: RecordBuffer,
+    pub revisions: Vec<PrintedRecords>,
 }
 
 /// Checks the texts of all revisions against their digests, many side by side; returns for each revision whether all
@@ -138,8 +87,8 @@ impl SpareBuffers {
 pub(super) fn are_sound(group: &PrintedGroup) -> Vec<bool> {
     let mut texts: Vec<(usize, &[u8], &Md5)> = Vec::new();
     for (at, printed) in group.revisions.iter().enumerate() {
-        let of_piece = printed.deferred.iter();
-        texts.extend(of_piece.map(|text| (at, &group.buffer[text.bytes.clone()], &text.md5)));
+        let unchecked = printed.unchecked.iter();
+        texts.extend(unchecked.map(|text| (at, group.buffer.text(text), &text.md5)));
     }
     // Texts of similar length make the best use of the lanes.
     texts.sort_by_key(|(_, text, _)| text.len());
@@ -151,56 +100,38 @@ pub(super) fn are_sound(group: &PrintedGroup) -> Vec<bool> {
     sound
 }
 
-/// Memory with a limit.
-struct Bounded<'b> {
-    buffer: &'b mut Vec<u8>,
-    /// The greatest length of the buffer.
-    end: usize,
-    overflowed: bool,
-}
-
-impl Write for Bounded<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if bytes.len() > self.end.saturating_sub(self.buffer.len()) {
-            self.overflowed = true;
-            return Err(io::ErrorKind::FileTooLarge.into());
-        }
-        self.buffer.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dump::memory::Text;
 
     #[test]
-    fn a_wrong_text_is_put_down_to_its_piece() {
-        let mut group = PrintedGroup {
-            buffer: b"headers".to_vec(),
-            revisions: Vec::new(),
-        };
+    fn a_wrong_text_is_put_down_to_its_revision() {
+        let mut group = PrintedGroup::default();
         for texts in [
             &[("a", "a"), ("longer", "longer")][..],
             &[("b", "b"), ("c", "d")],
             &[],
         ] {
-            let mut printed = PrintedRecords::too_large();
-            for (text, hashed) in texts {
-                let start = group.buffer.len();
-                group.buffer.extend_from_slice(text.as_bytes());
-                printed.deferred.push(UncheckedText {
-                    bytes: start..group.buffer.len(),
-                    md5: Md5::of(hashed.as_bytes()),
+            // Short texts are copied, long ones are not.
+            for repeats in [1, 5000] {
+                let mut out = BoundedBuffer::new(&mut group.buffer, 1 << 20, true);
+                for (text, hashed) in texts {
+                    out.write(b"headers").expect("within the limit");
+                    let text = Text::Joined(text.repeat(repeats).into_bytes());
+                    let md5 = Md5::of(hashed.repeat(repeats).as_bytes());
+                    out.write_text(text, Some(md5)).expect("within the limit");
+                }
+                let unchecked = out.finish().expect("within the limit");
+                assert_eq!(unchecked.len(), texts.len());
+                group.revisions.push(PrintedRecords {
+                    ended: PrintEnd::Well,
+                    unchecked,
+                    ..PrintedRecords::too_large()
                 });
             }
-            group.revisions.push(printed);
         }
-        assert_eq!(are_sound(&group), [true, false, true]);
+        assert_eq!(are_sound(&group), [true, true, false, false, true, true]);
         group.revisions.clear();
         assert_eq!(are_sound(&group), []);
     }

@@ -1,17 +1,17 @@
 //! Prints node records: headers, property section, text.
 
 use std::borrow::Cow;
-use std::io::{self, Write};
-use std::ops::Range;
+use std::io::Write;
 
 use base::checksum::Md5;
 use base::hashdump::{self, Terminator};
 use base::mergeinfo::Mergeinfo;
-use base::{Cancel, Error, FsPath, NodeKind, Props, Result, Revnum, props};
+use base::{Cancel, FsPath, NodeKind, Props, Result, Revnum, props};
 use delta::editor::{EncodedVersions, TextChunk};
 use delta::svndiff::{self, Codec};
-use fsfs::Node;
+use fsfs::{Node, TextReader};
 
+use crate::dump::memory::{BoundedBuffer, Text, UncheckedText};
 use crate::dump::spool::Spool;
 use crate::dump::{Warning, write_error};
 use crate::dumpfile::{NodeAction, NodeHeaders};
@@ -36,31 +36,30 @@ pub(super) struct RecordStyle<'a> {
     pub cancel: &'a Cancel,
 }
 
-/// Prints records one after the other to `out`.
+/// Prints records one after the other.
 pub(super) struct Printer<'o> {
-    out: &'o mut dyn Write,
+    pub output: Output<'o>,
     style: RecordStyle<'o>,
-    /// Longer texts are not begun: `out` would not take them.
-    limit: u64,
-    /// A text exceeded the limit.
-    pub overflowed: bool,
-    /// Full texts whose digests the caller checks; `None` if the printer checks them.
-    deferred: Option<Vec<UncheckedText>>,
-    /// Bytes in the buffer so far, if texts are deferred.
-    written: usize,
     /// The warnings so far.
     pub warnings: Vec<Warning>,
+    scratch: &'o mut Scratch,
+}
+
+/// Where records are printed.
+pub(super) enum Output<'o> {
+    /// A stream, which takes any number of bytes.
+    Stream(&'o mut dyn Write),
+    /// Memory with a limit.
+    Memory(BoundedBuffer<'o>),
+}
+
+/// Buffers of a printer, which the next one uses again.
+#[derive(Default)]
+pub(super) struct Scratch {
     headers: Vec<u8>,
     section: Vec<u8>,
     spool: Spool,
     codec: Codec,
-}
-
-/// A text that was printed without a check of its digest.
-pub(super) struct UncheckedText {
-    /// Its range in the buffer.
-    pub bytes: Range<usize>,
-    pub md5: Md5,
 }
 
 /// A node to print.
@@ -74,38 +73,45 @@ pub(super) struct NodeRecord<'a> {
     pub copyfrom: Option<(Revnum, &'a FsPath)>,
 }
 
-impl<'o> Printer<'o> {
-    pub fn new(out: &'o mut dyn Write, style: RecordStyle<'o>, limit: u64) -> Self {
-        Printer {
-            out,
-            style,
-            limit,
-            overflowed: false,
-            deferred: None,
-            written: 0,
-            warnings: Vec::new(),
-            headers: Vec::new(),
-            section: Vec::new(),
-            spool: Spool::default(),
-            codec: Codec::new(),
+impl Output<'_> {
+    /// Writes bytes.
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        match self {
+            Output::Stream(stream) => stream.write_all(bytes).map_err(|e| write_error(&e)),
+            Output::Memory(memory) => memory.write(bytes),
         }
     }
 
-    /// Leaves the digests of full texts to the caller, who has a buffer that is written from `start` on.
-    pub fn defer(mut self, start: usize) -> Self {
-        self.deferred = Some(Vec::new());
-        self.written = start;
-        self
+    /// Checks that `length` more bytes may be written.
+    fn admit(&mut self, length: u64) -> Result<()> {
+        match self {
+            Output::Stream(_) => Ok(()),
+            Output::Memory(memory) => memory.admit(length),
+        }
     }
 
-    /// Takes the texts whose digests were not checked.
-    pub fn take_deferred(&mut self) -> Vec<UncheckedText> {
-        self.deferred.take().unwrap_or_default()
+    /// Ends the printing; see [`BoundedBuffer::finish`].
+    pub fn finish(self) -> Option<Vec<UncheckedText>> {
+        match self {
+            Output::Stream(_) => Some(Vec::new()),
+            Output::Memory(memory) => memory.finish(),
+        }
+    }
+}
+
+impl<'o> Printer<'o> {
+    pub fn new(output: Output<'o>, style: RecordStyle<'o>, scratch: &'o mut Scratch) -> Self {
+        Printer {
+            output,
+            style,
+            warnings: Vec::new(),
+            scratch,
+        }
     }
 
     /// Prints bytes as they are.
     pub fn raw(&mut self, bytes: &[u8]) -> Result<()> {
-        put(self.out, &mut self.written, bytes)
+        self.output.write(bytes)
     }
 
     /// Fills `section`; returns whether it holds differences.
@@ -114,19 +120,19 @@ impl<'o> Printer<'o> {
         if self.style.oldest > Revnum(1) && refers_to_older(&new, self.style.oldest) {
             self.warnings.push(Warning::OldMergeinfo);
         }
-        self.section.clear();
+        self.scratch.section.clear();
         let Some(compared) = compared.filter(|_| self.style.deltas) else {
-            hashdump::write_props(&mut self.section, &new, Terminator::PropsEnd);
+            hashdump::write_props(&mut self.scratch.section, &new, Terminator::PropsEnd);
             return Ok(false);
         };
         let old = compared.props()?;
         for (name, value) in new.iter().filter(|(name, value)| old.get(*name) != Some(value)) {
-            hashdump::write_entry(&mut self.section, name.as_bytes(), value);
+            hashdump::write_entry(&mut self.scratch.section, name.as_bytes(), value);
         }
         for name in old.keys().filter(|name| !new.contains_key(*name)) {
-            hashdump::write_delete(&mut self.section, name.as_bytes());
+            hashdump::write_delete(&mut self.scratch.section, name.as_bytes());
         }
-        hashdump::write(&mut self.section, [], Terminator::PropsEnd);
+        hashdump::write(&mut self.scratch.section, [], Terminator::PropsEnd);
         Ok(true)
     }
 
@@ -134,42 +140,18 @@ impl<'o> Printer<'o> {
         if !node.has_text() {
             return Ok(());
         }
-        let mut reader = node.reader()?;
-        let start = self.written;
-        let md5 = match &self.deferred {
-            Some(_) => Some(node.md5()?).filter(|md5| !md5.is_unknown()),
-            None => None,
-        };
-        if md5.is_some() {
-            reader = reader.unchecked();
+        let reader = node.reader()?;
+        let cancel = self.style.cancel;
+        match &mut self.output {
+            Output::Stream(stream) => text_to_stream(reader, *stream, cancel),
+            Output::Memory(memory) => text_to_memory(node, reader, memory, cancel),
         }
-        loop {
-            self.style.cancel.check()?;
-            let chunk = reader.fill()?;
-            let length = chunk.len();
-            if length == 0 {
-                break;
-            }
-            put(self.out, &mut self.written, chunk)?;
-            reader.consume(length);
-        }
-        if let (Some(md5), Some(deferred)) = (md5, &mut self.deferred) {
-            let bytes = start..self.written;
-            deferred.push(UncheckedText { bytes, md5 });
-        }
-        Ok(())
     }
 
     /// Fills the spool. Stored windows are only framed again: dump streams hold version 0.
     fn text_delta(&mut self, node: &Node, compared: Option<&Node>) -> Result<()> {
-        let Printer {
-            spool,
-            codec,
-            style,
-            limit,
-            overflowed,
-            ..
-        } = self;
+        let Scratch { spool, codec, .. } = &mut *self.scratch;
+        let (cancel, output) = (self.style.cancel, &mut self.output);
         spool.clear();
         svndiff::write_header(0, spool.buffer());
         if !node.has_text() {
@@ -177,17 +159,81 @@ impl<'o> Printer<'o> {
         }
         let windows = node.fs().text_delta(compared, node, EncodedVersions::up_to(2))?;
         windows.drive(&mut |chunk| {
-            style.cancel.check()?;
+            cancel.check()?;
             match chunk {
                 TextChunk::Decoded(window) => svndiff::write_window(window, 0, 0, codec, spool.buffer()),
                 TextChunk::Encoded(window) => window.write_as(0, 0, codec, spool.buffer())?,
             }
-            *overflowed |= spool.len() > *limit;
-            if *overflowed {
-                return Err(too_long());
-            }
+            output.admit(spool.len())?;
             spool.spill_if_large()
         })
+    }
+}
+
+/// Prints a text chunk by chunk.
+fn text_to_stream(mut reader: TextReader, stream: &mut dyn Write, cancel: &Cancel) -> Result<()> {
+    loop {
+        cancel.check()?;
+        let chunk = reader.fill()?;
+        let length = chunk.len();
+        if length == 0 {
+            return Ok(());
+        }
+        stream.write_all(chunk).map_err(|e| write_error(&e))?;
+        reader.consume(length);
+    }
+}
+
+/// Prints a text as one: the texts of several revisions are hashed side by side, which takes each of them as one slice.
+fn text_to_memory(
+    node: &Node,
+    mut reader: TextReader,
+    memory: &mut BoundedBuffer<'_>,
+    cancel: &Cancel,
+) -> Result<()> {
+    cancel.check()?;
+    let unchecked = match memory.defers_checks() {
+        true => Some(node.md5()?).filter(|md5| !md5.is_unknown()),
+        false => None,
+    };
+    if unchecked.is_some() {
+        reader = reader.unchecked();
+    }
+    let first = reader.next_piece()?;
+    match reader.fill().map(<[u8]>::is_empty) {
+        Ok(true) => return memory.write_text(Text::Shared(first), unchecked),
+        Ok(false) => {}
+        Err(error) => {
+            memory.write_text(Text::Shared(first), None)?;
+            return Err(error);
+        }
+    }
+    let expected = usize::try_from(node.size()?).unwrap_or(0);
+    let mut text = Vec::with_capacity(expected);
+    text.extend_from_slice(first.bytes());
+    let read = append_rest(&mut reader, &mut text, memory, cancel);
+    // After a failure, the bytes before it are printed.
+    memory.write_text(Text::Joined(text), unchecked.filter(|_| read.is_ok()))?;
+    read
+}
+
+/// Appends the unread rest of a text to `text`, within the limit of `memory`.
+fn append_rest(
+    reader: &mut TextReader,
+    text: &mut Vec<u8>,
+    memory: &mut BoundedBuffer<'_>,
+    cancel: &Cancel,
+) -> Result<()> {
+    loop {
+        cancel.check()?;
+        let chunk = reader.fill()?;
+        let length = chunk.len();
+        if length == 0 {
+            return Ok(());
+        }
+        memory.admit((text.len() + length) as u64)?;
+        text.extend_from_slice(chunk);
+        reader.consume(length);
     }
 }
 
@@ -218,10 +264,7 @@ impl Printer<'_> {
         headers.text_length = Some(match self.style.deltas {
             false => {
                 let size = node.size()?;
-                self.overflowed |= size > self.limit;
-                if self.overflowed {
-                    return Err(too_long());
-                }
+                self.output.admit(size)?;
                 size
             }
             true => {
@@ -231,7 +274,7 @@ impl Printer<'_> {
                     headers.delta_base_sha1 = known_sha1(compared);
                 }
                 self.text_delta(node, change.compared)?;
-                self.spool.len()
+                self.scratch.spool.len()
             }
         });
         Ok(())
@@ -245,11 +288,12 @@ impl Records for Printer<'_> {
             action: Some(NodeAction::Delete),
             ..NodeHeaders::default()
         };
-        self.headers.clear();
-        headers.write(&mut self.headers);
-        self.headers
+        self.scratch.headers.clear();
+        headers.write(&mut self.scratch.headers);
+        self.scratch
+            .headers
             .extend_from_slice(if for_a_copy { b"\n" } else { b"\n\n" });
-        put(self.out, &mut self.written, &self.headers)
+        self.output.write(&self.scratch.headers)
     }
 
     fn node(&mut self, change: &NodeRecord<'_>) -> Result<()> {
@@ -273,7 +317,7 @@ impl Records for Printer<'_> {
             };
         if with_props {
             headers.prop_delta = self.prop_section(node, change.compared)?;
-            headers.prop_length = Some(self.section.len() as u64);
+            headers.prop_length = Some(self.scratch.section.len() as u64);
         }
         if with_text {
             self.text_headers(change, &mut headers)?;
@@ -282,30 +326,23 @@ impl Records for Printer<'_> {
             headers.content_length =
                 Some(headers.prop_length.unwrap_or(0) + headers.text_length.unwrap_or(0));
         }
-        self.headers.clear();
-        headers.write(&mut self.headers);
-        self.headers.push(b'\n');
+        self.scratch.headers.clear();
+        headers.write(&mut self.scratch.headers);
+        self.scratch.headers.push(b'\n');
         if with_props {
-            self.headers.extend_from_slice(&self.section);
+            self.scratch.headers.extend_from_slice(&self.scratch.section);
         }
-        put(self.out, &mut self.written, &self.headers)?;
+        self.output.write(&self.scratch.headers)?;
         match (with_text, self.style.deltas) {
-            (true, true) => self.spool.copy_to(self.out)?,
+            (true, true) => self
+                .scratch
+                .spool
+                .copy_to(&mut |bytes| self.output.write(bytes))?,
             (true, false) => self.text(node)?,
             (false, _) => {}
         }
         self.raw(if with_props || with_text { b"\n\n" } else { b"\n" })
     }
-}
-
-fn put(out: &mut dyn Write, written: &mut usize, bytes: &[u8]) -> Result<()> {
-    *written = written.wrapping_add(bytes.len());
-    out.write_all(bytes).map_err(|e| write_error(&e))
-}
-
-/// The error is never shown: a caller with a limit checks `overflowed`.
-fn too_long() -> Error {
-    write_error(&io::ErrorKind::FileTooLarge.into())
 }
 
 fn known_md5(node: &Node) -> Result<Option<Md5>> {

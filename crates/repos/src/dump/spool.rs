@@ -42,8 +42,8 @@ impl Spool {
         Ok(())
     }
 
-    /// Copies all bytes to `out`.
-    pub fn copy_to(&mut self, out: &mut dyn Write) -> Result<()> {
+    /// Passes all bytes to `out`.
+    pub fn copy_to(&mut self, out: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         if let Some(file) = &mut self.file {
             let failed = |e: &io::Error| Error::os(e, "Can't read a temporary file");
             file.seek(SeekFrom::Start(0)).map_err(|e| failed(&e))?;
@@ -53,11 +53,10 @@ impl Spool {
                 if length == 0 {
                     break;
                 }
-                out.write_all(&chunk[..length])
-                    .map_err(|e| super::write_error(&e))?;
+                out(&chunk[..length])?;
             }
         }
-        out.write_all(&self.memory).map_err(|e| super::write_error(&e))
+        out(&self.memory)
     }
 
     fn spill(&mut self) -> io::Result<()> {
@@ -94,7 +93,11 @@ mod tests {
             assert_eq!(spool.len(), expected.len() as u64);
             assert!(spool.memory.len() <= IN_MEMORY);
             let mut out = Vec::new();
-            spool.copy_to(&mut out).expect("read back");
+            let mut append = |bytes: &[u8]| {
+                out.extend_from_slice(bytes);
+                Ok(())
+            };
+            spool.copy_to(&mut append).expect("read back");
             assert!(out == expected);
         }
     }

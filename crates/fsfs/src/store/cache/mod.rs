@@ -50,7 +50,7 @@ pub struct Cache {
     pub(crate) spare_buffers: Arc<SpareBuffers>,
 }
 
-type Items = QuickCache<Key, Value, ValueWeighter>;
+type Items = QuickCache<Key, WeighedValue, ValueWeighter>;
 
 /// The number of open files that are kept.
 const OPEN_FILES: usize = 256;
@@ -61,6 +61,10 @@ const SMALL_FILES: (u64, u64, u64) = (16, 1 << 20, 64 << 20);
 /// The most bytes of the cache of a job that reads each revision once. Dumps of 25,000 revisions are as fast with 64 MiB as with
 /// 1 GiB, and memory that is used for the first time costs time.
 pub const ONE_PASS_BUDGET: u64 = 64 << 20;
+
+/// The part of its budget that the cache of such a job uses: numerator and denominator. Its values come and go so quickly that the
+/// allocator, which returns memory to the system after a second, holds the rest.
+const ONE_PASS_PART: (u64, u64) = (3, 4);
 
 /// Which values a full cache keeps.
 struct ReplacementPolicy {
@@ -123,14 +127,32 @@ pub(crate) struct Key {
     pub(crate) item: u64,
 }
 
+/// A value with its weight. The cache asks for the weight of each value that it moves or evicts. To count the bytes of a directory
+/// takes a look at each of its names.
+#[derive(Clone)]
+struct WeighedValue {
+    value: Value,
+    weight: u64,
+}
+
+impl WeighedValue {
+    fn new(value: impl Cached) -> Self {
+        let value = value.into_value();
+        WeighedValue {
+            // The memory of a process for its values, with size classes and with pages freed by other threads, was
+            // measured at 1.75 times their own bytes after 25,000 revisions. The budget is for the process.
+            weight: OVERHEAD + value.weight() / 4 * 7,
+            value,
+        }
+    }
+}
+
 #[derive(Clone)]
 struct ValueWeighter;
 
-impl Weighter<Key, Value> for ValueWeighter {
-    fn weight(&self, _: &Key, value: &Value) -> u64 {
-        // The memory of a process for its values, with size classes and with pages freed by other threads, was
-        // measured at 1.75 times their own bytes after 25,000 revisions. The budget is for the process.
-        OVERHEAD + value.weight() / 4 * 7
+impl Weighter<Key, WeighedValue> for ValueWeighter {
+    fn weight(&self, _: &Key, item: &WeighedValue) -> u64 {
+        item.weight
     }
 }
 
@@ -155,7 +177,8 @@ impl Cache {
     /// takes at most [`ONE_PASS_BUDGET`] of the budget, and keeps what was used last: the next version of a text or of a
     /// directory is made from the present one, and then the present one is not needed again, however often it was read.
     pub fn for_one_pass(budget: u64) -> Arc<Cache> {
-        Cache::with_policy(budget.min(ONE_PASS_BUDGET), &RECENT)
+        let (numerator, denominator) = ONE_PASS_PART;
+        Cache::with_policy(budget.min(ONE_PASS_BUDGET) / denominator * numerator, &RECENT)
     }
 
     fn with_policy(budget: u64, policy: &ReplacementPolicy) -> Arc<Cache> {
@@ -239,7 +262,7 @@ impl Cache {
 
     /// The cached value.
     pub(crate) fn get<T: Cached>(&self, key: &Key) -> Option<T> {
-        let value = self.items.get(key).and_then(T::from_value);
+        let value = self.items.get(key).and_then(|item| T::from_value(item.value));
         match value {
             Some(_) => self.counters.hits.add(),
             None => self.counters.misses.add(),
@@ -249,7 +272,7 @@ impl Cache {
 
     /// Adds a value, or replaces it.
     pub(crate) fn insert<T: Cached>(&self, key: Key, value: T) {
-        self.items.insert(key, value.into_value());
+        self.items.insert(key, WeighedValue::new(value));
     }
 
     /// Returns the value. If it is missing, `load` makes it, while other threads that need it wait.
@@ -266,26 +289,26 @@ impl Cache {
             mode.check_may_wait()?;
             return load();
         }
-        let value = match self.items.get(&key) {
-            Some(value) => {
+        let item = match self.items.get(&key) {
+            Some(item) => {
                 self.counters.hits.add();
-                value
+                item
             }
             None => {
                 mode.check_may_wait()?;
                 let mut loaded = false;
-                let value = self.items.get_or_insert_with(&key, || {
+                let item = self.items.get_or_insert_with(&key, || {
                     loaded = true;
-                    load().map(T::into_value)
+                    load().map(WeighedValue::new)
                 })?;
                 match loaded {
                     true => self.counters.misses.add(),
                     false => self.counters.waits.add(),
                 }
-                value
+                item
             }
         };
-        Ok(T::from_value(value).expect("because the key's kind is that of the type"))
+        Ok(T::from_value(item.value).expect("because the key's kind is that of the type"))
     }
 
     /// A cached open file.
