@@ -1,4 +1,4 @@
-//! [`DirEntries`]: the stored text of a directory, and a table of the places of its entries.
+//! [`DirEntries`]: the stored text of a directory, and a table that says where its entries are in it.
 //!
 //! A history has many versions of a directory that differ in one or two entries. So parsing starts from another version,
 //! if the caller has one: where both texts begin and end with the same bytes, the table is copied, and only the bytes in
@@ -83,15 +83,15 @@ pub struct DirEntries(Arc<Inner>);
 struct Inner {
     /// The entries in the form of a complete directory.
     text: Arc<Vec<u8>>,
-    /// The places of the entries, sorted by name.
-    places: Box<[Place]>,
-    /// True if the entries follow each other in the text in the order of `places`, from its start.
+    /// Where the entries are in the text, sorted by name.
+    table: Box<[EntryOffsets]>,
+    /// True if the entries follow each other in the text in the order of `table`, from its start.
     is_sorted: bool,
 }
 
-/// The place of an entry in the text, bytes.
+/// Where an entry is in the text: offsets and lengths, bytes.
 #[derive(Clone, Copy)]
-struct Place {
+struct EntryOffsets {
     name: u32,
     name_length: u32,
     id: u32,
@@ -99,7 +99,7 @@ struct Place {
     kind: NodeKind,
 }
 
-impl Place {
+impl EntryOffsets {
     /// The end of the entry, with its last line feed.
     fn end(&self) -> usize {
         self.id as usize + usize::from(self.id_length) + 1
@@ -113,10 +113,10 @@ impl Place {
         &text[self.id as usize..][..usize::from(self.id_length)]
     }
 
-    /// The same entry at another place of another text.
+    /// The same entry elsewhere in another text.
     fn moved(self, from: usize, to: usize) -> Self {
         let moved = |at: u32| (at as usize - from + to) as u32;
-        Place {
+        EntryOffsets {
             name: moved(self.name),
             id: moved(self.id),
             ..self
@@ -132,10 +132,10 @@ impl DirEntries {
             Some(like) if like.0.is_sorted => parser.parse_like(&like.0)?,
             _ => parser.parse_to_end()?,
         }
-        let (places, is_sorted) = parser.finish()?;
+        let (table, is_sorted) = parser.finish()?;
         Ok(DirEntries(Arc::new(Inner {
             text,
-            places,
+            table,
             is_sorted,
         })))
     }
@@ -145,10 +145,10 @@ impl DirEntries {
         let mut parser = Parser::new(text)?;
         parser.parse_to_end()?;
         let length = parser.reader.consumed();
-        let (places, is_sorted) = parser.finish()?;
+        let (table, is_sorted) = parser.finish()?;
         let entries = DirEntries(Arc::new(Inner {
             text: Arc::new(text[..length].to_vec()),
-            places,
+            table,
             is_sorted,
         }));
         Ok((entries, length))
@@ -165,8 +165,8 @@ impl DirEntries {
         let mut builder = Builder::default();
         let mut at = 0;
         for (name, change) in changes {
-            let before = |place: &Place| place.name(&self.0.text) < name.as_bytes();
-            let next = self.0.places.partition_point(before);
+            let before = |offsets: &EntryOffsets| offsets.name(&self.0.text) < name.as_bytes();
+            let next = self.0.table.partition_point(before);
             builder.copy(&self.0, at..next)?;
             at = next + usize::from(self.get(next).is_some_and(|entry| entry.name == name));
             if let Some((kind, id)) = change {
@@ -179,23 +179,23 @@ impl DirEntries {
 
     /// The number of entries.
     pub fn len(&self) -> usize {
-        self.0.places.len()
+        self.0.table.len()
     }
 
     /// True if there are no entries.
     pub fn is_empty(&self) -> bool {
-        self.0.places.is_empty()
+        self.0.table.is_empty()
     }
 
     /// The entry at an index, counted from 0 in the order of names.
     pub fn get(&self, index: usize) -> Option<DirEntry<'_>> {
-        self.0.places.get(index).map(|place| self.0.entry(place))
+        self.0.table.get(index).map(|offsets| self.0.entry(offsets))
     }
 
     /// The entry with this name.
     pub fn find(&self, name: &str) -> Option<DirEntry<'_>> {
-        let Inner { text, places, .. } = &*self.0;
-        let at = places.binary_search_by(|place| place.name(text).cmp(name.as_bytes()));
+        let Inner { text, table, .. } = &*self.0;
+        let at = table.binary_search_by(|offsets| offsets.name(text).cmp(name.as_bytes()));
         self.get(at.ok()?)
     }
 
@@ -210,7 +210,7 @@ impl DirEntries {
 
     /// The entries in the order of their names.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = DirEntry<'_>> + DoubleEndedIterator + Clone {
-        self.0.places.iter().map(|place| self.0.entry(place))
+        self.0.table.iter().map(|offsets| self.0.entry(offsets))
     }
 
     /// Returns the entries that differ from those of `before`, sorted by name: the old entry, the new one, or both.
@@ -220,8 +220,8 @@ impl DirEntries {
     ) -> Vec<(Option<DirEntry<'d>>, Option<DirEntry<'d>>)> {
         let (front, back) = before.0.same_edges(&self.0);
         let between = |dir: &'d DirEntries| {
-            let places = &dir.0.places[front..dir.len() - back];
-            places.iter().map(|place| dir.0.entry(place)).peekable()
+            let table = &dir.0.table[front..dir.len() - back];
+            table.iter().map(|offsets| dir.0.entry(offsets)).peekable()
         };
         let (mut before, mut after) = (between(before), between(self));
         let mut pairs = Vec::new();
@@ -247,7 +247,7 @@ impl DirEntries {
 
     /// Bytes of memory.
     pub(crate) fn bytes(&self) -> usize {
-        size_of::<Inner>() + 64 + self.0.text.capacity() + size_of_val(&*self.0.places)
+        size_of::<Inner>() + 64 + self.0.text.capacity() + size_of_val(&*self.0.table)
     }
 }
 
@@ -266,28 +266,28 @@ impl fmt::Debug for DirEntries {
 }
 
 impl Inner {
-    fn entry(&self, place: &Place) -> DirEntry<'_> {
+    fn entry(&self, offsets: &EntryOffsets) -> DirEntry<'_> {
         DirEntry {
             // The parser has checked that it is UTF-8.
-            name: std::str::from_utf8(place.name(&self.text)).unwrap_or_default(),
-            kind: place.kind,
-            id: place.id(&self.text),
+            name: std::str::from_utf8(offsets.name(&self.text)).unwrap_or_default(),
+            kind: offsets.kind,
+            id: offsets.id(&self.text),
         }
     }
 
     /// The start of an entry in the text, bytes; for the number of entries, the end of the last. Only for sorted
     /// texts.
     fn start(&self, index: usize) -> usize {
-        let last = index.checked_sub(1).and_then(|last| self.places.get(last));
-        last.map_or(0, Place::end)
+        let last = index.checked_sub(1).and_then(|last| self.table.get(last));
+        last.map_or(0, EntryOffsets::end)
     }
 
     /// The index of the first entry that starts at `at` or behind it. Only for sorted texts.
     fn first_from(&self, at: usize) -> usize {
         // The entry at `index` ends behind `at`: it may have started before.
-        let index = self.places.partition_point(|place| place.end() <= at);
+        let index = self.table.partition_point(|offsets| offsets.end() <= at);
         let index = index + usize::from(self.start(index) < at);
-        index.min(self.places.len())
+        index.min(self.table.len())
     }
 
     /// Returns the numbers of entries at the front and at the back that are the same bytes in both.
@@ -296,22 +296,22 @@ impl Inner {
             return (0, 0);
         }
         let same = common_prefix(&self.text, &other.text);
-        let front = self.places.partition_point(|place| place.end() <= same);
+        let front = self.table.partition_point(|offsets| offsets.end() <= same);
         let at = self.start(front);
         let same = common_suffix(&self.text[at..], &other.text[at..]);
         let back = self.first_from(self.text.len() - same);
         // A name may contain what looks like an entry: the same bytes need not start one in both.
         let start = self.start(back) + other.text.len() - self.text.len();
         let is_entry = other.start(other.first_from(start)) == start;
-        (front, if is_entry { self.places.len() - back } else { 0 })
+        (front, if is_entry { self.table.len() - back } else { 0 })
     }
 }
 
-/// Parses a directory into places.
+/// Parses a directory into a table.
 struct Parser<'t> {
     text: &'t [u8],
     reader: Reader<'t>,
-    places: Vec<Place>,
+    table: Vec<EntryOffsets>,
     is_sorted: bool,
 }
 
@@ -323,39 +323,39 @@ impl<'t> Parser<'t> {
         Ok(Parser {
             text,
             reader: Reader::new(text, Terminator::End, false),
-            places: Vec::new(),
+            table: Vec::new(),
             is_sorted: true,
         })
     }
 
     fn parse_to_end(&mut self) -> Result<(), DirError> {
         // An entry takes at least 25 bytes, usually 50 to 80.
-        self.places.reserve(self.text.len() / 64);
+        self.table.reserve(self.text.len() / 64);
         while self.parse_entry()? {}
         Ok(())
     }
 
-    /// Parses up to the end, and copies the places of what is the same in another version. The entries of that are
+    /// Parses up to the end, and copies that part of the table that is the same in another version. The entries of that are
     /// sorted.
     fn parse_like(&mut self, like: &Inner) -> Result<(), DirError> {
         let same = common_prefix(&like.text, self.text);
-        let front = like.places.partition_point(|place| place.end() <= same);
-        self.places.reserve_exact(like.places.len() + 1);
-        self.places.extend_from_slice(&like.places[..front]);
+        let front = like.table.partition_point(|offsets| offsets.end() <= same);
+        self.table.reserve_exact(like.table.len() + 1);
+        self.table.extend_from_slice(&like.table[..front]);
         let at = like.start(front);
         self.reader.move_to(at);
         let same = common_suffix(&like.text[at..], &self.text[at..]);
-        // What follows the same bytes at the end is parsed in the same way, from a place where an entry starts in both.
+        // What follows the same bytes at the end is parsed in the same way, if an entry starts there in both.
         let mut back = like.first_from(like.text.len() - same);
         loop {
             let at = self.reader.consumed();
-            while back < like.places.len() && like.start(back) + self.text.len() < at + like.text.len() {
+            while back < like.table.len() && like.start(back) + self.text.len() < at + like.text.len() {
                 back += 1;
             }
-            if like.places.get(back).is_some() && like.start(back) + self.text.len() == at + like.text.len() {
-                let moved = |place: &Place| place.moved(like.start(back), at);
-                self.push(moved(&like.places[back]));
-                self.places.extend(like.places[back + 1..].iter().map(moved));
+            if like.table.get(back).is_some() && like.start(back) + self.text.len() == at + like.text.len() {
+                let moved = |offsets: &EntryOffsets| offsets.moved(like.start(back), at);
+                self.push(moved(&like.table[back]));
+                self.table.extend(like.table[back + 1..].iter().map(moved));
                 return Ok(());
             }
             if !self.parse_entry()? {
@@ -377,37 +377,37 @@ impl<'t> Parser<'t> {
         let (kind, id) = split_value(&self.text[value.clone()])?;
         NodeRevId::parse(id).map_err(|_| DirError::Id)?;
         // The length of the text fits into 32 bits.
-        let place = Place {
+        let offsets = EntryOffsets {
             name: found.key.start as u32,
             name_length: name.len() as u32,
             id: (value.end - id.len()) as u32,
             id_length: u16::try_from(id.len()).map_err(|_| DirError::Id)?,
             kind,
         };
-        self.push(place);
+        self.push(offsets);
         Ok(true)
     }
 
-    fn push(&mut self, place: Place) {
-        let last = self.places.last().map(|last| last.name(self.text));
-        self.is_sorted &= last.is_none_or(|last| last < place.name(self.text));
-        self.places.push(place);
+    fn push(&mut self, offsets: EntryOffsets) {
+        let last = self.table.last().map(|last| last.name(self.text));
+        self.is_sorted &= last.is_none_or(|last| last < offsets.name(self.text));
+        self.table.push(offsets);
     }
 
-    /// Returns the places sorted by name, and whether they were.
-    fn finish(mut self) -> Result<(Box<[Place]>, bool), DirError> {
+    /// Returns the table sorted by name, and whether they were.
+    fn finish(mut self) -> Result<(Box<[EntryOffsets]>, bool), DirError> {
         let text = self.text;
         if !self.is_sorted {
-            self.places.sort_by_key(|place| place.name(text));
+            self.table.sort_by_key(|offsets| offsets.name(text));
             if self
-                .places
+                .table
                 .windows(2)
                 .any(|pair| pair[0].name(text) == pair[1].name(text))
             {
                 return Err(DirError::Duplicate);
             }
         }
-        Ok((self.places.into(), self.is_sorted))
+        Ok((self.table.into(), self.is_sorted))
     }
 }
 
@@ -415,7 +415,7 @@ impl<'t> Parser<'t> {
 #[derive(Default)]
 struct Builder {
     text: Vec<u8>,
-    places: Vec<Place>,
+    table: Vec<EntryOffsets>,
 }
 
 impl Builder {
@@ -425,7 +425,7 @@ impl Builder {
         let end = u32::try_from(self.text.len()).map_err(|_| DirError::Length)?;
         let id_length = u16::try_from(id.len()).map_err(|_| DirError::Id)?;
         let digits = name.len().checked_ilog10().unwrap_or(0) as usize + 1;
-        self.places.push(Place {
+        self.table.push(EntryOffsets {
             name: (start + b"K \n".len() + digits) as u32,
             name_length: name.len() as u32,
             id: end - 1 - u32::from(id_length),
@@ -438,7 +438,7 @@ impl Builder {
     /// Appends entries of another directory.
     fn copy(&mut self, dir: &Inner, range: Range<usize>) -> Result<(), DirError> {
         if !dir.is_sorted {
-            let entries = dir.places[range].iter().map(|place| dir.entry(place));
+            let entries = dir.table[range].iter().map(|offsets| dir.entry(offsets));
             return { entries }.try_for_each(|entry| self.push(entry.name.as_bytes(), entry.kind, entry.id));
         }
         let (from, to) = (dir.start(range.start), self.text.len());
@@ -446,8 +446,8 @@ impl Builder {
         if u32::try_from(self.text.len()).is_err() {
             return Err(DirError::Length);
         }
-        self.places
-            .extend(dir.places[range].iter().map(|place| place.moved(from, to)));
+        self.table
+            .extend(dir.table[range].iter().map(|offsets| offsets.moved(from, to)));
         Ok(())
     }
 
@@ -455,7 +455,7 @@ impl Builder {
         self.text.extend_from_slice(b"END\n");
         DirEntries(Arc::new(Inner {
             text: Arc::new(self.text),
-            places: self.places.into(),
+            table: self.table.into(),
             is_sorted: true,
         }))
     }

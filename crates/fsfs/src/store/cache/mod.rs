@@ -64,7 +64,7 @@ pub const ONE_PASS_BUDGET: u64 = 64 << 20;
 
 /// The part of its budget that the cache of such a job uses: numerator and denominator. Its values come and go so quickly that the
 /// allocator, which returns memory to the system after a second, holds the rest.
-const ONE_PASS_PART: (u64, u64) = (3, 4);
+const ONE_PASS_PART: (u64, u64) = (2, 3);
 
 /// Which values a full cache keeps.
 struct ReplacementPolicy {
@@ -127,8 +127,8 @@ pub(crate) struct Key {
     pub(crate) item: u64,
 }
 
-/// A value with its weight. The cache asks for the weight of each value that it moves or evicts. To count the bytes of a directory
-/// takes a look at each of its names.
+/// A value with its weight, which is computed once: the cache asks for it whenever it moves or evicts a value, and a property list
+/// has to be walked for it.
 #[derive(Clone)]
 struct WeighedValue {
     value: Value,
