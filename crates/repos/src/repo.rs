@@ -11,7 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use base::{Cancel, Code, Date, Depth, Error, FsPath, Lock, Props, Result, Revnum, props};
+use base::{Cancel, Code, Date, Depth, Error, FsPath, Lock, PropList, Props, Result, Revnum, props};
 use fsfs::admin::history_index::{self, BuildOptions};
 use fsfs::disk::{Disk, IoMeter, MeteredDisk, RealDisk, UnsyncedDisk};
 use fsfs::{Cache, ChangeKind, ChangeList, ChangedPath, Fs, FsInfo, Instance, ReadMode};
@@ -242,15 +242,21 @@ impl Repository {
     pub fn revprops(&self, rev: Revnum, readable: &dyn Readable) -> Result<Props> {
         let access = self.revision_access(rev, readable)?;
         let all = self.0.fs.revprops(rev)?;
-        Ok(match access {
-            RevisionAccess::Full => all.to_props(),
-            RevisionAccess::Partial => all
-                .iter()
-                .filter(|(name, _)| seen_of_partial(name))
-                .map(|(name, value)| (name.to_owned(), value.to_vec()))
-                .collect(),
-            RevisionAccess::None => Props::new(),
-        })
+        Ok(seen_props(all, access).to_props())
+    }
+
+    /// The properties of several revisions that may be seen, as they are now. A pack file that holds several of them is
+    /// read once.
+    ///
+    /// # Errors
+    /// Each list has its own: `FS_NO_SUCH_REVISION`.
+    pub fn revprop_lists(&self, revs: &[Revnum], readable: &dyn Readable) -> Vec<Result<PropList>> {
+        let lists = self.0.fs.revprop_lists(revs);
+        let seen = |(rev, list): (&Revnum, Result<PropList>)| {
+            let access = self.revision_access(*rev, readable)?;
+            Ok(seen_props(list?, access))
+        };
+        revs.iter().zip(lists).map(seen).collect()
     }
 
     /// One property of a revision; `None` if it is not set or may not be seen.
@@ -322,6 +328,20 @@ impl Repository {
                 format!("Failed to find time on revision {rev}"),
             )),
         }
+    }
+}
+
+/// Returns the properties of a revision that may be seen.
+fn seen_props(all: PropList, access: RevisionAccess) -> PropList {
+    let partial = |all: &PropList| -> Props {
+        let seen = all.iter().filter(|(name, _)| seen_of_partial(name));
+        seen.map(|(name, value)| (name.to_owned(), value.to_vec()))
+            .collect()
+    };
+    match access {
+        RevisionAccess::Full => all,
+        RevisionAccess::Partial => (&partial(&all)).into(),
+        RevisionAccess::None => PropList::default(),
     }
 }
 

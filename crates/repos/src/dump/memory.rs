@@ -1,7 +1,8 @@
 //! Memory that records are printed into.
 //!
-//! A text of one chunk is not copied: the cache and the buffer share it. A text of several chunks gets memory of its own, of its
-//! exact size. So the buffer itself holds headers and properties, and stays short.
+//! The chunks of a text are not copied: the cache and the buffer share them. Long differences are copied into blocks. So the bytes of
+//! a buffer are headers, properties and short texts; no piece of memory grows by doubling, and all have sizes that the allocator
+//! uses again.
 
 use std::io::{self, ErrorKind, IoSlice, Write};
 use std::ops::Range;
@@ -12,35 +13,35 @@ use fsfs::TextPiece;
 
 use crate::dump::write_error;
 
-/// Printed records: bytes, and texts between them.
+/// Printed records: bytes, and pieces between them.
 #[derive(Default)]
 pub(super) struct RecordBuffer {
     bytes: Vec<u8>,
-    texts: Vec<PlacedText>,
-    /// Bytes of all texts.
-    text_bytes: usize,
+    pieces: Vec<PlacedPiece>,
+    /// Bytes of all pieces.
+    piece_bytes: usize,
 }
 
-/// A text and its place among the bytes of its buffer.
-struct PlacedText {
+/// A piece and its place among the bytes of its buffer.
+struct PlacedPiece {
     /// The number of bytes before it.
     at: usize,
-    text: Text,
+    piece: Piece,
 }
 
-/// A text that is not among the bytes of its buffer.
-pub(super) enum Text {
-    /// A text of one chunk.
-    Shared(TextPiece),
-    /// A text of several chunks.
-    Joined(Vec<u8>),
+/// Bytes that are not among the bytes of their buffer.
+enum Piece {
+    /// A chunk of a text.
+    Chunk(TextPiece),
+    /// A copy.
+    Block(Box<[u8]>),
 }
 
-impl Text {
+impl Piece {
     fn bytes(&self) -> &[u8] {
         match self {
-            Text::Shared(piece) => piece.bytes(),
-            Text::Joined(bytes) => bytes,
+            Piece::Chunk(chunk) => chunk.bytes(),
+            Piece::Block(bytes) => bytes,
         }
     }
 }
@@ -49,21 +50,13 @@ impl Text {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Position {
     bytes: usize,
-    texts: usize,
+    pieces: usize,
 }
 
 /// A text that was printed without a check of its digest.
 pub(super) struct UncheckedText {
-    at: TextPlace,
+    pub at: Range<Position>,
     pub md5: Md5,
-}
-
-/// Where a text is in its buffer.
-enum TextPlace {
-    /// Among the bytes.
-    Bytes(Range<usize>),
-    /// The text of this number.
-    Text(usize),
 }
 
 impl RecordBuffer {
@@ -71,28 +64,23 @@ impl RecordBuffer {
     pub fn end(&self) -> Position {
         Position {
             bytes: self.bytes.len(),
-            texts: self.texts.len(),
+            pieces: self.pieces.len(),
         }
     }
 
     /// Bytes of memory.
     pub fn footprint(&self) -> usize {
-        self.bytes.capacity() + self.texts.capacity() * size_of::<PlacedText>() + self.text_bytes
+        self.bytes.capacity() + self.pieces.capacity() * size_of::<PlacedPiece>() + self.piece_bytes
     }
 
-    /// The bytes of a text.
-    pub fn text(&self, text: &UncheckedText) -> &[u8] {
-        match &text.at {
-            TextPlace::Bytes(range) => &self.bytes[range.clone()],
-            TextPlace::Text(number) => self.texts[*number].text.bytes(),
-        }
-    }
-
-    /// Drops what was printed from `end` on.
-    fn truncate(&mut self, end: Position) {
-        self.bytes.truncate(end.bytes);
-        let dropped = self.texts.drain(end.texts..);
-        self.text_bytes -= dropped.map(|placed| placed.text.bytes().len()).sum::<usize>();
+    /// The bytes between two positions, in order. No slice is empty.
+    pub fn slices(&self, range: &Range<Position>) -> impl Iterator<Item = &[u8]> {
+        let pieces = &self.pieces[range.start.pieces..range.end.pieces];
+        let last = [(range.end.bytes, &[][..])];
+        let ends = pieces.iter().map(|placed| (placed.at, placed.piece.bytes()));
+        let mut done = range.start.bytes;
+        let both = move |(end, piece)| [&self.bytes[std::mem::replace(&mut done, end)..end], piece];
+        ends.chain(last).flat_map(both).filter(|slice| !slice.is_empty())
     }
 
     /// Writes the records between two positions to `out`.
@@ -100,23 +88,26 @@ impl RecordBuffer {
     /// # Errors
     /// Those of `out`.
     pub fn write_to(&self, records: &Range<Position>, out: &mut dyn Write) -> io::Result<()> {
-        let texts = &self.texts[records.start.texts..records.end.texts];
-        let mut slices = Vec::with_capacity(2 * texts.len() + 1);
-        let mut done = records.start.bytes;
-        for placed in texts {
-            slices.push(IoSlice::new(&self.bytes[done..placed.at]));
-            slices.push(IoSlice::new(placed.text.bytes()));
-            done = placed.at;
-        }
-        slices.push(IoSlice::new(&self.bytes[done..records.end.bytes]));
+        let mut slices: Vec<_> = self.slices(records).map(IoSlice::new).collect();
         write_slices(&mut slices, out)
+    }
+
+    /// Drops what was printed from `end` on.
+    fn truncate(&mut self, end: Position) {
+        self.bytes.truncate(end.bytes);
+        let dropped = self.pieces.drain(end.pieces..);
+        self.piece_bytes -= dropped.map(|placed| placed.piece.bytes().len()).sum::<usize>();
+    }
+
+    fn push(&mut self, piece: Piece) {
+        self.piece_bytes += piece.bytes().len();
+        let at = self.bytes.len();
+        self.pieces.push(PlacedPiece { at, piece });
     }
 }
 
 /// Writes all slices with as few calls as possible.
 fn write_slices(mut slices: &mut [IoSlice<'_>], out: &mut dyn Write) -> io::Result<()> {
-    // Drops empty slices at the start: a call that writes nothing is an error.
-    IoSlice::advance_slices(&mut slices, 0);
     while !slices.is_empty() {
         match out.write_vectored(slices) {
             Ok(0) => return Err(ErrorKind::WriteZero.into()),
@@ -185,31 +176,41 @@ impl<'b> BoundedBuffer<'b> {
     pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
         self.admit(bytes.len() as u64)?;
         self.left -= bytes.len() as u64;
-        self.buffer.bytes.extend_from_slice(bytes);
+        if bytes.len() < MIN_BLOCK {
+            self.buffer.bytes.extend_from_slice(bytes);
+        } else {
+            for block in bytes.chunks(MAX_BLOCK) {
+                self.buffer.push(Piece::Block(block.into()));
+            }
+        }
         Ok(())
     }
 
-    /// Appends a text. `unchecked` is its digest, if it was not compared.
+    /// Appends a chunk of a text.
     ///
     /// # Errors
     /// As [`BoundedBuffer::admit`].
-    pub fn write_text(&mut self, text: Text, unchecked: Option<Md5>) -> Result<()> {
-        let length = text.bytes().len();
-        let before = self.buffer.bytes.len();
-        let at = if length < MIN_SHARED {
-            self.write(text.bytes())?;
-            TextPlace::Bytes(before..before + length)
-        } else {
-            self.admit(length as u64)?;
-            self.left -= length as u64;
-            self.buffer.text_bytes += length;
-            self.buffer.texts.push(PlacedText { at: before, text });
-            TextPlace::Text(self.buffer.texts.len() - 1)
-        };
-        if let (Some(md5), Some(list)) = (unchecked, &mut self.unchecked) {
-            list.push(UncheckedText { at, md5 });
+    pub fn write_chunk(&mut self, chunk: TextPiece) -> Result<()> {
+        if chunk.bytes().len() < MIN_SHARED {
+            return self.write(chunk.bytes());
         }
+        self.admit(chunk.bytes().len() as u64)?;
+        self.left -= chunk.bytes().len() as u64;
+        self.buffer.push(Piece::Chunk(chunk));
         Ok(())
+    }
+
+    /// The position of what is printed next.
+    pub fn end(&self) -> Position {
+        self.buffer.end()
+    }
+
+    /// Records that the text from `start` to the end was not compared with its digest. Only with [`BoundedBuffer::defers_checks`].
+    pub fn leave_unchecked(&mut self, start: Position, md5: Md5) {
+        if let Some(unchecked) = &mut self.unchecked {
+            let at = start..self.buffer.end();
+            unchecked.push(UncheckedText { at, md5 });
+        }
     }
 }
 
@@ -218,8 +219,14 @@ fn too_long() -> Error {
     write_error(&ErrorKind::FileTooLarge.into())
 }
 
-/// Shorter texts are copied, bytes: a slice of its own costs a write more than a copy.
+/// Shorter chunks are copied, bytes: a slice of its own costs a write more than a copy.
 const MIN_SHARED: usize = 1 << 10;
+
+/// Longer pieces of bytes are copied into blocks, bytes.
+const MIN_BLOCK: usize = 16 << 10;
+
+/// The longest block, bytes.
+const MAX_BLOCK: usize = 64 << 10;
 
 #[cfg(test)]
 mod tests {
@@ -240,38 +247,28 @@ mod tests {
         }
     }
 
-    fn text(byte: u8, length: usize) -> Text {
-        Text::Joined(vec![byte; length])
-    }
-
     #[test]
-    fn bytes_and_texts_are_written_in_order() {
+    fn bytes_and_blocks_are_written_in_order() {
         let mut buffer = RecordBuffer::default();
         let mut expected = Vec::new();
         let mut ranges = Vec::new();
-        for (number, length) in [
-            (0, 0),
-            (1, 1),
-            (2, MIN_SHARED),
-            (3, 0),
-            (4, 5000),
-            (5, MIN_SHARED - 1),
-        ] {
+        for (number, length) in [0, 1, MIN_BLOCK, 0, 3 * MAX_BLOCK + 1, MIN_BLOCK - 1, MIN_BLOCK]
+            .into_iter()
+            .enumerate()
+        {
             let mut out = BoundedBuffer::new(&mut buffer, 1 << 20, false);
             for part in 0..3 {
-                let byte = number * 3 + part;
-                let head = vec![b'a' + byte; usize::from(part)];
-                out.write(&head).expect("within the limit");
-                out.write_text(text(byte, length), None)
-                    .expect("within the limit");
-                expected.extend_from_slice(&head);
-                expected.extend(vec![byte; length]);
+                let byte = u8::try_from(number * 3 + part).expect("a small number");
+                for bytes in [vec![b'a' + byte; part], vec![byte; length]] {
+                    out.write(&bytes).expect("within the limit");
+                    expected.extend_from_slice(&bytes);
+                }
             }
             let start = out.start;
             assert!(out.finish().is_some());
             ranges.push(start..buffer.end());
         }
-        assert!(buffer.texts.len() > 5);
+        assert!(buffer.pieces.len() > 5);
         let mut written = SlowWriter(Vec::new());
         for range in &ranges {
             buffer.write_to(range, &mut written).expect("memory");
@@ -285,24 +282,28 @@ mod tests {
 
     #[test]
     fn what_exceeds_the_limit_is_dropped() {
+        const LIMIT: usize = 5 * MIN_BLOCK;
         let mut buffer = RecordBuffer::default();
-        let mut out = BoundedBuffer::new(&mut buffer, 5000, true);
+        let mut out = BoundedBuffer::new(&mut buffer, LIMIT as u64, true);
         out.write(b"head").expect("within the limit");
-        out.write_text(text(1, 2000), None).expect("within the limit");
+        out.write(&[1; MIN_BLOCK]).expect("within the limit");
         assert_eq!(out.finish().map(|texts| texts.len()), Some(0));
         let (end, footprint) = (buffer.end(), buffer.footprint());
-        for too_long in [2997, 500_000] {
-            let mut out = BoundedBuffer::new(&mut buffer, 5000, true);
+        for rest in [LIMIT - 3 - MIN_BLOCK, 9 * LIMIT] {
+            let mut out = BoundedBuffer::new(&mut buffer, LIMIT as u64, true);
             out.write(b"abc").expect("within the limit");
-            let md5 = Md5::of(b"");
-            out.write_text(text(2, 2000), Some(md5))
-                .expect("within the limit");
-            assert!(out.admit(2998).is_err() || too_long == 2997);
-            assert!(out.write_text(text(3, too_long + 1), Some(md5)).is_err());
+            let start = out.end();
+            out.write(&[2; MIN_BLOCK]).expect("within the limit");
+            out.leave_unchecked(start, Md5::of(b""));
+            assert!(out.write(&vec![3; rest + 1]).is_err());
+            assert!(out.write(b"d").is_err(), "the limit stays exceeded");
             assert!(out.finish().is_none());
             assert_eq!(buffer.end(), end);
-            assert_eq!(buffer.text_bytes, 2000);
+            assert_eq!(buffer.piece_bytes, MIN_BLOCK);
         }
         assert!(buffer.footprint() < footprint + 1000);
+        let mut out = BoundedBuffer::new(&mut buffer, LIMIT as u64, true);
+        out.write(&vec![4; LIMIT]).expect("exactly the limit");
+        assert!(out.finish().is_some());
     }
 }

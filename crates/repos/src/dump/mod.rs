@@ -17,6 +17,7 @@ mod printed;
 mod record;
 mod spool;
 mod tree;
+mod warnings;
 
 use std::io::{self, Write};
 use std::num::NonZero;
@@ -24,7 +25,7 @@ use std::ops::RangeInclusive;
 use std::thread;
 
 use base::ordered::{self, Limits, ThreadPool};
-use base::{Cancel, Code, Error, Result, Revnum};
+use base::{Cancel, Code, Error, PropList, Result, Revnum};
 
 use crate::access::{Everything, Readable};
 use crate::dumpfile;
@@ -34,6 +35,7 @@ use nodes::NodePrinter;
 use parallel::MemoryLimits;
 use printed::{PrintEnd, PrintLimits, PrintedGroup, PrintedRecords};
 use record::{Output, Printer, RecordStyle, Records, Scratch};
+use warnings::{Warning, WarningLog};
 
 pub use filter::{Filter, FilterRule};
 
@@ -103,13 +105,6 @@ pub fn dump_revprops(
     };
     let job = DumpRun::new(repo, &options, true, cancel)?;
     job.run(out, observer)
-}
-
-/// A condition that makes loading difficult.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Warning {
-    OldSource { rev: Revnum },
-    OldMergeinfo,
 }
 
 struct DumpRun<'a> {
@@ -246,7 +241,9 @@ impl<'a> DumpRun<'a> {
         let mut scratch = Scratch::default();
         let budget = usize::try_from(self.share.saturating_mul(2)).unwrap_or(usize::MAX);
         let mut is_full = false;
-        for rev in revs.clone().map(Revnum) {
+        let revs: Vec<Revnum> = revs.map(Revnum).collect();
+        let props = self.repo.revprop_lists(&revs, self.readable);
+        for (&rev, props) in revs.iter().zip(&props) {
             let left = budget.saturating_sub(group.buffer.footprint()) as u64;
             let limits = PrintLimits {
                 style: self.style(rev),
@@ -255,7 +252,7 @@ impl<'a> DumpRun<'a> {
             };
             let printed = match is_full {
                 false => PrintedRecords::make(limits, &mut group.buffer, &mut scratch, |printer| {
-                    self.revision(rev, printer)
+                    self.revision(rev, props, printer)
                 }),
                 true => PrintedRecords::too_large(),
             };
@@ -264,7 +261,8 @@ impl<'a> DumpRun<'a> {
         }
         let sound = printed::are_sound(&group);
         let PrintedGroup { buffer, revisions } = &mut group;
-        for ((rev, printed), is_sound) in revs.map(Revnum).zip(revisions).zip(sound) {
+        let printed = revs.iter().zip(&props).zip(revisions);
+        for (((&rev, props), printed), is_sound) in printed.zip(sound) {
             if !is_sound {
                 // Reading the revision again, with a check, fails in the right place.
                 let limits = PrintLimits {
@@ -273,15 +271,17 @@ impl<'a> DumpRun<'a> {
                     defer_checks: false,
                 };
                 *printed = PrintedRecords::make(limits, buffer, &mut scratch, |printer| {
-                    self.revision(rev, printer)
+                    self.revision(rev, props, printer)
                 });
             }
         }
         group
     }
 
-    fn revision(&self, rev: Revnum, printer: &mut Printer<'_>) -> Result<()> {
-        printer.raw(&self.revision_record(rev)?)?;
+    /// Prints a revision with these properties.
+    fn revision(&self, rev: Revnum, props: &Result<PropList>, printer: &mut Printer<'_>) -> Result<()> {
+        let props = props.as_ref().map_err(Error::clone)?;
+        printer.raw(&revision_record(rev, props))?;
         self.records(rev, printer)
     }
 
@@ -293,7 +293,8 @@ impl<'a> DumpRun<'a> {
         out: &mut dyn Write,
         notes: &mut WarningLog<'_>,
     ) -> Result<()> {
-        let record = self.revision_record(rev)?;
+        let props = self.repo.revprop_lists(&[rev], self.readable).pop();
+        let record = revision_record(rev, &props.transpose()?.unwrap_or_default());
         out.write_all(&record).map_err(|e| write_error(&e))?;
         let mut warnings = Vec::new();
         let result = if self.threads == 1 || self.revprops_only {
@@ -315,13 +316,6 @@ impl<'a> DumpRun<'a> {
         result?;
         notes.observer.dumped(rev);
         Ok(())
-    }
-
-    fn revision_record(&self, rev: Revnum) -> Result<Vec<u8>> {
-        let props = self.repo.revprops(rev, self.readable)?;
-        let mut record = Vec::new();
-        dumpfile::write_revision(&mut record, rev, &props);
-        Ok(record)
     }
 
     /// Passes the changes of the revision, or its whole tree, to `records`.
@@ -352,61 +346,10 @@ impl<'a> DumpRun<'a> {
     }
 }
 
-/// Passes warnings to the observer and records which kinds there were.
-struct WarningLog<'a> {
-    oldest: Revnum,
-    observer: &'a mut dyn DumpObserver,
-    old_source: bool,
-    old_mergeinfo: bool,
-}
-
-impl<'a> WarningLog<'a> {
-    fn new(oldest: Revnum, observer: &'a mut dyn DumpObserver) -> Self {
-        WarningLog {
-            oldest,
-            observer,
-            old_source: false,
-            old_mergeinfo: false,
-        }
-    }
-
-    fn warn(&mut self, warnings: &[Warning]) {
-        let oldest = self.oldest;
-        for warning in warnings {
-            match warning {
-                Warning::OldSource { rev } => {
-                    self.old_source = true;
-                    let text = format!(
-                        "Referencing data in revision {rev}, which is older than the oldest dumped revision \
-                         (r{oldest}).  Loading this dump into an empty repository will fail."
-                    );
-                    self.observer.warning(OLD_SOURCE, &text);
-                }
-                Warning::OldMergeinfo => {
-                    self.old_mergeinfo = true;
-                    let text = format!(
-                        "Mergeinfo referencing revision(s) prior to the oldest dumped revision (r{oldest}). \
-                         Loading this dump may result in invalid mergeinfo."
-                    );
-                    self.observer.warning(OLD_MERGEINFO, &text);
-                }
-            }
-        }
-    }
-
-    /// Reports the summaries, after the last revision.
-    fn close(self) {
-        if self.old_source {
-            let text =
-                "The range of revisions dumped contained references to copy sources outside that range.";
-            self.observer.warning(OLD_SOURCE, text);
-        }
-        if self.old_mergeinfo {
-            let text = "The range of revisions dumped contained mergeinfo which reference revisions outside that \
-                        range.";
-            self.observer.warning(OLD_MERGEINFO, text);
-        }
-    }
+fn revision_record(rev: Revnum, props: &PropList) -> Vec<u8> {
+    let mut record = Vec::with_capacity(props.text_len() + RECORD_HEADERS);
+    dumpfile::write_revision(&mut record, rev, props);
+    record
 }
 
 /// Makes the error of a failed write to the output.
@@ -414,9 +357,8 @@ fn write_error(error: &io::Error) -> Error {
     Error::os(error, "Write error")
 }
 
-const OLD_SOURCE: u16 = 0x0000;
-const OLD_MERGEINFO: u16 = 0x0001;
-
+/// Bytes of a revision record beside its properties, in most cases.
+const RECORD_HEADERS: usize = 100;
 /// Maximum number of revisions of one task.
 const GROUP: u64 = 16;
 /// Tasks per thread that may be begun before their turn.

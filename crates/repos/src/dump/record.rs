@@ -11,7 +11,7 @@ use delta::editor::{EncodedVersions, TextChunk};
 use delta::svndiff::{self, Codec};
 use fsfs::{Node, TextReader};
 
-use crate::dump::memory::{BoundedBuffer, Text, UncheckedText};
+use crate::dump::memory::{BoundedBuffer, UncheckedText};
 use crate::dump::spool::Spool;
 use crate::dump::{Warning, write_error};
 use crate::dumpfile::{NodeAction, NodeHeaders};
@@ -184,14 +184,14 @@ fn text_to_stream(mut reader: TextReader, stream: &mut dyn Write, cancel: &Cance
     }
 }
 
-/// Prints a text as one: the texts of several revisions are hashed side by side, which takes each of them as one slice.
+/// Prints a text chunk by chunk; its digest is checked later if the memory's owner does it.
 fn text_to_memory(
     node: &Node,
     mut reader: TextReader,
     memory: &mut BoundedBuffer<'_>,
     cancel: &Cancel,
 ) -> Result<()> {
-    cancel.check()?;
+    let start = memory.end();
     let unchecked = match memory.defers_checks() {
         true => Some(node.md5()?).filter(|md5| !md5.is_unknown()),
         false => None,
@@ -199,42 +199,18 @@ fn text_to_memory(
     if unchecked.is_some() {
         reader = reader.unchecked();
     }
-    let first = reader.next_piece()?;
-    match reader.fill().map(<[u8]>::is_empty) {
-        Ok(true) => return memory.write_text(Text::Shared(first), unchecked),
-        Ok(false) => {}
-        Err(error) => {
-            memory.write_text(Text::Shared(first), None)?;
-            return Err(error);
-        }
-    }
-    let expected = usize::try_from(node.size()?).unwrap_or(0);
-    let mut text = Vec::with_capacity(expected);
-    text.extend_from_slice(first.bytes());
-    let read = append_rest(&mut reader, &mut text, memory, cancel);
-    // After a failure, the bytes before it are printed.
-    memory.write_text(Text::Joined(text), unchecked.filter(|_| read.is_ok()))?;
-    read
-}
-
-/// Appends the unread rest of a text to `text`, within the limit of `memory`.
-fn append_rest(
-    reader: &mut TextReader,
-    text: &mut Vec<u8>,
-    memory: &mut BoundedBuffer<'_>,
-    cancel: &Cancel,
-) -> Result<()> {
     loop {
         cancel.check()?;
-        let chunk = reader.fill()?;
-        let length = chunk.len();
-        if length == 0 {
-            return Ok(());
+        let chunk = reader.next_piece()?;
+        if chunk.bytes().is_empty() {
+            break;
         }
-        memory.admit((text.len() + length) as u64)?;
-        text.extend_from_slice(chunk);
-        reader.consume(length);
+        memory.write_chunk(chunk)?;
     }
+    if let Some(md5) = unchecked {
+        memory.leave_unchecked(start, md5);
+    }
+    Ok(())
 }
 
 impl Printer<'_> {

@@ -293,7 +293,8 @@ proptest! {
     fn nodes_come_back_as_they_were_written(nodes in proptest::collection::vec((node(), content()), 0..6)) {
         let mut stream = Vec::new();
         write_start(&mut stream, 3, "a-uuid");
-        write_revision(&mut stream, Revnum(7), &Props::from([("p".into(), b"v".to_vec())]));
+        let props = Props::from([("p".into(), b"v".to_vec())]);
+        write_revision(&mut stream, Revnum(7), &(&props).into());
         let mut expected: ReadRecords = vec![
             (DumpRecord::Uuid("a-uuid".into()), vec![], None),
             (

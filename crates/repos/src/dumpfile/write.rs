@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::io::Write as _;
 
 use base::hashdump::{self, Terminator};
-use base::{Props, Revnum};
+use base::{PropList, Revnum};
 
 use crate::dumpfile::headers::{NodeHeaders, name};
 
@@ -17,9 +17,10 @@ pub fn write_start(out: &mut Vec<u8>, version: u32, uuid: &str) {
 }
 
 /// Appends a whole revision record.
-pub fn write_revision(out: &mut Vec<u8>, rev: Revnum, props: &Props) {
-    let mut section = Vec::new();
-    hashdump::write_props(&mut section, props, Terminator::PropsEnd);
+pub fn write_revision(out: &mut Vec<u8>, rev: Revnum, props: &PropList) {
+    let mut section = Vec::with_capacity(props.text_len() + 8);
+    let entries = props.iter().map(|(name, value)| (name.as_bytes(), value));
+    hashdump::write(&mut section, entries, Terminator::PropsEnd);
     header(out, name::REVISION, rev);
     header(out, name::PROP_LENGTH, section.len());
     header(out, name::CONTENT_LENGTH, section.len());

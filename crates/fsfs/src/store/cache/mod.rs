@@ -174,11 +174,13 @@ impl Cache {
     }
 
     /// Makes a cache for a job that reads or writes each revision once, in order, such as a dump, a verification or a load. It
-    /// takes at most [`ONE_PASS_BUDGET`] of the budget, and keeps what was used last: the next version of a text or of a
-    /// directory is made from the present one, and then the present one is not needed again, however often it was read.
+    /// takes a part of `budget`, at most [`ONE_PASS_BUDGET`], and keeps what was used last: the next version of a
+    /// text or of a directory is made from the present one, and then the present one is not needed again, however often
+    /// it was read.
     pub fn for_one_pass(budget: u64) -> Arc<Cache> {
         let (numerator, denominator) = ONE_PASS_PART;
-        Cache::with_policy(budget.min(ONE_PASS_BUDGET) / denominator * numerator, &RECENT)
+        let budget = budget / denominator * numerator;
+        Cache::with_policy(budget.min(ONE_PASS_BUDGET), &RECENT)
     }
 
     fn with_policy(budget: u64, policy: &ReplacementPolicy) -> Arc<Cache> {
