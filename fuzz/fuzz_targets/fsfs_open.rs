@@ -167,7 +167,7 @@ fn walk(node: &Node, seen: &mut HashSet<NodeRevId>) -> base::Result<()> {
         return Ok(());
     }
     for entry in node.entries()?.iter() {
-        if seen.insert(entry.id)
+        if seen.insert(entry.id()?)
             && let Ok(child) = node.child_of(entry)
         {
             let _ = walk(&child, seen);
