@@ -215,7 +215,7 @@ impl VersionFinder<'_> {
             done += 1;
             let changes = merged_into_file(self.fs, version.rev, &version.path)?;
             // An undone merge counts too: its lines may be removed by it.
-            for (source, ranges) in changes.added.merge(&changes.deleted).iter() {
+            for (source, ranges) in changes.added.merge_hash_order(&changes.deleted) {
                 let Some(source) = source.to_path() else {
                     continue;
                 };

@@ -15,6 +15,7 @@ use std::fmt;
 use crate::error::Result;
 use crate::path::{FsPath, RelPath, cmp_tree};
 
+mod hash_order;
 mod parse;
 mod rangelist;
 
@@ -122,6 +123,14 @@ impl Mergeinfo {
         self.0.iter().map(|(source, ranges)| (source, ranges))
     }
 
+    /// The sources with their ranges, in the order of the incumbent's hash tables. Some of its answers show that order.
+    /// It is exact for up to 15 sources.
+    pub fn iter_hash_order(&self) -> impl ExactSizeIterator<Item = (&Source, &Rangelist)> {
+        let mut sources: Vec<_> = self.iter().collect();
+        hash_order::sort(&mut sources, |(source, _)| source.as_str().as_bytes());
+        sources.into_iter()
+    }
+
     /// The revisions merged from `source`.
     pub fn get(&self, source: &Source) -> Option<&Rangelist> {
         let at = self.0.binary_search_by(|(have, _)| have.cmp(source)).ok()?;
@@ -137,6 +146,22 @@ impl Mergeinfo {
             Ok(at) => self.0[at].1 = self.0[at].1.merge(ranges),
             Err(at) => self.0.insert(at, (source, ranges.clone())),
         }
+    }
+
+    /// The union in the order in which the incumbent walks it; as [`Mergeinfo::iter_hash_order`] if the sources of
+    /// `other` are inserted behind those of `self`.
+    pub fn merge_hash_order(&self, other: &Mergeinfo) -> Vec<(Source, Rangelist)> {
+        let more = other.iter().filter(|(source, _)| self.get(source).is_none());
+        let mut merged: Vec<(Source, Rangelist)> = self
+            .iter()
+            .map(|(source, ranges)| {
+                let ranges = other.get(source).map_or_else(|| ranges.clone(), |more| ranges.merge(more));
+                (source.clone(), ranges)
+            })
+            .chain(more.map(|(source, ranges)| (source.clone(), ranges.clone())))
+            .collect();
+        hash_order::sort(&mut merged, |(source, _)| source.as_str().as_bytes());
+        merged
     }
 
     /// The union; see [`Rangelist::merge`].

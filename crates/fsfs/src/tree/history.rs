@@ -257,7 +257,9 @@ impl History {
             && copy.rev >= entry.rev
         {
             let expected = (copy.there.id.tail, copy.there.count);
-            if expected != (IdTail::Rev(entry.rev, entry.item), entry.count) {
+            let found = (IdTail::Rev(entry.rev, entry.item), entry.count);
+            // Another node of the same revision and count was at this path before the copy replaced it.
+            if expected != found && !self.last_follows(&copy.there)? {
                 return Err(cursor.refuse(&self.fs));
             }
             return self.report_copy(copy, path);
@@ -284,6 +286,15 @@ impl History {
                 Err(cursor.refuse(&self.fs))
             }
         }
+    }
+
+    /// True if the predecessor of the node-revision that was reported last is this one.
+    fn last_follows(&self, expected: &NodeRev) -> Result<bool> {
+        let Some(last) = self.last else {
+            return Ok(false);
+        };
+        let last = self.fs.noderev_of_item(last.rev, last.item)?;
+        Ok(last.predecessor.is_some_and(|id| id == expected.id))
     }
 
     /// Returns the revision of a copy; the source is next. The node-revision came with the copy, or was changed together

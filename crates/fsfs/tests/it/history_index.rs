@@ -8,6 +8,7 @@ use fsfs::admin::history_index::{BuildOptions, build, check, remove, status};
 use fsfs::{Cache, Fs};
 
 use testkit::disk::{CountedCalls, CrashDisk, DiskFault, FailingDisk, Loss};
+use testkit::stream::{DumpStream, RecordKind};
 
 use crate::commits::random::{TestRandom, TreePaths, step};
 use crate::commits::script::{CommitStep, ours, theirs};
@@ -182,6 +183,28 @@ fn loaded_histories_with_and_without_it_are_equal() {
             assert!(counted.cache.counts().index_steps > 50, "{context}");
         }
     }
+}
+
+/// A path that had two nodes with the same number of predecessors, both made in r2: a copy, and a file that came with
+/// its directory later.
+#[test]
+fn a_replaced_node_of_the_same_revision_is_not_the_predecessor() {
+    let mut stream = DumpStream::new("5ba3b1f0-5f44-4b39-9a7d-4f6ba4c9a7d4");
+    stream.rev("r1").mkdirs(["A", "f"]).file("f/C", "1");
+    stream
+        .rev("r2")
+        .edit("f/C", "2")
+        .copy(RecordKind::File, "A/C", 1, "f/C");
+    stream.rev("r3").replace_by_copy(RecordKind::Dir, "A", 2, "f");
+    stream.rev("r4").edit("A/C", "4");
+    let repository = Repository::create("1.14", 1000, "");
+    repository.load(&stream.bytes());
+    let counted = open(&repository.db());
+    build_all(&counted.fs);
+    let root = counted.fs.root(Revnum(4)).unwrap();
+    let expected = repository.svnlook(&["history", "-r", "4", "A/C"]);
+    assert_eq!(history(&root, "/A/C"), expected);
+    assert!(counted.cache.counts().index_steps > 0);
 }
 
 /// A repository whose file changes in each revision.

@@ -1,7 +1,7 @@
 //! The revisions that one revision merged: its changes of mergeinfo on some paths.
 
 use base::mergeinfo::{Inheritance as Match, Mergeinfo};
-use base::{Code, Error, FsPath, NodeKind, RelPath, Result, Revnum, props};
+use base::{Code, FsPath, NodeKind, Result, Revnum, props};
 use fsfs::{Change, ChangeKind, ChangedPath, Fs, Node, Root};
 
 use crate::history::previous_location;
@@ -55,17 +55,17 @@ pub(crate) fn changes(fs: &Fs, rev: Revnum, paths: &[FsPath]) -> Result<MergedCh
         let Some(node) = root.try_node(path)? else {
             continue;
         };
-        if let Some((old, new)) = inherited_change(&node, before, false)? {
+        if let Some((old, new)) = inherited_change(&node, before)? {
             merged.take(&old, &new);
         }
     }
     Ok(merged)
 }
 
-/// Returns the mergeinfo that `rev` changed on the file `path`. Differs from [`changes`] in three ways. The file is
-/// compared with the node at the same path before, and nothing counts if there was none. Inherited mergeinfo does not
-/// count in the revision that copied the file, or a directory above it, to its path. Elsewhere it counts even if
-/// nothing was inherited before.
+/// Returns the mergeinfo that `rev` changed on the file `path`. Differs from [`changes`] in two ways. The mergeinfo of
+/// the file, own or inherited, is compared with that of the node at the same path before, and nothing counts if there
+/// was none. A revision counts only if it changed properties of the file or of a directory above it, and that node has
+/// or had explicit mergeinfo, changed or not.
 pub(crate) fn changes_of_file(fs: &Fs, rev: Revnum, path: &FsPath) -> Result<MergedChanges> {
     let mut merged = MergedChanges::default();
     let Some(before) = rev.prev() else {
@@ -78,22 +78,19 @@ pub(crate) fn changes_of_file(fs: &Fs, rev: Revnum, path: &FsPath) -> Result<Mer
     let (mut is_own, mut is_any) = (false, false);
     for change in fs.changed_paths(rev)?.iter().filter(may_change) {
         let change = change.to_owned();
-        if explicit_change(&root, before, &change)?.is_some() {
-            is_any = true;
-            is_own |= change.path == *path;
+        if change.path.contains(path) {
+            let own = change.path == *path;
+            let (node, old_node) = changed_nodes(&root, before, &change)?;
+            let has = has_own(&node)? || old_node.as_ref().map_or(Ok(false), has_own)?;
+            is_any |= has;
+            is_own |= has && own;
         }
     }
     let Some(node) = root.try_node(path)?.filter(|_| is_any) else {
         return Ok(merged);
     };
-    let is_copied = || Ok::<_, Error>(previous_location(&node)?.is_some_and(|copy| copy.appeared == rev));
-    let change = match is_own {
-        true => own_change(&node, Some(&old))?,
-        false if is_copied()? => None,
-        false => inherited_change(&node, before, true)?,
-    };
-    if let Some((old, new)) = change {
-        merged.take(&old, &new);
+    if !is_own || (is_valid(&old)? && is_valid(&node)?) {
+        merged.take(&effective(&old)?, &effective(&node)?);
     }
     Ok(merged)
 }
@@ -123,21 +120,9 @@ fn explicit_change(
     before: Revnum,
     change: &ChangedPath,
 ) -> Result<Option<(Mergeinfo, Mergeinfo)>> {
-    let node = root.node(&change.path)?;
-    let old_node = match change.change {
-        ChangeKind::Modify => earlier(&node, before)?,
-        _ => match &change.copyfrom {
-            Some((rev, source)) => Some(root.fs().root(*rev)?.node(source)?),
-            None => None,
-        },
-    };
-    own_change(&node, old_node.as_ref())
-}
-
-/// Returns the mergeinfo of a node and of its predecessor; `None` if both are equal.
-fn own_change(node: &Node, old_node: Option<&Node>) -> Result<Option<(Mergeinfo, Mergeinfo)>> {
+    let (node, old_node) = changed_nodes(root, before, change)?;
     let new_value = node.prop(props::MERGEINFO)?;
-    let old_value = match old_node {
+    let old_value = match &old_node {
         Some(old) => old.prop(props::MERGEINFO)?,
         None => None,
     };
@@ -151,9 +136,9 @@ fn own_change(node: &Node, old_node: Option<&Node>) -> Result<Option<(Mergeinfo,
     // A value that is added hides inherited mergeinfo, one that is deleted uncovers it.
     let new = match new {
         Some(new) => new,
-        None => effective(node)?,
+        None => effective(&node)?,
     };
-    let old = match (old, old_node) {
+    let old = match (old, &old_node) {
         (Some(old), _) => old,
         (None, Some(node)) => effective(node)?,
         (None, None) => Mergeinfo::new(),
@@ -161,16 +146,38 @@ fn own_change(node: &Node, old_node: Option<&Node>) -> Result<Option<(Mergeinfo,
     Ok(Some((old, new)))
 }
 
-/// Returns the mergeinfo that applies to a node before and after. `first` says whether the first mergeinfo that it
-/// ever inherits counts.
-fn inherited_change(node: &Node, before: Revnum, first: bool) -> Result<Option<(Mergeinfo, Mergeinfo)>> {
+/// Returns a changed node and its predecessor: what it was copied from, else the node before.
+fn changed_nodes(root: &Root, before: Revnum, change: &ChangedPath) -> Result<(Node, Option<Node>)> {
+    let node = root.node(&change.path)?;
+    let old_node = match change.change {
+        ChangeKind::Modify => earlier(&node, before)?,
+        _ => match &change.copyfrom {
+            Some((rev, source)) => Some(root.fs().root(*rev)?.node(source)?),
+            None => None,
+        },
+    };
+    Ok((node, old_node))
+}
+
+/// True if a node has the property, valid or not.
+fn has_own(node: &Node) -> Result<bool> {
+    Ok(node.prop(props::MERGEINFO)?.is_some())
+}
+
+/// True if a node has no mergeinfo of its own, or its value can be parsed.
+fn is_valid(node: &Node) -> Result<bool> {
+    let value = node.prop(props::MERGEINFO)?;
+    Ok(value.is_none_or(|value| Mergeinfo::parse(&value).is_ok()))
+}
+
+/// Returns the mergeinfo that applies to a node before and after; `None` if nothing applied before, or if both are
+/// passed down from equal values.
+fn inherited_change(node: &Node, before: Revnum) -> Result<Option<(Mergeinfo, Mergeinfo)>> {
     let Some(old_node) = earlier(node, before)? else {
         return Ok(None);
     };
-    let (old, old_below) = match mergeinfo::bearer(&old_node)? {
-        Some(borne) => borne,
-        None if first => (Mergeinfo::new(), RelPath::empty()),
-        None => return Ok(None),
+    let Some((old, old_below)) = mergeinfo::bearer(&old_node)? else {
+        return Ok(None);
     };
     let new = mergeinfo::bearer(node)?;
     if new.as_ref().is_some_and(|(new, _)| *new == old) {

@@ -36,6 +36,7 @@ pub(super) fn run(
         own,
         shown: HashSet::new(),
         searched: SearchedRevisions::default(),
+        ascending: !span.descending,
         open: 0,
     };
     merged_log.natural(paths, span)
@@ -49,6 +50,8 @@ struct MergedLog<'e, 'a, 's> {
     /// Revisions sent as merged ones.
     shown: HashSet<Revnum>,
     searched: SearchedRevisions,
+    /// The log is sent oldest first.
+    ascending: bool,
     /// Number of entries whose end mark was not sent.
     open: usize,
 }
@@ -59,6 +62,8 @@ struct MergedLevel<'a> {
     left: Vec<MergedSpan>,
     /// The span that is being sent, and whether its merge was undone.
     current: Option<(PathHistories<'a>, bool)>,
+    /// Each span is searched whatever was searched before, and what it leads to is recorded for it alone.
+    is_separate: bool,
 }
 
 impl<'a> MergedLog<'_, 'a, '_> {
@@ -94,8 +99,6 @@ impl<'a> MergedLog<'_, 'a, '_> {
             if left == 0 {
                 break;
             }
-            // Oldest first, the incumbent searches again, for each entry, what it searched for an older one.
-            self.searched = SearchedRevisions::default();
             self.natural_entry(rev, &merged)?;
             left -= 1;
         }
@@ -119,10 +122,10 @@ impl<'a> MergedLog<'_, 'a, '_> {
     /// Sends the revisions that were merged and those whose merge was undone, youngest first, each with the revisions
     /// that it merged in turn, and the end mark. Merges nest as deep as histories do, so the walk has its own stack.
     fn children(&mut self, merged: &MergedChanges) -> Result<()> {
-        let mut open = vec![self.level(merged)];
+        let mut open = vec![self.level(merged, self.ascending)];
         while let Some(level) = open.last_mut() {
             if let Some(merged) = self.advance(level)? {
-                open.push(self.level(&merged));
+                open.push(self.level(&merged, false));
                 continue;
             }
             open.pop();
@@ -134,7 +137,7 @@ impl<'a> MergedLog<'_, 'a, '_> {
         Ok(())
     }
 
-    fn level(&self, merged: &MergedChanges) -> MergedLevel<'a> {
+    fn level(&self, merged: &MergedChanges, is_separate: bool) -> MergedLevel<'a> {
         let cut = if self.lapses {
             merged_spans_with_lapse
         } else {
@@ -144,7 +147,11 @@ impl<'a> MergedLog<'_, 'a, '_> {
         left.extend(cut(&merged.deleted, true));
         // Of two spans with the same revisions, the undone one comes first.
         left.sort_by_key(|stretch| (stretch.old, stretch.young));
-        MergedLevel { left, current: None }
+        MergedLevel {
+            left,
+            current: None,
+            is_separate,
+        }
     }
 
     /// Sends entries of a level up to the next one that merged something, which is returned.
@@ -167,10 +174,17 @@ impl<'a> MergedLog<'_, 'a, '_> {
             let Some(stretch) = level.left.pop() else {
                 return Ok(None);
             };
-            if let Some(stretch) = self.searched.reduce(stretch) {
+            let stretch = if level.is_separate {
+                self.searched = SearchedRevisions::default();
+                stretch
+            } else {
+                let Some(stretch) = self.searched.reduce(stretch) else {
+                    continue;
+                };
                 self.searched.add(&stretch);
-                level.current = Some((self.traces(&stretch)?, stretch.subtractive));
-            }
+                stretch
+            };
+            level.current = Some((self.traces(&stretch)?, stretch.subtractive));
         }
     }
 
@@ -267,61 +281,58 @@ fn merged_spans(info: &Mergeinfo, subtractive: bool) -> Vec<MergedSpan> {
     cut
 }
 
-/// Like [`merged_spans`], with an error of the incumbent's: where the ranges of several sources end together and one
-/// of them has no later range, it drops not that source but the first of those that end there, with all of its later
-/// ranges.
+/// A source in the queue of [`merged_spans_with_lapse`].
+struct QueuedSource<'a> {
+    source: &'a Source,
+    start: Revnum,
+    end: Revnum,
+    /// The ranges after the current one.
+    later: VecDeque<(Revnum, Revnum)>,
+}
+
+/// Like [`merged_spans`], with an error of the incumbent's: where the last range of a source ends, it drops not that
+/// source but the first in its queue, with all of its later ranges. The queue is sorted by the start and end of the
+/// current ranges, then as a hash table is. A source that ended but stays in the queue gets an empty span, which begins
+/// after its end.
 fn merged_spans_with_lapse(info: &Mergeinfo, subtractive: bool) -> Vec<MergedSpan> {
-    let mut left: Vec<(&Source, VecDeque<(Revnum, Revnum)>)> = info
-        .iter()
-        .map(|(source, ranges)| {
-            let ranges = ranges.ranges().iter();
-            (source, ranges.map(|range| (range.start, range.end)).collect())
-        })
-        .collect();
+    let mut queue: VecDeque<QueuedSource<'_>> = VecDeque::new();
+    for (source, ranges) in info.iter_hash_order() {
+        let mut later: VecDeque<_> = ranges.ranges().iter().map(|r| (r.start, r.end)).collect();
+        if let Some((start, end)) = later.pop_front() {
+            queue.push_back(QueuedSource {
+                source,
+                start,
+                end,
+                later,
+            });
+        }
+    }
     let mut cut = Vec::new();
     loop {
-        left.retain(|(_, ranges)| !ranges.is_empty());
-        left.sort_by_key(|(_, ranges)| ranges.front().map(|range| range.0));
-        let fronts: Vec<(Revnum, Revnum)> = left
-            .iter()
-            .filter_map(|(_, ranges)| ranges.front().copied())
-            .collect();
-        let Some((start, _)) = fronts.first().copied() else {
+        queue.make_contiguous().sort_by_key(|queued| (queued.start, queued.end));
+        let Some((start, end)) = queue.front().map(|first| (first.start, first.end)) else {
             return cut;
         };
-        let together = fronts.iter().take_while(|front| front.0 == start).count();
-        let ends = fronts[..together].iter().map(|front| front.1);
-        let next = fronts.get(together).map(|front| front.0);
-        let Some(end) = ends.chain(next).min() else {
-            return cut;
-        };
+        let together = queue.iter().take_while(|queued| queued.start == start).count();
+        let next = queue.get(together).map(|queued| queued.start);
+        let end = next.map_or(end, |next| next.min(end));
         cut.push(MergedSpan {
             old: start.next(),
             young: end,
-            sources: left[..together]
-                .iter()
-                .map(|(source, _)| (*source).clone())
-                .collect(),
+            sources: queue.iter().take(together).map(|q| q.source.clone()).collect(),
             subtractive,
         });
-        let mut ended = VecDeque::new();
-        let mut forgotten = Vec::new();
-        for (at, (_, ranges)) in left[..together].iter_mut().enumerate() {
-            if let Some(front) = ranges.front_mut()
-                && front.1 > end
-            {
-                front.0 = end;
-                continue;
-            }
-            ranges.pop_front();
-            ended.push_back(at);
-            if ranges.is_empty() {
-                forgotten.extend(ended.pop_front());
+        let mut ended = 0;
+        for queued in queue.iter_mut().take(together) {
+            queued.start = end;
+            if queued.end == end {
+                match queued.later.pop_front() {
+                    Some(later) => (queued.start, queued.end) = later,
+                    None => ended += 1,
+                }
             }
         }
-        for at in forgotten {
-            left[at].1.clear();
-        }
+        queue.drain(..ended);
     }
 }
 
@@ -341,12 +352,15 @@ mod tests {
     fn sources_that_end_together_keep_what_comes_later() {
         let info = "/a:5-8,20-24\n/b:7-8";
         assert_eq!(cut(info, merged_spans), [(5, 6, 1), (7, 8, 2), (20, 24, 1)]);
-        // As seen of svnserve: /b ends for good, and /a, the first that ends there, is forgotten in its place.
-        assert_eq!(cut(info, merged_spans_with_lapse), [(5, 6, 1), (7, 8, 2)]);
+        // As seen of svnserve: /b ends for good, and /a, the first in the queue, is dropped in its place.
+        assert_eq!(
+            cut(info, merged_spans_with_lapse),
+            [(5, 6, 1), (7, 8, 2), (9, 8, 1)]
+        );
     }
 
     #[test]
-    fn the_incumbent_forgets_nobody_where_the_first_ends_for_good() {
+    fn the_incumbent_drops_no_ranges_where_the_first_ends_for_good() {
         let info = "/a:5-8\n/b:7-8,20-24";
         assert_eq!(cut(info, merged_spans), [(5, 6, 1), (7, 8, 2), (20, 24, 1)]);
         assert_eq!(cut(info, merged_spans_with_lapse), cut(info, merged_spans));

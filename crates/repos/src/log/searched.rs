@@ -4,10 +4,10 @@
 //! range does not contain its start. That decides which part of a span is searched again, and so the order of the
 //! log. This module does the same.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use base::Revnum;
-use base::mergeinfo::{Inheritance, Rangelist, Source};
+use base::mergeinfo::Source;
 
 use super::merged_log::MergedSpan;
 
@@ -15,24 +15,16 @@ use super::merged_log::MergedSpan;
 #[derive(Debug, Default)]
 pub(super) struct SearchedRevisions(HashMap<Source, SearchedSource>);
 
+/// First and last revisions of disjoint spans, ascending, with a gap between neighbours.
 #[derive(Debug, Default)]
-struct SearchedSource {
-    ranges: Rangelist,
-    /// Spans of a single revision; as ranges they would be empty.
-    points: BTreeSet<Revnum>,
-}
+struct SearchedSource(Vec<(Revnum, Revnum)>);
 
 impl SearchedRevisions {
     /// Adds a span.
     pub(super) fn add(&mut self, stretch: &MergedSpan) {
-        let range = Rangelist::single(stretch.old, stretch.young, true);
+        let (old, young) = ends(stretch);
         for source in &stretch.sources {
-            let looked = self.0.entry(source.clone()).or_default();
-            if range.is_empty() {
-                looked.points.insert(stretch.old);
-            } else {
-                looked.ranges = looked.ranges.merge(&range);
-            }
+            self.0.entry(source.clone()).or_default().add(old, young);
         }
     }
 
@@ -40,41 +32,65 @@ impl SearchedRevisions {
     /// range; then the sources of which every revision was searched. Returns `None` if nothing is left.
     pub(super) fn reduce(&self, mut stretch: MergedSpan) -> Option<MergedSpan> {
         if let [source] = &stretch.sources[..]
+            && stretch.old <= stretch.young
             && let Some(looked) = self.0.get(source)
-            && let [range] = looked.missing(stretch.old, stretch.young).ranges()
+            && let [(old, young)] = looked.missing(stretch.old, stretch.young)[..]
         {
-            (stretch.old, stretch.young) = (range.start, range.end);
+            (stretch.old, stretch.young) = (old, young);
         }
-        let (old, young) = (stretch.old, stretch.young);
+        let (old, young) = ends(&stretch);
         let is_new = |source: &Source| self.0.get(source).is_none_or(|looked| !looked.covers(old, young));
         stretch.sources.retain(is_new);
         (!stretch.sources.is_empty()).then_some(stretch)
     }
 }
 
+/// The older and the younger end of a span. The incumbent's empty spans begin after their end, and it records both
+/// ends as searched.
+fn ends(stretch: &MergedSpan) -> (Revnum, Revnum) {
+    let (old, young) = (stretch.old, stretch.young);
+    (old.min(young), old.max(young))
+}
+
 impl SearchedSource {
-    fn missing(&self, old: Revnum, young: Revnum) -> Rangelist {
-        Rangelist::single(old, young, true).remove(&self.ranges, Inheritance::Ignore)
+    /// Adds a span; joins it with those that it overlaps or touches.
+    fn add(&mut self, mut old: Revnum, mut young: Revnum) {
+        self.0.retain(|&(first, last)| {
+            let is_apart = last.next() < old || young.next() < first;
+            if !is_apart {
+                (old, young) = (old.min(first), young.max(last));
+            }
+            is_apart
+        });
+        let at = self.0.partition_point(|&(first, _)| first < old);
+        self.0.insert(at, (old, young));
+    }
+
+    /// Returns the parts of the range (old, young] that are not in the spans, taken as ranges (first, last].
+    fn missing(&self, old: Revnum, young: Revnum) -> Vec<(Revnum, Revnum)> {
+        let mut parts = Vec::new();
+        let mut at = old;
+        for &(first, last) in &self.0 {
+            if first >= young {
+                break;
+            }
+            if last <= at && first <= at {
+                continue;
+            }
+            if first > at {
+                parts.push((at, first));
+            }
+            at = at.max(last);
+        }
+        if at < young {
+            parts.push((at, young));
+        }
+        parts
     }
 
     /// True if every revision was searched, the first of a range included.
     fn covers(&self, old: Revnum, young: Revnum) -> bool {
-        let mut next = old;
-        loop {
-            let covering = self
-                .ranges
-                .ranges()
-                .iter()
-                .filter(|range| range.start <= next && next <= range.end);
-            let point = self.points.contains(&next).then_some(next);
-            let Some(end) = covering.map(|range| range.end).chain(point).max() else {
-                return false;
-            };
-            if end >= young {
-                return true;
-            }
-            next = end.next();
-        }
+        self.0.iter().any(|&(first, last)| first <= old && young <= last)
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use base::{Cancel, Error, FsPath, Revnum};
 use delta::editor::TextChunk;
@@ -12,16 +13,20 @@ use fsfs::admin::history_index::{BuildOptions, build};
 use repos::access::{Everything, Readable};
 use repos::log::{LogEntry, LogOptions, Revprops};
 use repos::{Cache, ChangeKind, Repository, file_revs, history, log, mergeinfo};
+use testkit::branch_history;
 use testkit::history::Random;
 use testkit::probe::{Probe, ProbeItem, flag, list, optional, text, word};
 use testkit::random_history::{self, RandomHistory};
 use testkit::repo::Repo;
+
+mod fixed;
 
 type RawResponse = (Vec<ProbeItem>, ProbeItem);
 
 /// Runs queries on both servers and compares the responses.
 struct QueryComparison<'a> {
     repo: Repository,
+    cache: Arc<Cache>,
     probe: Probe,
     /// `svnserve` without caches: with them it confuses explicit and inherited mergeinfo that are queried in one
     /// session. (But without them it fails to parse revision properties.)
@@ -114,7 +119,21 @@ fn entry_item(entry: &LogEntry<'_>) -> ProbeItem {
     ])
 }
 
-impl QueryComparison<'_> {
+impl<'a> QueryComparison<'a> {
+    fn open(repo: &Path, readable: &'a dyn Readable, context: String) -> Self {
+        let cache = Cache::new(16 << 20);
+        let repository = Repository::open(repo, &cache).expect("a repository");
+        QueryComparison {
+            probe: Probe::open(repo, &[]),
+            uncached: Probe::open(repo, &["-M", "0"]),
+            readable,
+            context,
+            knows_mergeinfo: repository.fs_info().expect("readable").format > 2,
+            repo: repository,
+            cache,
+        }
+    }
+
     fn check(&mut self, what: &str, ours: &RawResponse, theirs: &RawResponse) {
         if theirs.1 == word("closed") {
             // The incumbent closed the connection.
@@ -439,16 +458,7 @@ fn run_queries(
     rounds: usize,
     context: String,
 ) {
-    let cache = Cache::new(16 << 20);
-    let repository = Repository::open(repo, &cache).expect("a repository");
-    let mut both = QueryComparison {
-        probe: Probe::open(repo, &[]),
-        uncached: Probe::open(repo, &["-M", "0"]),
-        readable,
-        context,
-        knows_mergeinfo: repository.fs_info().expect("readable").format > 2,
-        repo: repository,
-    };
+    let mut both = QueryComparison::open(repo, readable, context);
     let is_indexed = repo.join("db/sven-history-index").exists();
     let mut random = Random::new(seed ^ 0xabcd);
     random.next();
@@ -462,7 +472,7 @@ fn run_queries(
         let [old, middle, young] = sorted;
         let revs: Vec<Revnum> = (0..4).map(|_| rev()).collect();
         let mut any = || path(&history.paths[random.below(history.paths.len())]);
-        let (one, two) = (any(), any());
+        let (one, two, three) = (any(), any(), any());
         let bits = random.next();
         let bit = |n: u32| bits >> n & 1 == 1;
         if wanted("locations") {
@@ -485,37 +495,56 @@ fn run_queries(
         if wanted("file-revs-g") && both.knows_mergeinfo {
             both.file_revs(&one, old, young, true);
         }
+        let mut options = LogOptions {
+            paths: vec![one],
+            start: Some(a),
+            end: Some(b),
+            limit: if bit(1) { 0 } else { 1 + (bits >> 10) % 4 },
+            changed_paths: bit(2),
+            strict: bit(3),
+            include_merged: false,
+            revprops: Revprops::Names(vec!["svn:log".into()]),
+        };
+        if bit(5) {
+            options.paths.push(two);
+        }
+        if bit(5) && bit(12) {
+            options.paths.push(three);
+        }
+        match bits >> 6 & 15 {
+            0 | 1 => options.paths = vec![],
+            2 => options.paths[0] = FsPath::root(),
+            _ => {}
+        }
         if wanted("log") {
-            let mut options = LogOptions {
-                paths: vec![one],
-                start: Some(a),
-                end: Some(b),
-                limit: if bit(1) { 0 } else { 3 },
-                changed_paths: bit(2),
-                strict: bit(3),
-                include_merged: false,
-                revprops: Revprops::Names(vec!["svn:log".into()]),
-            };
-            if bit(5) {
-                options.paths.push(two);
-            }
-            if bits >> 6 & 7 == 0 {
-                options.paths = vec![];
-            }
             both.log(&options);
-            if wanted("log-g") && both.knows_mergeinfo {
-                options.include_merged = true;
-                both.log(&options);
-            }
+        }
+        if wanted("log-g") && both.knows_mergeinfo {
+            options.include_merged = true;
+            both.log(&options);
         }
     }
-    let steps = cache.counts().index_steps;
-    assert!((steps > 0) == is_indexed, "{steps} steps by the history index");
+    let steps = both.cache.counts().index_steps;
+    assert!((steps > 0) == is_indexed || !only.is_empty(), "{steps} steps by the history index");
 }
 
-fn histories_of(compatible: &str, seeds: std::ops::Range<u64>, revisions: u64, rounds: usize) {
+/// Generates a random history, or with `branches` one of branches.
+fn history_of(seed: u64, revisions: u64, branches: bool) -> RandomHistory {
+    match branches {
+        true => branch_history::history(seed, revisions),
+        false => random_history::history(seed, revisions, seed % 2 == 1),
+    }
+}
+
+fn histories_of(
+    compatible: &str,
+    seeds: std::ops::Range<u64>,
+    branches: bool,
+    revisions: u64,
+    rounds: usize,
+) {
     for seed in seeds {
-        let history = random_history::history(seed, revisions, seed % 2 == 1);
+        let history = history_of(seed, revisions, branches);
         let repo = Repo::create(compatible);
         repo.load(history.stream.bytes());
         let context = format!("seed {seed}, {compatible}");
@@ -530,19 +559,25 @@ fn histories_of(compatible: &str, seeds: std::ops::Range<u64>, revisions: u64, r
 
 #[test]
 fn random_histories_give_the_same_answers() {
-    histories_of("1.14", 0..4, 25, 60);
+    histories_of("1.14", 0..4, false, 25, 60);
+}
+
+#[test]
+fn histories_of_branches_give_the_same_answers() {
+    histories_of("1.14", 0..3, true, 30, 40);
 }
 
 #[test]
 fn random_histories_in_old_formats_give_the_same_answers() {
     for compatible in ["1.3", "1.5", "1.8"] {
-        histories_of(compatible, 10..12, 20, 30);
+        histories_of(compatible, 10..12, false, 20, 30);
     }
 }
 
 /// More seeds, started by hand: `QUERY_SEEDS=100..200 cargo test -p sven-repos --test it by_hand`.
-/// `QUERY_ONLY=log,locations`
-/// chooses queries, `QUERY_COMPATIBLE=1.5` the format, `QUERY_OUT=FILE` writes the first history as a dump stream.
+/// `QUERY_ONLY=log,locations` chooses queries, `QUERY_ROUNDS` and `QUERY_REVS` set their number and the length of the
+/// histories, `QUERY_BRANCHES` uses histories of branches, `QUERY_COMPATIBLE=1.5` sets the format, `QUERY_OUT=FILE`
+/// writes the first history as a dump stream.
 #[test]
 fn random_histories_by_hand() {
     let Ok(seeds) = std::env::var("QUERY_SEEDS") else {
@@ -552,10 +587,12 @@ fn random_histories_by_hand() {
     let bound = |text: &str| text.parse::<u64>().expect("a number");
     let (first, last) = (bound(first), bound(last));
     let compatible = std::env::var("QUERY_COMPATIBLE").unwrap_or("1.14".into());
+    let branches = std::env::var_os("QUERY_BRANCHES").is_some();
     let revisions = std::env::var("QUERY_REVS").map_or(30, |text| bound(&text));
     if let Ok(out) = std::env::var("QUERY_OUT") {
-        let history = random_history::history(first, revisions, first % 2 == 1);
+        let history = history_of(first, revisions, branches);
         std::fs::write(out, history.stream.bytes()).expect("because the folder can be written");
     }
-    histories_of(&compatible, first..last, revisions, 200);
+    let rounds = std::env::var("QUERY_ROUNDS").map_or(200, |text| bound(&text) as usize);
+    histories_of(&compatible, first..last, branches, revisions, rounds);
 }
