@@ -1,8 +1,8 @@
 //! Memory that records are printed into.
 //!
-//! The chunks of a text are not copied: the cache and the buffer share them. Long differences are copied into blocks. So the bytes of
-//! a buffer are headers, properties and short texts; no piece of memory grows by doubling, and all have sizes that the allocator
-//! uses again.
+//! The chunks of a text are not copied: the cache and the buffer share them. Long differences and properties are blocks. So the bytes
+//! of a buffer are headers, short properties and short texts; no piece of memory grows by doubling, and all have sizes that the
+//! allocator uses again.
 
 use std::io::{self, ErrorKind, IoSlice, Write};
 use std::ops::Range;
@@ -33,7 +33,7 @@ struct PlacedPiece {
 enum Piece {
     /// A chunk of a text.
     Chunk(TextPiece),
-    /// A copy.
+    /// A part of a difference or of properties.
     Block(Box<[u8]>),
 }
 
@@ -179,11 +179,19 @@ impl<'b> BoundedBuffer<'b> {
         if bytes.len() < MIN_BLOCK {
             self.buffer.bytes.extend_from_slice(bytes);
         } else {
-            for block in bytes.chunks(MAX_BLOCK) {
+            for block in bytes.chunks(BLOCK) {
                 self.buffer.push(Piece::Block(block.into()));
             }
         }
         Ok(())
+    }
+
+    /// Appends a block without a copy.
+    ///
+    /// # Errors
+    /// As [`BoundedBuffer::admit`].
+    pub fn write_block(&mut self, block: Box<[u8]>) -> Result<()> {
+        self.append(Piece::Block(block))
     }
 
     /// Appends a chunk of a text.
@@ -194,9 +202,14 @@ impl<'b> BoundedBuffer<'b> {
         if chunk.bytes().len() < MIN_SHARED {
             return self.write(chunk.bytes());
         }
-        self.admit(chunk.bytes().len() as u64)?;
-        self.left -= chunk.bytes().len() as u64;
-        self.buffer.push(Piece::Chunk(chunk));
+        self.append(Piece::Chunk(chunk))
+    }
+
+    fn append(&mut self, piece: Piece) -> Result<()> {
+        let length = piece.bytes().len() as u64;
+        self.admit(length)?;
+        self.left -= length;
+        self.buffer.push(piece);
         Ok(())
     }
 
@@ -225,8 +238,8 @@ const MIN_SHARED: usize = 1 << 10;
 /// Longer pieces of bytes are copied into blocks, bytes.
 const MIN_BLOCK: usize = 16 << 10;
 
-/// The longest block, bytes.
-const MAX_BLOCK: usize = 64 << 10;
+/// The length of a block, bytes. The last block of something may be shorter.
+pub(super) const BLOCK: usize = 64 << 10;
 
 #[cfg(test)]
 mod tests {
@@ -252,7 +265,7 @@ mod tests {
         let mut buffer = RecordBuffer::default();
         let mut expected = Vec::new();
         let mut ranges = Vec::new();
-        for (number, length) in [0, 1, MIN_BLOCK, 0, 3 * MAX_BLOCK + 1, MIN_BLOCK - 1, MIN_BLOCK]
+        for (number, length) in [0, 1, MIN_BLOCK, 0, 3 * BLOCK + 1, MIN_BLOCK - 1, MIN_BLOCK]
             .into_iter()
             .enumerate()
         {

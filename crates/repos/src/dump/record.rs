@@ -75,10 +75,18 @@ pub(super) struct NodeRecord<'a> {
 
 impl Output<'_> {
     /// Writes bytes.
-    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+    pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
         match self {
             Output::Stream(stream) => stream.write_all(bytes).map_err(|e| write_error(&e)),
             Output::Memory(memory) => memory.write(bytes),
+        }
+    }
+
+    /// Writes a block, which memory takes without a copy.
+    pub fn write_block(&mut self, block: Box<[u8]>) -> Result<()> {
+        match self {
+            Output::Stream(_) => self.write(&block),
+            Output::Memory(memory) => memory.write_block(block),
         }
     }
 
@@ -165,7 +173,7 @@ impl<'o> Printer<'o> {
                 TextChunk::Encoded(window) => window.write_as(0, 0, codec, spool.buffer())?,
             }
             output.admit(spool.len())?;
-            spool.spill_if_large()
+            spool.end_piece(output)
         })
     }
 }
@@ -310,10 +318,7 @@ impl Records for Printer<'_> {
         }
         self.output.write(&self.scratch.headers)?;
         match (with_text, self.style.deltas) {
-            (true, true) => self
-                .scratch
-                .spool
-                .copy_to(&mut |bytes| self.output.write(bytes))?,
+            (true, true) => self.scratch.spool.pass_to(&mut self.output)?,
             (true, false) => self.text(node)?,
             (false, _) => {}
         }
