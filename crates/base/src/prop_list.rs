@@ -1,7 +1,7 @@
-//! A property list as it was read: one piece of memory, for code that reads many lists and changes none.
+//! A property list in one piece of memory, for code that reads many lists and changes none.
 //!
-//! The text form is kept and parsed again for each look-up: a list has a handful of entries, and code that reads
-//! thousands of lists pays for every allocation. Code that changes lists uses [`Props`].
+//! A list has a handful of entries, and code that reads thousands of lists pays for every allocation, and for parsing
+//! the text form again. Code that changes lists uses [`Props`].
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,8 +13,9 @@ use crate::props::Props;
 /// A property list, sorted by name. Cheap to clone.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct PropList {
-    /// Entries in the order of their names, each name once and UTF-8; what follows the terminator is not kept.
-    text: Arc<[u8]>,
+    /// Entries in the order of their names, each name once and UTF-8: the lengths of name and value (8 bytes each,
+    /// little-endian), name, value.
+    entries: Arc<[u8]>,
 }
 
 impl PropList {
@@ -24,6 +25,7 @@ impl PropList {
     /// `MALFORMED_FILE` if it is no hash dump or a name is not UTF-8.
     pub fn read(input: &[u8]) -> Result<Self> {
         let mut reader = Reader::new(input, Terminator::End, false);
+        let mut entries = Vec::with_capacity(input.len().min(MAX_RESERVED));
         let mut last: Option<&[u8]> = None;
         let mut is_sorted = true;
         while let Some(entry) = reader.next_entry()? {
@@ -31,22 +33,26 @@ impl PropList {
             if str::from_utf8(entry.key).is_err() {
                 return Err(hashdump::malformed());
             }
+            push(&mut entries, entry.key, entry.value.unwrap_or_default());
             last = Some(entry.key);
         }
         if is_sorted {
-            let text = input[..reader.consumed()].into();
-            return Ok(PropList { text });
+            let entries = entries.into();
+            return Ok(PropList { entries });
         }
         Ok((&hashdump::read_props(input)?).into())
     }
 
     /// Names and values, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
-        let mut reader = Reader::new(&self.text, Terminator::End, false);
+        let mut left = &self.entries[..];
         std::iter::from_fn(move || {
-            // An empty list may have no text at all; all other texts were read before.
-            let entry = reader.next_entry().ok()??;
-            Some((str::from_utf8(entry.key).ok()?, entry.value.unwrap_or_default()))
+            let name_length = take_length(&mut left)?;
+            let value_length = take_length(&mut left)?;
+            let (name, rest) = left.split_at_checked(name_length)?;
+            let (value, rest) = rest.split_at_checked(value_length)?;
+            left = rest;
+            Some((str::from_utf8(name).ok()?, value))
         })
     }
 
@@ -59,12 +65,12 @@ impl PropList {
 
     /// True if there is no property.
     pub fn is_empty(&self) -> bool {
-        self.iter().next().is_none()
+        self.entries.is_empty()
     }
 
-    /// Bytes of its text form.
-    pub fn text_len(&self) -> usize {
-        self.text.len()
+    /// Memory that the list takes, bytes.
+    pub fn bytes(&self) -> usize {
+        self.entries.len()
     }
 
     /// The same list, to be changed.
@@ -75,11 +81,30 @@ impl PropList {
     }
 }
 
+fn push(entries: &mut Vec<u8>, name: &[u8], value: &[u8]) {
+    entries.extend_from_slice(&(name.len() as u64).to_le_bytes());
+    entries.extend_from_slice(&(value.len() as u64).to_le_bytes());
+    entries.extend_from_slice(name);
+    entries.extend_from_slice(value);
+}
+
+fn take_length(left: &mut &[u8]) -> Option<usize> {
+    let (length, rest) = left.split_first_chunk()?;
+    *left = rest;
+    usize::try_from(u64::from_le_bytes(*length)).ok()
+}
+
+/// The most memory that is reserved before a list is read, bytes.
+const MAX_RESERVED: usize = 4 << 10;
+
 impl From<&Props> for PropList {
     fn from(props: &Props) -> Self {
-        let mut text = Vec::new();
-        hashdump::write_props(&mut text, props, Terminator::End);
-        PropList { text: text.into() }
+        let mut entries = Vec::new();
+        for (name, value) in props {
+            push(&mut entries, name.as_bytes(), value);
+        }
+        let entries = entries.into();
+        PropList { entries }
     }
 }
 

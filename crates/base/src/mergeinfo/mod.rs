@@ -155,7 +155,9 @@ impl Mergeinfo {
         let mut merged: Vec<(Source, Rangelist)> = self
             .iter()
             .map(|(source, ranges)| {
-                let ranges = other.get(source).map_or_else(|| ranges.clone(), |more| ranges.merge(more));
+                let ranges = other
+                    .get(source)
+                    .map_or_else(|| ranges.clone(), |more| ranges.merge(more));
                 (source.clone(), ranges)
             })
             .chain(more.map(|(source, ranges)| (source.clone(), ranges.clone())))

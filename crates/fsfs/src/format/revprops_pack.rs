@@ -107,6 +107,11 @@ impl RevpropsPack {
         self.first.0..self.first.0 + self.lists.len() as u64
     }
 
+    /// Bytes of the content, decompressed.
+    pub(crate) fn content_bytes(&self) -> usize {
+        self.content.len()
+    }
+
     /// The hash dump of a revision; `None` if it is not in this pack file.
     pub(crate) fn list(&self, rev: Revnum) -> Option<&[u8]> {
         let at = usize::try_from(rev.0.checked_sub(self.first.0)?).ok()?;

@@ -15,7 +15,9 @@ use std::sync::Arc;
 use base::{Code, Error, PropList, Result, ResultExt as _, Revnum};
 
 use crate::format::revprops_pack::{RevpropsManifest, RevpropsPack, RevpropsPackError};
-use crate::store::cache::values::{CachedFile, CachedManifest, CachedRevprops, CachedRevpropsPack};
+use crate::store::cache::values::{
+    CachedFile, CachedManifest, CachedRevprops, CachedRevpropsPack, ReadRevpropsPack,
+};
 use crate::store::cache::{Cached, Key};
 use crate::store::disk::{ATTEMPTS, DiskDir, FileMeta, is_missing, is_stale};
 use crate::store::shard_dirs::ShardKind;
@@ -103,7 +105,7 @@ impl Fs {
     fn unpacked(&self, rev: Revnum) -> Result<PropList> {
         let path = || self.layout().revprops(rev);
         let key = Key::new::<CachedRevprops>(self.instance(), rev.0, 0);
-        let parse = |bytes: &[u8]| parse(bytes, rev);
+        let parse = |bytes: &[u8]| parsed(PropList::read(bytes), rev);
         let shard = self.layout().shard(rev).unwrap_or_default();
         let dir = self.shard_dir(ShardKind::Revprops, shard, path);
         let cached = match dir {
@@ -173,6 +175,7 @@ impl Fs {
                 let path = dir.join(format!("{}.{}", name.0, name.1));
                 let pack = self.current(key, &path, |bytes| {
                     let pack = RevpropsPack::decode(bytes).map_err(|e| pack_error(e, rev))?;
+                    let pack = ReadRevpropsPack::new(pack);
                     self.check_range(&pack, shard, rev)?;
                     Ok(pack)
                 })?;
@@ -182,10 +185,10 @@ impl Fs {
         // The pack file of the walk was checked for another revision.
         self.check_range(&pack.value, shard, rev)?;
         let list = pack.value.list(rev).ok_or_else(|| corrupt(rev))?;
-        parse(list, rev).map_err(|e| e.wrap(Code::FS_CORRUPT, corrupt(rev).message()))
+        parsed(list, rev).map_err(|e| e.wrap(Code::FS_CORRUPT, corrupt(rev).message()))
     }
 
-    fn check_range(&self, pack: &RevpropsPack, shard: u64, rev: Revnum) -> Result<()> {
+    fn check_range(&self, pack: &ReadRevpropsPack, shard: u64, rev: Revnum) -> Result<()> {
         let range = pack.revisions();
         let in_shard = |rev| self.layout().shard(Revnum(rev)) == Some(shard);
         if range.start == 0 || !in_shard(range.start) || !in_shard(range.end - 1) {
@@ -263,8 +266,8 @@ impl Fs {
     }
 }
 
-fn parse(list: &[u8], rev: Revnum) -> Result<PropList> {
-    PropList::read(list).context(|| format!("Failed to parse revprops for r{rev}."))
+fn parsed(list: Result<PropList>, rev: Revnum) -> Result<PropList> {
+    list.context(|| format!("Failed to parse revprops for r{rev}."))
 }
 
 fn pack_error(e: RevpropsPackError, rev: Revnum) -> Error {

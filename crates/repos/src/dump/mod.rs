@@ -347,7 +347,7 @@ impl<'a> DumpRun<'a> {
 }
 
 fn revision_record(rev: Revnum, props: &PropList) -> Vec<u8> {
-    let mut record = Vec::with_capacity(props.text_len() + RECORD_HEADERS);
+    let mut record = Vec::with_capacity(props.bytes() + RECORD_HEADERS);
     dumpfile::write_revision(&mut record, rev, props);
     record
 }

@@ -18,7 +18,7 @@ pub fn write_start(out: &mut Vec<u8>, version: u32, uuid: &str) {
 
 /// Appends a whole revision record.
 pub fn write_revision(out: &mut Vec<u8>, rev: Revnum, props: &PropList) {
-    let mut section = Vec::with_capacity(props.text_len() + 8);
+    let mut section = Vec::with_capacity(props.bytes() + 8);
     let entries = props.iter().map(|(name, value)| (name.as_bytes(), value));
     hashdump::write(&mut section, entries, Terminator::PropsEnd);
     header(out, name::REVISION, rev);

@@ -309,7 +309,9 @@ fn merged_spans_with_lapse(info: &Mergeinfo, subtractive: bool) -> Vec<MergedSpa
     }
     let mut cut = Vec::new();
     loop {
-        queue.make_contiguous().sort_by_key(|queued| (queued.start, queued.end));
+        queue
+            .make_contiguous()
+            .sort_by_key(|queued| (queued.start, queued.end));
         let Some((start, end)) = queue.front().map(|first| (first.start, first.end)) else {
             return cut;
         };

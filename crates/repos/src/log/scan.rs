@@ -89,7 +89,7 @@ fn read_apart(
             size += changes.bytes();
         }
         if let Some(Ok(props)) = &revprops {
-            size += 64 + props.text_len();
+            size += 64 + props.bytes();
         }
         (rev, PrefetchedRevision { changes, revprops })
     });

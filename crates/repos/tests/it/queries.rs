@@ -525,7 +525,10 @@ fn run_queries(
         }
     }
     let steps = both.cache.counts().index_steps;
-    assert!((steps > 0) == is_indexed || !only.is_empty(), "{steps} steps by the history index");
+    assert!(
+        (steps > 0) == is_indexed || !only.is_empty(),
+        "{steps} steps by the history index"
+    );
 }
 
 /// Generates a random history, or with `branches` one of branches.

@@ -1,10 +1,11 @@
 //! The types that the cache holds, with their weights in bytes.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use base::{PropList, Props};
+use base::{PropList, Props, Result, Revnum};
 use delta::svndiff::OwnedWindow;
 use parking_lot::Mutex;
 
@@ -97,11 +98,11 @@ cached! {
     /// Description of a P2L index by first revision, page number.
     P2lPage(Arc<[P2lEntry]>) = |value| size_of::<P2lEntry>() * value.len();
     /// Unpacked revision properties by revision, with the state of their file.
-    Revprops(CachedRevprops) = |value| size_of_val(&**value) + 32 + value.value.text_len();
+    Revprops(CachedRevprops) = |value| size_of_val(&**value) + 32 + value.value.bytes();
     /// Manifest of packed revision properties by shard, with the state of its file.
     RevpropsManifest(CachedManifest) = |value| value.bytes;
     /// Pack of revision properties by the two parts of its name and its shard, with the state of its file.
-    RevpropsPack(CachedRevpropsPack) = |value| value.bytes;
+    RevpropsPack(CachedRevpropsPack) = |value| value.bytes + value.value.bytes();
     /// Entries of a directory that a transaction has changed, with the state of their file.
     Children(CachedChildren) = |value| value.bytes + value.value.entries.bytes();
     /// Node-revision at a path by revision and a hash of the path.
@@ -158,9 +159,50 @@ pub(crate) type CachedRevprops = Arc<CachedFile<PropList>>;
 /// The manifest of a shard's packed revision properties.
 pub(crate) type CachedManifest = Arc<CachedFile<RevpropsManifest>>;
 /// A pack file of revision properties.
-pub(crate) type CachedRevpropsPack = Arc<CachedFile<RevpropsPack>>;
+pub(crate) type CachedRevpropsPack = Arc<CachedFile<ReadRevpropsPack>>;
 /// The entries of a directory that a transaction has changed.
 pub(crate) type CachedChildren = Arc<CachedFile<ChildrenFile>>;
+
+/// A pack file of revision properties, and those of its lists that were read.
+#[derive(Debug)]
+pub(crate) struct ReadRevpropsPack {
+    pack: RevpropsPack,
+    lists: Box<[OnceLock<PropList>]>,
+}
+
+impl ReadRevpropsPack {
+    pub(crate) fn new(pack: RevpropsPack) -> Self {
+        let lists = pack.revisions().map(|_| OnceLock::new()).collect();
+        ReadRevpropsPack { pack, lists }
+    }
+
+    /// The revisions in the pack file.
+    pub(crate) fn revisions(&self) -> Range<u64> {
+        self.pack.revisions()
+    }
+
+    /// The list of a revision. `None` if it is not in this pack file.
+    ///
+    /// # Errors
+    /// `MALFORMED_FILE` if it is no property list.
+    pub(crate) fn list(&self, rev: Revnum) -> Option<Result<PropList>> {
+        let at = usize::try_from(rev.0.checked_sub(self.revisions().start)?).ok()?;
+        let slot = self.lists.get(at)?;
+        if let Some(list) = slot.get() {
+            return Some(Ok(list.clone()));
+        }
+        let list = PropList::read(self.pack.list(rev)?);
+        Some(list.map(|list| slot.get_or_init(|| list).clone()))
+    }
+
+    /// Memory that the pack takes when all lists were read, bytes.
+    fn bytes(&self) -> usize {
+        2 * self.pack.content_bytes() + self.lists.len() * BYTES_OF_LIST
+    }
+}
+
+/// Memory that a list takes beside its content, bytes: its place in the pack file, and the list that was read.
+const BYTES_OF_LIST: usize = 64;
 
 /// The entries of a directory that a transaction has changed, and the path of their file.
 #[derive(Debug)]
@@ -217,6 +259,6 @@ impl LogRecord {
 
     /// Bytes of memory.
     pub fn bytes(&self) -> usize {
-        size_of::<LogRecordInner>() + 48 + self.0.changes.bytes() + self.0.revprops.text_len()
+        size_of::<LogRecordInner>() + 48 + self.0.changes.bytes() + self.0.revprops.bytes()
     }
 }

@@ -12,7 +12,11 @@ use super::{QueryComparison, path};
 fn compare(context: &str, stream: &DumpStream, queries: &dyn Fn(&mut QueryComparison<'_>)) {
     let repo = Repo::create("1.14");
     repo.load(stream.bytes());
-    queries(&mut QueryComparison::open(repo.path(), &Everything, context.into()));
+    queries(&mut QueryComparison::open(
+        repo.path(),
+        &Everything,
+        context.into(),
+    ));
 }
 
 fn change_mergeinfo(stream: &mut DumpStream, kind: RecordKind, path: &str, value: &[u8]) {
@@ -98,7 +102,7 @@ fn file_revisions_of_one_merge_are_in_hash_order() {
 #[test]
 fn a_replaced_file_merges_with_its_directory_only() {
     let mergeinfo: (&str, &[u8]) = ("svn:mergeinfo", b"/q:1");
-    let cases: [(&str, bool, &str, &[(&str, &[u8])]); 5] = [
+    let cases: [(&str, bool, &str, Values<'_>); 5] = [
         ("the parent gets mergeinfo", false, "T", &[mergeinfo]),
         ("the root gets mergeinfo", false, "", &[mergeinfo]),
         ("a sibling gets mergeinfo", false, "S", &[mergeinfo]),
@@ -132,5 +136,8 @@ fn a_replaced_file_merges_with_its_directory_only() {
         });
     }
 }
+
+/// Properties with their values.
+type Values<'a> = &'a [(&'a str, &'a [u8])];
 
 const UUID: &str = "5ba3b1f0-5f44-4b39-9a7d-4f6ba4c9a7d5";
