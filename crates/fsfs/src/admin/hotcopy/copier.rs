@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use base::{Error, Result};
 
-use crate::store::disk::{Disk, DiskFile, FileMeta, is_missing, remove_file_in};
+use crate::store::disk::{Create, Disk, DiskFile, FileMeta, is_missing, remove_file_in};
 use crate::txn::strays::{STRAY_PREFIX, set_aside};
 
 /// Copies files.
@@ -53,6 +53,15 @@ impl FileCopier<'_> {
             _ => self.replace(from, to)?,
         }
         Ok(true)
+    }
+
+    /// Writes a file that is not read before the whole copy is made durable.
+    pub(super) fn write(&self, path: &Path, bytes: &[u8], perms_like: &Path) -> Result<()> {
+        let write = || {
+            self.disk.write(path, Create::Replace)?.append(bytes)?;
+            self.disk.copy_permissions(perms_like, path)
+        };
+        write().map_err(|e| Error::io("Can't write to file", path, &e))
     }
 
     /// Copies a file over another one in one step.

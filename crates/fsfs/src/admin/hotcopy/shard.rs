@@ -187,9 +187,10 @@ impl RevisionCopier<'_> {
             is_copied |= self.copier.file(&from.join(name), &to.join(name))?;
         }
         let list = to.join("manifest");
-        if self.copier.existing == Existing::None
-            || !self.copier.disk.read_small(&list).is_ok_and(|old| old == text)
-        {
+        if self.copier.existing == Existing::None {
+            self.copier.write(&list, &text, &from.join("manifest"))?;
+            is_copied = true;
+        } else if !self.copier.disk.read_small(&list).is_ok_and(|old| old == text) {
             write_atomic(self.copier.disk, &list, &text, &from.join("manifest"))?;
             is_copied = true;
         }
