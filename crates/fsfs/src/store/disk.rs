@@ -14,6 +14,7 @@
     reason = "the one module of this crate that calls the system's files"
 )]
 
+mod copy;
 mod directory;
 mod machine;
 mod metered;

@@ -85,10 +85,12 @@ impl RevisionCopier<'_> {
         let mut is_copied = self.pack_dir(&from.pack(shard), &self.dst.pack(shard))?;
         if self.src.format().has_packed_revprops() {
             if shard == 0 {
+                self.directory_of(&self.dst.revprops(Revnum::ZERO))?;
                 is_copied |= self.revprops(Revnum::ZERO)?;
             }
             is_copied |= self.packed_revprops(shard)?;
         } else {
+            self.directory_of(&self.dst.revprops(Revnum(revs.start)))?;
             for rev in revs.clone() {
                 is_copied |= self.revprops(Revnum(rev))?;
             }
@@ -102,10 +104,12 @@ impl RevisionCopier<'_> {
 
     fn unpacked(&self, revs: Range<u64>) -> Result<Vec<CopiedRevisions>> {
         let mut copied = Vec::new();
+        let first = Revnum(revs.start);
+        self.directory_of(&self.dst.rev(first))?;
+        self.directory_of(&self.dst.revprops(first))?;
         for rev in revs.map(Revnum) {
             self.cancel.check()?;
             let (from, to) = (self.src.layout().rev(rev), self.dst.rev(rev));
-            self.directory_of(&to)?;
             let (is_copied, is_other) =
                 self.copier
                     .revisions(&from, &to, self.dst.db(), &format!("r{rev}"))?;
@@ -119,10 +123,9 @@ impl RevisionCopier<'_> {
         Ok(copied)
     }
 
-    /// Copies one unpacked property list.
+    /// Copies one unpacked property list into a directory that exists.
     fn revprops(&self, rev: Revnum) -> Result<bool> {
         let (from, to) = (self.src.layout().revprops(rev), self.dst.revprops(rev));
-        self.directory_of(&to)?;
         self.copier.file(&from, &to)
     }
 

@@ -15,7 +15,7 @@ use std::io::{self, Read as _, Write as _};
 #[cfg(target_os = "linux")]
 use std::num::NonZeroU64;
 use std::os::fd::AsFd;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt as _};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,6 +27,7 @@ use rustix::fs::{CWD, FlockOperation, Mode, OFlags, SeekFrom};
 use rustix::io::Errno;
 use rustix::path::Arg;
 
+use super::copy;
 use super::directory::RealDir;
 use super::{Create, Disk, DiskDir, DiskFile, DiskLock, DiskWriter, FileMeta};
 
@@ -128,9 +129,7 @@ macro_rules! machine {
             }
 
             fn copy(&self, from: &Path, to: &Path) -> io::Result<()> {
-                // The system may copy within the kernel, or share the blocks.
-                check_copied_kind(from)?;
-                fs::copy(from, to).map(drop)
+                copy::copy(from, to)
             }
 
             fn copy_in_parts(
@@ -140,7 +139,7 @@ macro_rules! machine {
                 part: u32,
                 copied: &mut dyn FnMut(u64) -> io::Result<()>,
             ) -> io::Result<()> {
-                copy_in_parts(from, to, part, copied)
+                copy::copy_in_parts(from, to, part, copied)
             }
 
             fn set_read_only(&self, path: &Path) -> io::Result<()> {
@@ -280,40 +279,6 @@ impl Drop for RealLock {
         // thread is starting has one until it executes its program. Neither call fails on a locked file.
         _ = retry_on_signal(|| rustix::fs::fcntl_lock(&self.0, FlockOperation::Unlock));
         _ = retry_on_signal(|| rustix::fs::flock(&self.0, FlockOperation::Unlock));
-    }
-}
-
-/// Refuses to copy a FIFO or device: the system's copy would wait for a writer of the FIFO.
-fn check_copied_kind(path: &Path) -> io::Result<()> {
-    let kind = fs::metadata(path)?.file_type();
-    match kind.is_file() || kind.is_dir() {
-        true => Ok(()),
-        false => Err(Errno::INVAL.into()),
-    }
-}
-
-/// Copies a file with its permissions as `fs::copy` does, part by part; each may be copied within the kernel.
-fn copy_in_parts(
-    from: &Path,
-    to: &Path,
-    part: u32,
-    copied: &mut dyn FnMut(u64) -> io::Result<()>,
-) -> io::Result<()> {
-    check_copied_kind(from)?;
-    let mut source = File::open(from)?;
-    let meta = source.metadata()?;
-    if !meta.is_file() {
-        return Err(Errno::INVAL.into());
-    }
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    let mut copy = options.mode(meta.mode()).open(to)?;
-    copy.set_permissions(meta.permissions())?;
-    loop {
-        match io::copy(&mut (&mut source).take(u64::from(part.max(1))), &mut copy)? {
-            0 => return Ok(()),
-            length => copied(length)?,
-        }
     }
 }
 
