@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use base::{Code, Error, RelPath, Result, Revnum};
 use repos::hooks::Hooks;
 use repos::load::{self, LoadEvent, LoadObserver, LoadOptions, UuidAction};
-use repos::{OpenOptions, Repository};
+use repos::{Cache, OpenOptions, Repository};
 use rustix::fs::FileType;
 
 use super::locks::now;
@@ -191,8 +191,8 @@ impl CommonLoadArgs {
             no_flush: self.no_flush_to_disk,
             ..OpenOptions::default()
         };
-        let cache = repository::one_pass_cache(budget);
-        Repository::open_with(&repository::path(operands), &cache, options)
+        repository::avoid_large_pages();
+        Repository::open_with(&repository::path(operands), &Cache::for_load(budget), options)
     }
 
     fn input(&self) -> Result<DumpInput> {

@@ -50,13 +50,13 @@ pub fn open_for_one_pass(
         meter: meter.cloned(),
         ..OpenOptions::default()
     };
-    Repository::open_with(&path(operands), &one_pass_cache(budget), options)
+    avoid_large_pages();
+    Repository::open_with(&path(operands), &Cache::for_one_pass(budget), options)
 }
 
-/// Returns the cache of a job that reads or writes each revision once.
-pub fn one_pass_cache(budget: u64) -> Arc<Cache> {
-    // Pages of 2 MiB would add half as much to the memory of such a job as its cache takes. A kernel that cannot turn them off
-    // is no obstacle.
+/// Turns pages of 2 MiB off for this process: they would add half as much to the memory of a job that reads or writes each
+/// revision once as its cache takes.
+pub fn avoid_large_pages() {
+    // A kernel that cannot turn them off is no obstacle.
     _ = rustix::thread::disable_transparent_huge_pages(true);
-    Cache::for_one_pass(budget)
 }

@@ -68,6 +68,8 @@ struct OpenGroup {
     named: Arc<AtomicU64>,
     /// The contents of these revisions that later ones may share.
     rows: UnsharedRows,
+    /// The directory of a committed transaction, which the next one takes over.
+    spare_txn_dir: Arc<Mutex<Option<PathBuf>>>,
 }
 
 /// Rows that are added to the rep-cache once their revisions are current.
@@ -285,10 +287,25 @@ impl Store {
     /// The file of an unpacked revision. Revisions of an open group have temporary names: a file with the name of a
     /// revision would count as one in `recover` and after a crash.
     pub(crate) fn rev_path(&self, rev: Revnum) -> PathBuf {
-        match &self.shared.group {
-            Some(group) if rev.0 > group.named.load(Ordering::Acquire) => self.group_path(rev),
-            _ => self.layout().rev(rev),
+        match self.has_final_name(rev) {
+            true => self.layout().rev(rev),
+            false => self.group_path(rev),
         }
+    }
+
+    /// True for a revision whose file has its final name.
+    pub(crate) fn has_final_name(&self, rev: Revnum) -> bool {
+        match &self.shared.group {
+            Some(group) => rev.0 <= group.named.load(Ordering::Acquire),
+            None => true,
+        }
+    }
+
+    /// True for a handle that sees an open group with a revision: the group holds the write lock then.
+    pub(crate) fn has_open_group(&self) -> bool {
+        let youngest = |group: &OpenGroup| Revnum(group.youngest.load(Ordering::Acquire));
+        let youngest = self.shared.group.as_ref().map(youngest);
+        youngest.is_some_and(|youngest| !self.has_final_name(youngest))
     }
 
     /// The temporary file of a revision of an open group.
@@ -311,6 +328,13 @@ impl Store {
     /// The contents of an open group's revisions; `None` for a handle that sees no group.
     pub(crate) fn unshared_rows(&self) -> Option<UnsharedRows> {
         self.shared.group.as_ref().map(|group| group.rows.clone())
+    }
+
+    /// Keeps the directory of a committed transaction for the next one; `None` keeps none. Returns the directory that
+    /// was kept before. Handles that see no group keep none.
+    pub(crate) fn replace_spare_txn_dir(&self, dir: Option<PathBuf>) -> Option<PathBuf> {
+        let group = self.shared.group.as_ref()?;
+        std::mem::replace(&mut *group.spare_txn_dir.lock(), dir)
     }
 
     /// Checks that a revision exists.

@@ -268,6 +268,26 @@ impl RepCache {
         raw.map_err(sqlite)?.map(RawRow::check).transpose()
     }
 
+    /// As [`RepCache::lookup`], and keeps the database locked against writers until [`RepCache::release`]: further calls need not
+    /// ask the system for its lock, nor whether it has changed.
+    ///
+    /// # Errors
+    /// As [`RepCache::lookup`].
+    pub(crate) fn lookup_and_hold(&self, sha1: &Sha1) -> Result<Option<RepCacheRow>> {
+        if self.connection.is_autocommit() {
+            self.connection.execute_batch("BEGIN").map_err(sqlite)?;
+        }
+        self.lookup(sha1)
+    }
+
+    /// Gives up the lock of [`RepCache::lookup_and_hold`], if there is one.
+    fn release(&self) {
+        if !self.connection.is_autocommit() {
+            // Nothing was written. The lock goes with the connection if this fails.
+            _ = self.connection.execute_batch("COMMIT");
+        }
+    }
+
     /// Calls `each` for every row of the revisions `first` to `last`, ordered by revision and offset.
     ///
     /// # Errors
@@ -329,6 +349,13 @@ impl Store {
                 f(Some(cache))
             }
             None => f(None),
+        }
+    }
+
+    /// Gives up the lock of [`RepCache::lookup_and_hold`], if this handle has it.
+    pub(crate) fn release_rep_cache(&self) {
+        if let Some((cache, _)) = &*self.rep_cache().0.lock() {
+            cache.release();
         }
     }
 }

@@ -156,7 +156,10 @@ impl Store {
     /// Opens the file of an unpacked revision.
     fn open_single(&self, rev: Revnum, path: PathBuf, tail: u64) -> Result<OpenFile> {
         let shard = self.layout().shard(rev).unwrap_or_default();
-        if let Some(dir) = self.shard_dir(ShardKind::Revs, shard, || path.clone()) {
+        // The file of a revision of an open group is in another directory.
+        if self.has_final_name(rev)
+            && let Some(dir) = self.shard_dir(ShardKind::Revs, shard, || path.clone())
+        {
             match dir.open(&rev.to_string()) {
                 Ok(file) => return OpenFile::of(file, path, tail),
                 // Another directory may have taken the place of the open one.

@@ -18,7 +18,7 @@ use super::children::Children;
 use super::edit::{MAX_IN_MEMORY, Txn, TxnOptions, TxnStatus};
 use super::open_tree::weak_tree;
 use super::proto_rev::ProtoRev;
-use super::state::{NodeKey, OnDisk, TxnNode, TxnState, explicit_copyroot};
+use super::state::{NodeKey, OnDisk, ROOT, TxnNode, TxnState, explicit_copyroot};
 use crate::format::changes;
 use crate::format::dir;
 use crate::format::id::{IdPart, IdTail, NodeRevId, TxnId};
@@ -93,11 +93,20 @@ impl Fs {
         })
     }
 
-    /// Creates the directory of a transaction with its root, under a temporary name first. A crash leaves a directory with that
-    /// name, which is no transaction; `recover` removes it.
+    /// Creates the directory of a transaction with its root, under a temporary name first, or takes over that of the group's last
+    /// transaction. A crash leaves a directory that is no transaction; `recover` removes it.
     fn make_txn_dir(&self, name: &str, state: &mut TxnState) -> Result<()> {
-        let new = self.layout().transactions().join(format!("{name}{NEW_SUFFIX}"));
         let path = self.layout().txn(name);
+        if let Some(spare) = self.replace_spare_txn_dir(None) {
+            let written = state.write_root(self, &spare);
+            if written.is_ok() && self.disk().rename(&spare, &path).is_ok() {
+                return Ok(());
+            }
+            // One that stays is removed as what a crash has left.
+            _ = self.remove_files_and_dir(&spare);
+            state.node_mut(ROOT)?.is_on_disk = false;
+        }
+        let new = self.layout().transactions().join(format!("{name}{NEW_SUFFIX}"));
         let mut make = || -> Result<()> {
             match self.disk().create_dir(&new) {
                 // Left by a crash; the number was given out again.

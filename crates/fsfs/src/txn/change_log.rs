@@ -64,6 +64,11 @@ impl ChangeLog {
         self.recent.len() >= self.max_in_memory || self.recent_bytes >= MAX_PATH_BYTES
     }
 
+    /// True if there is a spill file.
+    pub(super) fn has_spilled(&self) -> bool {
+        self.spill_file.is_some()
+    }
+
     /// Returns the last entry if it can still be changed.
     pub(super) fn last_mut(&mut self) -> Option<&mut RawChange> {
         self.recent.last_mut()

@@ -234,8 +234,9 @@ impl Txn {
         }
         fs.set_youngest(rev);
         self.status = TxnStatus::Ended;
+        let is_small = state.has_only_root_on_disk();
         drop(state);
-        self.remove_committed();
+        self.remove_committed(is_small);
         let sharing = std::mem::replace(&mut self.sharing, fs.sharing(self.id, false));
         Ok(PublishedRevision {
             rev,
@@ -246,9 +247,14 @@ impl Txn {
         })
     }
 
-    /// Removes the transaction (step 13). The revision exists: a failure to remove the transaction is no failure of the commit.
-    fn remove_committed(&self) {
-        if self.fs.format().has_protorevs_dir() {
+    /// Removes the transaction (step 13); in a group, the next transaction takes over its directory if that has the file of its root
+    /// only (`is_small`). The revision exists: a failure to remove the transaction is no failure of the commit.
+    fn remove_committed(&self, is_small: bool) {
+        let has_protorevs_dir = self.fs.format().has_protorevs_dir();
+        if is_small && has_protorevs_dir && self.fs.keep_txn_dir(&self.name) {
+            return;
+        }
+        if has_protorevs_dir {
             let lock = self.fs.layout().proto_rev_lock(self.id);
             _ = self.fs.disk().remove_file(&lock);
         }

@@ -8,6 +8,9 @@
 //! The group holds the write lock from its first commit to its flush. Other processes commit between groups, so a group should be
 //! short (a second, a thousand revisions). A transaction may begin in one group and be committed in a later one; it is merged
 //! with what other processes have committed then.
+//!
+//! While a group is open it keeps what would be asked of the system for each revision: the rep-cache stays locked for reading
+//! (others commit, and add rows, only after the flush), and the directory of a committed transaction becomes that of the next.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -150,6 +153,8 @@ impl CommitGroup {
     /// The system's. The group is then lost, and no more commits are taken.
     pub fn flush(&mut self) -> Result<Revnum> {
         self.unless_failed(|this| {
+            this.group_fs.release_rep_cache();
+            this.group_fs.remove_spare_txn_dir();
             let youngest = this.group_fs.last_youngest();
             let Some(lock) = this.lock.take() else {
                 return Ok(youngest);
@@ -291,6 +296,8 @@ impl CommitGroup {
 
 impl Drop for CommitGroup {
     fn drop(&mut self) {
+        self.group_fs.release_rep_cache();
+        self.group_fs.remove_spare_txn_dir();
         // The write lock is still held: no other process has used these names.
         if self.lock.is_some() {
             for rev in (self.flushed.0 + 1..=self.group_fs.last_youngest().0).rev() {

@@ -104,6 +104,11 @@ impl Nodes {
         self.slots.len() >= self.max_in_memory || self.new_bytes >= MAX_PATH_BYTES
     }
 
+    /// True if there is a spill file.
+    pub(super) fn has_spilled(&self) -> bool {
+        self.spill_file.is_some()
+    }
+
     /// Returns a node-revision; one from the spill file is read and not kept in memory.
     ///
     /// # Errors

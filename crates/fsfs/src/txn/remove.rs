@@ -51,6 +51,29 @@ impl Fs {
         }
     }
 
+    /// Takes the directory of a committed transaction away from it, for the next transaction of the group. False if there is no group,
+    /// or if it fails.
+    pub(super) fn keep_txn_dir(&self, name: &str) -> bool {
+        if !self.is_group_view() {
+            return false;
+        }
+        let gone = self.layout().transactions().join(format!("{name}{GONE_SUFFIX}"));
+        let is_kept = self.disk().rename(&self.layout().txn(name), &gone).is_ok();
+        if is_kept && let Some(older) = self.replace_spare_txn_dir(Some(gone)) {
+            // One that stays is removed as what a crash has left.
+            _ = self.remove_files_and_dir(&older);
+        }
+        is_kept
+    }
+
+    /// Removes the directory that [`Fs::keep_txn_dir`] has kept.
+    pub(super) fn remove_spare_txn_dir(&self) {
+        if let Some(spare) = self.replace_spare_txn_dir(None) {
+            // As above.
+            _ = self.remove_files_and_dir(&spare);
+        }
+    }
+
     /// Removes everything that crashes have left in `db/transactions`. No other process may work on the filesystem: a transaction
     /// that is just beginning would lose its directory.
     pub(crate) fn remove_unnamed_txns(&self) -> Result<()> {

@@ -54,7 +54,7 @@ pub(crate) struct TxnState {
 }
 
 /// The parts of a transaction that its files contain.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct OnDisk {
     /// Number of log entries.
     pub(crate) changes: usize,
@@ -144,6 +144,11 @@ impl TxnState {
         let id = self.node_id(key);
         let node = self.nodes.get_mut(key)?;
         node.ok_or_else(|| no_such_node(&id, &self.name))
+    }
+
+    /// True if the directory of the transaction has no file but that of its root.
+    pub(super) fn has_only_root_on_disk(&self) -> bool {
+        self.on_disk == OnDisk::default() && !self.nodes.has_spilled() && !self.changes.has_spilled()
     }
 
     /// Moves node-revisions and log entries of a large transaction to files of its directory.

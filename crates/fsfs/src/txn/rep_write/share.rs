@@ -234,7 +234,10 @@ impl RepSharing {
         let row = match self.unshared.as_ref().and_then(pending_row) {
             Some(row) => Some(row),
             None => {
+                // No other process commits while a group is open.
+                let may_hold = self.fs.has_open_group();
                 let look = |cache: Option<&mut RepCache>| match cache {
+                    Some(cache) if may_hold => cache.lookup_and_hold(sha1),
                     Some(cache) => cache.lookup(sha1),
                     None => Ok(None),
                 };

@@ -25,6 +25,7 @@ use crate::txn::proto_rev::{ProtoRev, ProtoWriter};
 
 /// Writes a text to the proto-revision file and holds the lock of that file. Dropping it takes the text back.
 pub(crate) struct RepWriter {
+    fs: Fs,
     output: DeltaOutput,
     /// The current window; after the end, the whole text if it is not longer than that.
     window: Vec<u8>,
@@ -95,6 +96,7 @@ impl RepWriter {
         proto.append(start)?;
         let length = start.len() as u64;
         Ok(RepWriter {
+            fs: fs.clone(),
             output: DeltaOutput::Inline(Box::new(DeltaWriter {
                 proto,
                 encoder,
@@ -228,6 +230,8 @@ impl RepWriter {
             && let DeltaOutput::Inline(writer) = std::mem::replace(&mut self.output, DeltaOutput::Failed)
         {
             self.output = WriterThread::start(writer);
+            // A long text may arrive slowly.
+            self.fs.release_rep_cache();
         }
         self.windows += 1;
         self.digest();

@@ -113,3 +113,84 @@ fn a_refused_commit_keeps_the_commits_before_it() {
         assert_eq!(fs.youngest().unwrap(), Revnum(3));
     }
 }
+
+/// The next transaction of a group takes over the directory of the last one only if nothing else is in it, and a flush leaves none.
+#[test]
+fn directories_of_transactions_are_taken_over_clean() {
+    for version in ["1.4", "1.14"] {
+        let grouped = Repository::create(version, 7, "");
+        let fs = compare::open(&grouped);
+        let mut batch = fs.commit_group().unwrap();
+        let names = |dir: &std::path::Path| -> Vec<String> {
+            let entries = std::fs::read_dir(dir).unwrap();
+            let mut names: Vec<_> = entries
+                .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+                .collect();
+            names.sort();
+            names
+        };
+        let dir = grouped.db().join("transactions");
+        let small = [Mkdir("small")];
+        let large: Vec<CommitStep> = (0..12u8)
+            .map(|number| Put(format!("f{number}").leak(), vec![number; 3]))
+            .collect();
+        let mut own = None;
+        for (at, steps) in [&small[..], &large, &[Mkdir("b")], &[Mkdir("c")]]
+            .into_iter()
+            .enumerate()
+        {
+            let options = TxnOptions {
+                max_in_memory: 2,
+                ..TxnOptions::default()
+            };
+            let mut txn = batch.begin_txn(options, now()).unwrap();
+            let path = dir.join(format!("{}.txn", txn.name()));
+            let begun = names(&path);
+            assert_eq!(own.get_or_insert_with(|| begun.clone()), &begun, "{version} {at}");
+            assert_eq!(fs.list_txns().unwrap(), [txn.name()]);
+            apply(batch.fs(), &mut txn, steps).unwrap();
+            assert_eq!(names(&path).len() > begun.len(), at == 1, "the large one spills");
+            batch.commit(txn, &now).unwrap();
+            assert!(fs.list_txns().unwrap().is_empty());
+        }
+        batch.flush().unwrap();
+        assert!(names(&dir).is_empty(), "{version}");
+        // One that is not committed stays.
+        let txn = batch.begin_txn(TxnOptions::default(), now()).unwrap();
+        assert_eq!(names(&dir).len(), 1);
+        drop(txn);
+        drop(batch);
+        assert_eq!(fs.list_txns().unwrap().len(), 1);
+        verify(&grouped);
+    }
+}
+
+/// Other processes add rows to the rep-cache as soon as a group is flushed, though the group looks contents up in it.
+#[test]
+fn a_flushed_group_leaves_the_rep_cache_to_others() {
+    let grouped = Repository::create("1.14", 7, "");
+    grouped.mucc(&["mkdir", "theirs"]);
+    let fs = compare::open(&grouped);
+    let mut batch = fs.commit_group().unwrap();
+    for round in 0..3u8 {
+        for number in 0..3u8 {
+            let mut txn = batch.begin_txn(TxnOptions::default(), now()).unwrap();
+            let text = vec![round * 3 + number; 2000];
+            apply(
+                batch.fs(),
+                &mut txn,
+                &[Put(format!("f{round}{number}").leak(), text)],
+            )
+            .unwrap();
+            batch.commit(txn, &now).unwrap();
+        }
+        batch.flush().unwrap();
+        let begun = std::time::Instant::now();
+        grouped.mucc(&["propset", "p", &round.to_string(), "theirs"]);
+        assert!(
+            begun.elapsed() < std::time::Duration::from_secs(8),
+            "waited for a lock"
+        );
+    }
+    verify(&grouped);
+}
