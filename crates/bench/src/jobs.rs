@@ -27,15 +27,38 @@ impl AdminJobs<'_> {
         }
     }
 
-    /// Loads a dump into a new repository.
+    /// Loads a dump into a new repository. It stays until [`AdminJobs::clear_results`].
     ///
     /// # Errors
     /// If the repository can't be made, or the tool fails.
     pub fn load(&self, ours: bool, dump: &Path, options: &[&str]) -> Result<RunCost, String> {
-        let repository = fresh(self.scratch, "load")?;
+        let repository = self.result("load")?;
+        run(Command::new("svnadmin").arg("create").arg(&repository))?;
         let mut command = self.admin(ours);
         command.args(["load", "-q"]).args(options).arg(&repository);
         tool_reading(&mut command, dump)
+    }
+
+    /// Returns a new path for the result of a job.
+    ///
+    /// Results are removed together, when all runs of the job are over: ext4 searches long for free inodes where many were freed a
+    /// moment ago, and that would be most of the time of both sides.
+    fn result(&self, job: &str) -> Result<PathBuf, String> {
+        let dir = self.scratch.join(job);
+        let failed = |e| format!("{}: {e}", dir.display());
+        fs::create_dir_all(&dir).map_err(failed)?;
+        let number = fs::read_dir(&dir).map_err(failed)?.count();
+        Ok(dir.join(number.to_string()))
+    }
+
+    /// Removes the results of loads and hot copies.
+    ///
+    /// # Errors
+    /// If they cannot be removed.
+    pub fn clear_results(&self) -> Result<(), String> {
+        ["load", "copy"]
+            .iter()
+            .try_for_each(|job| clear(&self.scratch.join(job)))
     }
 
     /// Packs a copy of a repository.
@@ -49,13 +72,12 @@ impl AdminJobs<'_> {
         tool(self.admin(ours).args(["pack", "-q"]).args(options).arg(&copy))
     }
 
-    /// Makes a hot copy of a repository.
+    /// Makes a hot copy of a repository. It stays until [`AdminJobs::clear_results`].
     ///
     /// # Errors
     /// If the tool fails.
     pub fn hotcopy(&self, ours: bool, source: &Path) -> Result<RunCost, String> {
-        let target = self.scratch.join("copy");
-        clear(&target)?;
+        let target = self.result("copy")?;
         tool(self.admin(ours).args(["hotcopy", "-q"]).arg(source).arg(&target))
     }
 }

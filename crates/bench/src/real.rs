@@ -110,7 +110,7 @@ impl RealBench<'_> {
             self.verification(&workload);
             self.serving(&workload)?;
         }
-        for name in ["load", "pack", "copy", "indexed"] {
+        for name in ["pack", "indexed"] {
             clear(&self.jobs.scratch.join(name))?;
         }
         Ok(())
@@ -136,7 +136,8 @@ impl RealBench<'_> {
                 || run(jobs, true),
                 || run(jobs, false),
             );
-            self.add(&job, cell.map(Some));
+            let cell = cell.and_then(|cell| self.jobs.clear_results().map(|()| Some(cell)));
+            self.add(&job, cell);
         }
     }
 

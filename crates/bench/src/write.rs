@@ -135,6 +135,7 @@ impl WriteBench<'_> {
             let jobs = self.jobs.clone();
             let load = |ours| jobs.load(ours, &dump, flag.as_slice());
             self.measure(job, RIVAL, Goal::wall(2.0), load);
+            self.jobs.clear_results()?;
         }
         self.after_load(&name, &dump)
     }
@@ -163,6 +164,7 @@ impl WriteBench<'_> {
             let jobs = self.jobs.clone();
             let copy = |side| jobs.hotcopy(side, &theirs);
             self.measure(format!("hotcopy, {name}"), RIVAL, Goal::wall(1.0), copy);
+            self.jobs.clear_results()?;
         }
         for (side, path) in [(true, &ours), (false, &theirs)] {
             run(self.jobs.admin(side).args(["pack", "-q"]).arg(path))?;

@@ -360,8 +360,14 @@ impl Hotcopy<'_> {
                     .remove_tree(&self.dst.file("revprops").join(shard.to_string()))?;
                 continue;
             }
-            for rev in (1..size).map(Revnum) {
-                let path = self.dst.revprops(rev);
+            // The properties of revision 0 are never packed.
+            let dir = self.dst.file("revprops").join("0");
+            for name in self.copier.names(&dir)?.unwrap_or_default() {
+                let rev = name.to_str().and_then(|name| name.parse::<u64>().ok());
+                if !rev.is_some_and(|rev| (1..size).contains(&rev)) {
+                    continue;
+                }
+                let path = dir.join(name);
                 match disk
                     .remove_file(&path)
                     .map_err(|e| Error::io("Can't remove file", &path, &e))
