@@ -45,6 +45,7 @@ pub mod percent;
 mod prop_list;
 pub mod props;
 mod revnum;
+mod url;
 
 pub use cancel::Cancel;
 pub use common_bytes::{common_prefix, common_suffix};
@@ -59,3 +60,4 @@ pub use path::{FsPath, RelPath, is_component};
 pub use prop_list::PropList;
 pub use props::{PropChange, Props};
 pub use revnum::Revnum;
+pub use url::Url;

@@ -3,7 +3,7 @@
 //! There are two kinds: [`FsPath`] is absolute in the repository (`/trunk/a`, the root is `/`), [`RelPath`] is
 //! relative to a directory (`trunk/a`; the directory itself is the empty path). Neither has a trailing slash, an
 //! empty component, `.` or `..`. Untrusted text is checked ([`FsPath::parse`]) or made canonical
-//! ([`FsPath::canonicalize`]) once and trusted then. Paths of the local disk are [`std::path::Path`]; URLs are text.
+//! ([`FsPath::canonicalize`]) once and trusted then. Paths of the local disk are [`std::path::Path`]; URLs are [`crate::Url`].
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;

@@ -67,6 +67,11 @@ pub fn start(repo: &Repository, options: CommitOptions, clock: Clock) -> Result<
 }
 
 impl CommitEditor {
+    /// True once [`Editor::close_edit`] has succeeded.
+    pub fn is_done(&self) -> bool {
+        matches!(self.phase, Phase::Done(_))
+    }
+
     /// Returns the new revision, after [`Editor::close_edit`] has succeeded.
     ///
     /// # Errors

@@ -48,6 +48,9 @@ pub struct EditDriver<'a, O> {
     absent_entries: bool,
     replay: bool,
     ended: bool,
+    closed: bool,
+    /// The error that ended the edit: every later call returns it.
+    failed: Option<Error>,
     tokens: u32,
     /// Documents that were begun: the file and its version. Rarely more than one.
     texts: Vec<(FileToken, Option<u8>)>,
@@ -66,6 +69,8 @@ impl<'a, O: MessageSink> EditDriver<'a, O> {
             absent_entries: peer.has(Capabilities::ABSENT_ENTRIES),
             replay: false,
             ended: false,
+            closed: false,
+            failed: None,
             tokens: 0,
             texts: Vec::new(),
             codec,
@@ -82,6 +87,11 @@ impl<'a, O: MessageSink> EditDriver<'a, O> {
     /// True once the edit was closed or given up, by either side.
     pub fn has_ended(&self) -> bool {
         self.ended
+    }
+
+    /// True once the peer has accepted the whole edit.
+    pub fn is_closed(&self) -> bool {
+        self.closed
     }
 
     /// Gives the edit up unless it has ended already.
@@ -103,7 +113,17 @@ impl<'a, O: MessageSink> EditDriver<'a, O> {
         token
     }
 
+    /// # Errors
+    /// The error that ended the edit.
+    fn check(&self) -> Result<()> {
+        match &self.failed {
+            Some(error) => Err(error.clone()),
+            None => Ok(()),
+        }
+    }
+
     fn send(&mut self, command: EditCommand<'_>) -> Result<()> {
+        self.check()?;
         command.write(self.outlet.buffer());
         self.sent()
     }
@@ -115,13 +135,15 @@ impl<'a, O: MessageSink> EditDriver<'a, O> {
         // The peer has failed and discards everything until the driver acknowledges that.
         self.ended = true;
         EditCommand::AbortEdit.write(self.outlet.buffer());
-        match self.outlet.answer()? {
-            Err(error) => Err(error),
-            Ok(()) => Err(Error::new(
+        let error = match self.outlet.answer()? {
+            Err(error) => error,
+            Ok(()) => Error::new(
                 base::Code::RA_SVN_MALFORMED_DATA,
                 "Successful edit status returned too soon",
-            )),
-        }
+            ),
+        };
+        self.failed = Some(error.clone());
+        Err(error)
     }
 
     /// The compression level of windows that are encoded here.
@@ -291,6 +313,7 @@ impl<O: MessageSink> Editor for EditDriver<'_, O> {
     }
 
     fn text_chunk(&mut self, file: FileToken, chunk: TextChunk<'_>) -> Result<()> {
+        self.check()?;
         match chunk {
             TextChunk::Encoded(window) if window.version <= self.version => {
                 let version = self.begin_text(file, window.version);
@@ -315,6 +338,7 @@ impl<O: MessageSink> Editor for EditDriver<'_, O> {
     }
 
     fn text_end(&mut self, file: FileToken) -> Result<()> {
+        self.check()?;
         self.begin_text(file, self.version);
         self.texts.retain(|(token, _)| *token != file);
         self.send(EditCommand::TextdeltaEnd {
@@ -350,6 +374,7 @@ impl<O: MessageSink> Editor for EditDriver<'_, O> {
     }
 
     fn close_edit(&mut self) -> Result<()> {
+        self.check()?;
         if self.replay {
             self.send(EditCommand::FinishReplay)?;
             self.ended = true;
@@ -358,9 +383,11 @@ impl<O: MessageSink> Editor for EditDriver<'_, O> {
         EditCommand::CloseEdit.write(self.outlet.buffer());
         let answer = self.outlet.answer()?;
         self.ended = true;
-        if answer.is_err() {
+        self.closed = answer.is_ok();
+        if let Err(error) = &answer {
             // The consumer is still discarding: it must get the acknowledgement.
             EditCommand::AbortEdit.write(self.outlet.buffer());
+            self.failed = Some(error.clone());
         }
         answer
     }

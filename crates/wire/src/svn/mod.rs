@@ -2,7 +2,7 @@
 //!
 //! From the bottom up: [`item`] finds the end of an item and reads it, [`mod@write`] appends items, [`handshake`] opens
 //! the conversation, [`auth`] authenticates the user, [`command`] has the requests of clients, [`report`] the
-//! descriptions of working copies, [`response`] the responses, [`edit`] the messages of an edit in either direction.
+//! descriptions of working copies, [`response`] the responses ([`response_read`] the client's half), [`edit`] the messages of an edit in either direction.
 //!
 //! Messages are borrowed from the receive buffer where they are many or large (edits) and owned where they are few
 //! (commands). A malformed message is fatal for a connection, so [`Malformed`] says only what and where.
@@ -18,6 +18,7 @@ pub mod handshake;
 pub mod item;
 pub mod report;
 pub mod response;
+pub mod response_read;
 pub mod write;
 
 pub use edit_decode::{Consumed, EditDecoder, EditFault};

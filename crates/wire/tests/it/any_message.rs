@@ -1,6 +1,8 @@
 //! Any bytes as messages of svn://, for the tests and for the fuzz target `svn_command`.
 
-use wire::svn::{Item, Scanner, auth, command, edit, handshake, report, response};
+use wire::svn::{
+    Item, Scanner, Tuple, Writer, auth, command, edit, handshake, report, response, response_read,
+};
 
 /// Reads `bytes` as messages of every kind. What the scanner passes must parse, and what a reader understands must encode.
 pub fn any_message(bytes: &[u8]) {
@@ -28,7 +30,45 @@ pub fn any_message(bytes: &[u8]) {
             if let Ok(response::Response::Failure(error)) = response::Response::parse(tuple) {
                 response::write_failure(&mut Vec::new(), &error);
             }
+            any_streamed(tuple);
         }
         rest = &rest[len..];
     }
+}
+
+/// Reads a tuple as everything that a server streams.
+fn any_streamed(tuple: Tuple<'_>) {
+    if let Ok((entry, _, mut changes)) = response::LogEntry::parse(tuple) {
+        let mut read = Vec::new();
+        while let Ok(Some(change)) = response::LogChange::next(&mut changes) {
+            read.push(change);
+        }
+        let mut out = Vec::new();
+        entry.write(&mut Writer(&mut out), |w| {
+            read.iter().for_each(|change| change.write(w));
+        });
+        let back = Item::parse(&out).and_then(Item::list);
+        let back = back
+            .and_then(response::LogEntry::parse)
+            .expect("because it was written");
+        assert_eq!(back.0, entry);
+    }
+    if let Ok((path, dirent)) = response::Dirent::parse_listed(tuple) {
+        let mut out = Vec::new();
+        dirent.write_listed(&mut Writer(&mut out), path, command::Fields::ALL);
+        let back = Item::parse(&out).and_then(Item::list);
+        let back = back.and_then(response::Dirent::parse_listed);
+        assert_eq!(back, Ok((path, dirent)));
+    }
+    _ = response::Dirent::parse_stat(tuple);
+    _ = response_read::CommitInfo::parse(tuple);
+    _ = response_read::FileRev::parse(tuple);
+    _ = response_read::LocationSegment::parse(tuple);
+    _ = response_read::LockAnswer::parse(tuple);
+    _ = response_read::parse_inherited(tuple);
+    _ = response_read::parse_location(tuple);
+    _ = response_read::parse_prop_changes(tuple);
+    _ = handshake::Greeting::parse(tuple);
+    _ = handshake::AuthRequest::parse(tuple);
+    _ = handshake::ReposInfo::parse(tuple);
 }

@@ -1,0 +1,169 @@
+//! How sessions are opened: credentials, tunnels, limits, the clock. Everything that a program reads from its
+//! environment, its configuration or its user is passed in here.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use base::{Cancel, Date, Result};
+
+/// The parameters of [`crate::open`] besides the URL. Clones share the credentials.
+#[derive(Clone)]
+pub struct OpenOptions {
+    /// Where user names and passwords come from.
+    pub credentials: Arc<dyn Credentials>,
+    /// The programs that make connections for `svn+NAME://`.
+    pub tunnels: Tunnels,
+    /// The name of the calling program, for the server's log.
+    pub client_name: Option<String>,
+    /// Ends every wait for the server, and long work on a local repository.
+    pub cancel: Cancel,
+    /// What a server may demand.
+    pub limits: Limits,
+    /// The budget, in bytes, of the cache of a repository on disk.
+    pub cache_bytes: u64,
+    /// The current time, for commits and locks in a repository on disk.
+    pub clock: Clock,
+}
+
+/// Returns the current time.
+pub type Clock = Arc<dyn Fn() -> Date + Send + Sync>;
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        OpenOptions {
+            credentials: Arc::new(NoCredentials),
+            tunnels: Tunnels::default(),
+            client_name: None,
+            cancel: Cancel::default(),
+            limits: Limits::default(),
+            cache_bytes: 16 << 20,
+            clock: Arc::new(system_time),
+        }
+    }
+}
+
+impl fmt::Debug for OpenOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenOptions")
+            .field("tunnels", &self.tunnels)
+            .field("client_name", &self.client_name)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}
+
+fn system_time() -> Date {
+    // A clock before 1970 is wrong; commits have that date then.
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Date(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
+}
+
+/// Limits for what a server sends, and how long it may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The longest time to connect to one address of a host.
+    pub connect: Duration,
+    /// The longest time in which a server neither sends nor receives anything. Servers are silent while their hooks run.
+    pub idle: Duration,
+    /// The largest message, in bytes. Texts come in many messages; a directory or a property list is one.
+    pub message: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            connect: Duration::from_secs(120),
+            idle: Duration::from_secs(60 * 60),
+            message: 256 << 20,
+        }
+    }
+}
+
+/// Returns user names and passwords: from a cache, from options, or by a question to the user. Sessions in several
+/// threads may share one.
+pub trait Credentials: Send + Sync {
+    /// Returns a user name and a password for a realm; `None` to give up.
+    ///
+    /// # Errors
+    /// Any error ends the request of the session.
+    fn password(&self, request: &PasswordRequest<'_>) -> Result<Option<Password>>;
+
+    /// The server has accepted what [`Credentials::password`] returned last for this realm.
+    ///
+    /// # Errors
+    /// Any error ends the request of the session.
+    fn accepted(&self, _realm: &str, _password: &Password) -> Result<()> {
+        Ok(())
+    }
+
+    /// Returns the user who commits to a repository on disk, and who holds locks in it. `None` is anonymous.
+    ///
+    /// # Errors
+    /// Any error ends the request of the session.
+    fn local_user(&self) -> Result<Option<String>> {
+        Ok(None)
+    }
+}
+
+/// A server's demand for a password.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PasswordRequest<'a> {
+    /// The realm, with the server's address: `<svn://host:3690> realm`.
+    pub realm: &'a str,
+    /// The user name in the URL.
+    pub user: Option<&'a str>,
+    /// How many passwords the server has refused in this exchange.
+    pub attempt: u32,
+    /// The server's reason to refuse the last one.
+    pub failure: Option<&'a str>,
+}
+
+/// A user name and a password.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Password {
+    /// The user name.
+    pub user: String,
+    /// The password.
+    pub password: String,
+}
+
+impl fmt::Debug for Password {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Password({}, …)", self.user)
+    }
+}
+
+/// No credentials: only anonymous access.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoCredentials;
+
+impl Credentials for NoCredentials {
+    fn password(&self, _request: &PasswordRequest<'_>) -> Result<Option<Password>> {
+        Ok(None)
+    }
+}
+
+/// One user name and password for every realm, as from the options of a command.
+#[derive(Clone, Debug)]
+pub struct FixedPassword(pub Password);
+
+impl Credentials for FixedPassword {
+    fn password(&self, request: &PasswordRequest<'_>) -> Result<Option<Password>> {
+        Ok(Some(self.0.clone()).filter(|_| request.attempt == 0))
+    }
+
+    fn local_user(&self) -> Result<Option<String>> {
+        Ok(Some(self.0.user.clone()))
+    }
+}
+
+/// The section `[tunnels]` of the configuration, and the environment variables that its commands name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tunnels {
+    /// Command by tunnel name: `NAME` of `svn+NAME://`. Without an entry, `ssh` has a default.
+    pub commands: BTreeMap<String, String>,
+    /// The environment variables, at least those that the commands begin with, and `SVN_SSH`.
+    pub variables: BTreeMap<String, String>,
+}

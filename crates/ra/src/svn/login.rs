@@ -1,0 +1,187 @@
+//! The start of a conversation, and authentication: at the start, and whenever a command needs more rights.
+
+use base::{Code, Error, Result, Url};
+use delta::svndiff::Codec;
+use wire::svn::auth::{AuthAnswer, AuthResponse, cram_answer};
+use wire::svn::handshake::{AuthRequest, Capabilities, Greeting, Hello, ReposInfo};
+use wire::svn::{Malformed, Writer};
+
+use super::SvnSession;
+use super::connection::Connection;
+use crate::options::{OpenOptions, Password, PasswordRequest};
+
+/// The version of the protocol.
+const VERSION: u64 = 2;
+/// The most passwords that are tried in one exchange, whatever the caller's credentials return.
+const MOST_ATTEMPTS: u32 = 100;
+
+impl SvnSession {
+    /// Opens a session.
+    ///
+    /// # Errors
+    /// Those of the connection; `RA_SVN_BAD_VERSION`, `RA_SVN_REPOS_NOT_FOUND`, `RA_NOT_AUTHORIZED`.
+    pub(crate) fn open(url: &Url, options: &OpenOptions) -> Result<SvnSession> {
+        let mut session = SvnSession {
+            conn: Connection::open(url, options)?,
+            options: options.clone(),
+            url: url.clone(),
+            server_url: url.clone(),
+            root: url.clone(),
+            uuid: String::new(),
+            capabilities: Capabilities::NONE,
+            codec: Codec::new(),
+        };
+        let greeting = session.response(Greeting::parse)?;
+        check_greeting(&greeting)?;
+        let hello = Hello {
+            version: VERSION,
+            words: Capabilities::client().words().map(str::to_owned).collect(),
+            url: url.as_str().to_owned(),
+            ra_client: Some(crate::user_agent()),
+            client: options.client_name.clone(),
+        };
+        hello.write(session.conn.out());
+        session.authenticate()?;
+        let info = session.response(ReposInfo::parse)?;
+        session.capabilities = greeting.capabilities.with(info.capabilities);
+        session.uuid = info.uuid;
+        session.root = match Url::canonicalize(&info.root_url) {
+            Ok(root) if url.relative_to(&root).is_some() => root,
+            _ => {
+                let message = format!(
+                    "The server's repository root '{}' does not contain '{url}'",
+                    info.root_url
+                );
+                return Err(Error::new(Code::RA_SVN_MALFORMED_DATA, message));
+            }
+        };
+        Ok(session)
+    }
+
+    /// Reads an authentication request and fulfils it. Returns true if there was anything to do.
+    ///
+    /// # Errors
+    /// The server's refusal of the command; `RA_NOT_AUTHORIZED` without credentials that the server accepts;
+    /// `RA_SVN_NO_MECHANISMS`.
+    pub(super) fn authenticate(&mut self) -> Result<bool> {
+        let request = self.response(AuthRequest::parse)?;
+        if request.mechanisms.is_empty() {
+            return Ok(false);
+        }
+        let offers = |mechanism: &str| request.mechanisms.iter().any(|offered| offered == mechanism);
+        let is_tunnel = self.url.scheme() != "svn";
+        let outcome = if is_tunnel && offers("EXTERNAL") {
+            self.exchange_token("EXTERNAL")
+        } else if offers("ANONYMOUS") {
+            self.exchange_token("ANONYMOUS")
+        } else if offers("CRAM-MD5") {
+            self.prove_password(&request.realm)
+        } else {
+            Err(Error::bare(Code::RA_SVN_NO_MECHANISMS))
+        };
+        // The server still waits for an answer to its request.
+        outcome.map_err(|error| self.conn.lose(error))?;
+        Ok(true)
+    }
+
+    /// Authenticates with a mechanism that only needs a token, which is empty.
+    fn exchange_token(&mut self, mechanism: &str) -> Result<()> {
+        let token = Some(&b""[..]);
+        AuthResponse { mechanism, token }.write(self.conn.out());
+        match self.auth_answer()? {
+            Answer::Success => Ok(()),
+            Answer::Failure(text) => Err(refused(&text)),
+            Answer::Step(_) => Err(Malformed::Word.into()),
+        }
+    }
+
+    /// Authenticates with CRAM-MD5 until the server accepts a password, or there is none left.
+    fn prove_password(&mut self, realm: &str) -> Result<()> {
+        let url = self.url.clone();
+        let port = url.port().unwrap_or(match url.scheme() {
+            "svn" => "3690",
+            _ => "0",
+        });
+        let realm = format!("<{}://{}:{port}> {realm}", url.scheme(), url.host());
+        let credentials = self.options.credentials.clone();
+        let mut failure: Option<String> = None;
+        for attempt in 0..MOST_ATTEMPTS {
+            let request = PasswordRequest {
+                realm: &realm,
+                user: url.user(),
+                attempt,
+                failure: failure.as_deref(),
+            };
+            let Some(password) = credentials.password(&request)? else {
+                break;
+            };
+            match self.send_password(&password)? {
+                None => return credentials.accepted(&realm, &password),
+                Some(text) => failure = Some(text),
+            }
+        }
+        Err(match failure {
+            Some(text) => refused(&text),
+            None => Error::new(Code::RA_NOT_AUTHORIZED, "Can't get username or password"),
+        })
+    }
+
+    /// Proves one password; returns the server's reason if it refuses.
+    fn send_password(&mut self, password: &Password) -> Result<Option<String>> {
+        let mechanism = "CRAM-MD5";
+        AuthResponse {
+            mechanism,
+            token: None,
+        }
+        .write(self.conn.out());
+        let challenge = match self.auth_answer()? {
+            Answer::Step(challenge) => challenge,
+            Answer::Failure(text) => return Ok(Some(text)),
+            Answer::Success => return Err(Malformed::Word.into()),
+        };
+        let answer = cram_answer(&password.user, password.password.as_bytes(), &challenge);
+        Writer(self.conn.out()).string(answer);
+        match self.auth_answer()? {
+            Answer::Success => Ok(None),
+            Answer::Failure(text) => Ok(Some(text)),
+            Answer::Step(_) => Err(Malformed::Word.into()),
+        }
+    }
+
+    fn auth_answer(&mut self) -> Result<Answer> {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        match self.conn.receive_list().map(AuthAnswer::parse)? {
+            Ok(AuthAnswer::Step(challenge)) => Ok(Answer::Step(challenge.to_vec())),
+            Ok(AuthAnswer::Success(_)) => Ok(Answer::Success),
+            Ok(AuthAnswer::Failure(reason)) => Ok(Answer::Failure(text(reason))),
+            Err(what) => Err(self.conn.lose(what.into())),
+        }
+    }
+}
+
+/// The server's next message of an exchange, owned.
+enum Answer {
+    Step(Vec<u8>),
+    Success,
+    Failure(String),
+}
+
+fn refused(reason: &str) -> Error {
+    Error::new(
+        Code::RA_NOT_AUTHORIZED,
+        format!("Authentication error from server: {reason}"),
+    )
+}
+
+fn check_greeting(greeting: &Greeting) -> Result<()> {
+    let message = if greeting.min_version > VERSION {
+        format!("Server requires minimum version {}", greeting.min_version)
+    } else if greeting.max_version < VERSION {
+        format!("Server only supports versions up to {}", greeting.max_version)
+    } else if !greeting.capabilities.has(Capabilities::EDIT_PIPELINE) {
+        "Server does not support edit pipelining".to_owned()
+    } else {
+        return Ok(());
+    };
+    Err(Error::new(Code::RA_SVN_BAD_VERSION, message))
+}
