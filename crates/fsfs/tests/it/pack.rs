@@ -218,7 +218,18 @@ fn readers_continue_during_a_pack() {
         }
         let reading = scope.spawn(|| {
             while !stop.is_cancelled() {
-                theirs("verify", &repo);
+                let verified = Tool::new("svnadmin")
+                    .args(["verify", "-q"])
+                    .arg(repo.path())
+                    .run();
+                // The incumbent's verify also has this error, seldom, beside its own pack: it looks an item up in the pack and
+                // then in the index of the unpacked file.
+                if !verified
+                    .err()
+                    .contains("E160058: p2l index entry not found for PHYS")
+                {
+                    verified.expect_ok();
+                }
             }
         });
         std::thread::sleep(std::time::Duration::from_millis(100));
