@@ -36,7 +36,8 @@
 //!
 //! In a group ([`CommitMode::Grouped`]) the caller holds the write lock; steps 5, 9 and 12, and the renaming in step 7, are done
 //! for the whole group by `commit_group`. Step 13 comes before step 12 then: a crash before the flush loses the transactions of the
-//! group too.
+//! group too. A directory in which only the transaction's root is left is not removed: the next transaction of the group takes it
+//! over under its own name.
 
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
