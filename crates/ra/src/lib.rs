@@ -1,7 +1,7 @@
 //! Repository access for clients: one interface to repositories, wherever they are.
 //!
-//! [`open()`] makes a [`Session`] of a URL: over `svn://`, through a tunnel (`svn+ssh://`), or directly in a repository on disk
-//! (`file://`). The caller cannot tell them apart, except by speed. A session is at one URL of a repository, and the paths of
+//! [`open()`] makes a [`Session`] of a URL: over `svn://`, through a tunnel (`svn+ssh://`), over `http://` and `https://`, or directly in
+//! a repository on disk (`file://`). The caller cannot tell them apart, except by speed. A session is at one URL of a repository, and the paths of
 //! its requests are relative to that URL; [`Session::reparent`] moves it.
 //!
 //! All requests block. Long answers are not held: they are passed to callbacks as they arrive. Where trees change, in
@@ -48,7 +48,9 @@
 //! ```
 
 mod answers;
+mod dav;
 mod local;
+mod log_limit;
 mod options;
 mod requests;
 mod session;
@@ -61,7 +63,9 @@ pub use answers::{
     LogEntry, ReplaySink,
 };
 pub use options::{
-    Clock, Credentials, FixedPassword, Limits, NoCredentials, OpenOptions, Password, PasswordRequest, Tunnels,
+    AuthMechanism, BulkUpdates, CertificateFailures, CertificateProblem, CertificateTrust, ClientCertificate,
+    Clock, Credentials, FixedPassword, HttpOptions, Limits, NoCredentials, OpenOptions, Password,
+    PasswordRequest, Proxy, Tunnels,
 };
 pub use requests::{
     Capability, CommitRequest, DirectoryRequest, DirentFields, FileRequest, FileRevsRequest, ListRequest,
@@ -73,21 +77,32 @@ pub use session::Session;
 /// Opens a session at a URL, which need not exist in the repository.
 ///
 /// # Errors
-/// `RA_ILLEGAL_URL` for a scheme that no implementation knows; `RA_CANNOT_CREATE_SESSION` around every other error.
+/// `RA_ILLEGAL_URL` for a scheme that no implementation knows; `RA_SESSION_URL_MISMATCH` for a temporary redirect;
+/// `RA_CANNOT_CREATE_SESSION` around every other error.
 pub fn open(url: &Url, options: &OpenOptions) -> Result<Box<dyn Session>> {
     let scheme = url.scheme();
     let opened: Result<Box<dyn Session>> = if scheme == "file" {
         local::LocalSession::open(url, options).map(|session| Box::new(session) as _)
     } else if scheme == "svn" || scheme.starts_with("svn+") {
         svn::SvnSession::open(url, options).map(|session| Box::new(session) as _)
+    } else if scheme == "http" || scheme == "https" {
+        dav::DavSession::open(url, options).map(|session| Box::new(session) as _)
     } else {
         let message = format!("Unrecognized URL scheme for '{url}'");
         return Err(Error::new(Code::RA_ILLEGAL_URL, message));
     };
-    opened.map_err(|error| {
-        let message = format!("Unable to connect to a repository at URL '{url}'");
-        error.wrap(Code::RA_CANNOT_CREATE_SESSION, message)
-    })
+    opened.map_err(|error| cannot_open(url, error))
+}
+
+/// Names the URL that could not be opened, unless the error does. Not so for a server that names another URL.
+fn cannot_open(url: &Url, error: Error) -> Error {
+    match error.code() {
+        Code::RA_SESSION_URL_MISMATCH | Code::RA_CANNOT_CREATE_SESSION => error,
+        _ => {
+            let message = format!("Unable to connect to a repository at URL '{url}'");
+            error.wrap(Code::RA_CANNOT_CREATE_SESSION, message)
+        }
+    }
 }
 
 /// The version of Subversion whose behaviour clients of this crate have: hooks may ask for it.
@@ -118,6 +133,15 @@ fn check_depth(depth: Depth) -> Result<()> {
             "Request depth 'exclude' not supported",
         )),
         _ => Ok(()),
+    }
+}
+
+/// # Errors
+/// `RA_ILLEGAL_URL` for a URL that is not of the repository with this root.
+fn check_repository(url: &Url, root: &Url) -> Result<()> {
+    match url.relative_to(root) {
+        Some(_) => Ok(()),
+        None => Err(foreign_url(url, root)),
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -15,6 +16,8 @@ pub struct OpenOptions {
     pub credentials: Arc<dyn Credentials>,
     /// The programs that make connections for `svn+NAME://`.
     pub tunnels: Tunnels,
+    /// How http:// and https:// are spoken.
+    pub http: HttpOptions,
     /// The name of the calling program, for the server's log.
     pub client_name: Option<String>,
     /// Ends every wait for the server, and long work on a local repository.
@@ -35,6 +38,7 @@ impl Default for OpenOptions {
         OpenOptions {
             credentials: Arc::new(NoCredentials),
             tunnels: Tunnels::default(),
+            http: HttpOptions::default(),
             client_name: None,
             cancel: Cancel::default(),
             limits: Limits::default(),
@@ -48,6 +52,7 @@ impl fmt::Debug for OpenOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OpenOptions")
             .field("tunnels", &self.tunnels)
+            .field("http", &self.http)
             .field("client_name", &self.client_name)
             .field("limits", &self.limits)
             .finish_non_exhaustive()
@@ -81,6 +86,128 @@ impl Default for Limits {
     }
 }
 
+/// How http:// and https:// are spoken: the section of the file `servers` that fits the host.
+#[derive(Clone, Debug)]
+pub struct HttpOptions {
+    /// The proxy of this host. The caller resolves exceptions.
+    pub proxy: Option<Proxy>,
+    /// Files with certificates of authorities (PEM) that are trusted.
+    pub authority_files: Vec<PathBuf>,
+    /// Whether the authorities of the system are trusted.
+    pub trust_default_authorities: bool,
+    /// The mechanisms that may be used, the preferred one first.
+    pub mechanisms: Vec<AuthMechanism>,
+    /// Whether responses and texts may be compressed.
+    pub compression: bool,
+    /// Whether an edit contains its texts, or they are fetched one by one.
+    pub bulk_updates: BulkUpdates,
+    /// The most connections of one session; at least 1.
+    pub connections: usize,
+    /// How many permanent redirects are followed when a session is opened. The session's URL is the last one.
+    pub redirects: u32,
+}
+
+impl Default for HttpOptions {
+    fn default() -> Self {
+        HttpOptions {
+            proxy: None,
+            authority_files: Vec::new(),
+            trust_default_authorities: true,
+            mechanisms: vec![AuthMechanism::Digest, AuthMechanism::Basic],
+            compression: true,
+            bulk_updates: BulkUpdates::Auto,
+            connections: 4,
+            redirects: 3,
+        }
+    }
+}
+
+/// A proxy for HTTP.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Proxy {
+    /// The host.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+    /// The credentials, if the proxy demands any.
+    pub password: Option<Password>,
+}
+
+/// A mechanism of authentication over HTTP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AuthMechanism {
+    /// The password itself, in base64.
+    Basic,
+    /// A digest of the password and the request.
+    Digest,
+}
+
+/// How the texts of an edit are sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BulkUpdates {
+    /// Within the edit if the server allows that.
+    #[default]
+    Auto,
+    /// Within the edit; a server may refuse that.
+    Always,
+    /// By a request for each file, over several connections.
+    Never,
+}
+
+/// A certificate of a server that no authority vouches for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CertificateProblem {
+    /// The host of the URL.
+    pub host: String,
+    /// `https://host:port`: the key under which the decision can be stored.
+    pub realm: String,
+    /// The SHA-1 of the certificate: hexadecimal digits with colons.
+    pub fingerprint: String,
+    /// The beginning of its validity.
+    pub valid_from: Option<Date>,
+    /// The end of its validity.
+    pub valid_until: Option<Date>,
+    /// The issuer's distinguished name.
+    pub issuer: String,
+    /// The certificate (DER).
+    pub der: Vec<u8>,
+    /// What is wrong with it; at least one of them.
+    pub failures: CertificateFailures,
+}
+
+/// What is wrong with a certificate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CertificateFailures {
+    /// Its validity has not begun.
+    pub not_yet_valid: bool,
+    /// Its validity has ended.
+    pub expired: bool,
+    /// It is for another host.
+    pub other_host: bool,
+    /// No authority that is trusted vouches for it.
+    pub unknown_issuer: bool,
+    /// Anything else.
+    pub other: bool,
+}
+
+/// A decision about a certificate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CertificateTrust {
+    /// It is not trusted.
+    Reject,
+    /// It is trusted by this session.
+    Once,
+    /// It is trusted by this session; the caller stores the decision.
+    Permanently,
+}
+
+/// A certificate of the client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientCertificate {
+    /// A file with the certificate, those of its authorities, and its key without a passphrase (PEM).
+    pub file: PathBuf,
+}
+
 /// Returns user names and passwords: from a cache, from options, or by a question to the user. Sessions in several
 /// threads may share one.
 pub trait Credentials: Send + Sync {
@@ -96,6 +223,23 @@ pub trait Credentials: Send + Sync {
     /// Any error ends the request of the session.
     fn accepted(&self, _realm: &str, _password: &Password) -> Result<()> {
         Ok(())
+    }
+
+    /// Decides whether a certificate of a server is trusted that no authority vouches for. A caller that trusts it permanently
+    /// stores that itself.
+    ///
+    /// # Errors
+    /// Any error ends the request of the session.
+    fn server_certificate(&self, _problem: &CertificateProblem) -> Result<CertificateTrust> {
+        Ok(CertificateTrust::Reject)
+    }
+
+    /// Returns the client's certificate for a server that demands one: `realm` is `https://host:port`.
+    ///
+    /// # Errors
+    /// Any error ends the request of the session.
+    fn client_certificate(&self, _realm: &str) -> Result<Option<ClientCertificate>> {
+        Ok(None)
     }
 
     /// Returns the user who commits to a repository on disk, and who holds locks in it. `None` is anonymous.
@@ -118,6 +262,8 @@ pub struct PasswordRequest<'a> {
     pub attempt: u32,
     /// The server's reason to refuse the last one.
     pub failure: Option<&'a str>,
+    /// The host is not that of the caller's URL: another server has redirected the session to it.
+    pub redirected: bool,
 }
 
 /// A user name and a password.
@@ -145,13 +291,13 @@ impl Credentials for NoCredentials {
     }
 }
 
-/// One user name and password for every realm, as from the options of a command.
+/// One user name and password for every realm, as from the options of a command; not for hosts to which a server redirects.
 #[derive(Clone, Debug)]
 pub struct FixedPassword(pub Password);
 
 impl Credentials for FixedPassword {
     fn password(&self, request: &PasswordRequest<'_>) -> Result<Option<Password>> {
-        Ok(Some(self.0.clone()).filter(|_| request.attempt == 0))
+        Ok(Some(self.0.clone()).filter(|_| request.attempt == 0 && !request.redirected))
     }
 
     fn local_user(&self) -> Result<Option<String>> {

@@ -235,3 +235,18 @@ pub trait Session: Send {
         sink: &mut dyn ReplaySink,
     ) -> Result<()>;
 }
+
+/// Passes a range of revisions to `sink`, each by a request of its own.
+pub(crate) fn replay_each(
+    session: &mut dyn Session,
+    start: Revnum,
+    end: Revnum,
+    options: &ReplayOptions,
+    sink: &mut dyn ReplaySink,
+) -> Result<()> {
+    for rev in (start.0..=end.0).map(Revnum) {
+        let revprops = session.revprops(rev)?;
+        sink.revision(rev, &revprops, &mut |editor| session.replay(rev, options, editor))?;
+    }
+    Ok(())
+}

@@ -30,7 +30,7 @@ use crate::requests::{
     LogRequest, LogRevprops, MergeinfoOf, MergeinfoRequest, ReplayOptions, ReportRequest, Reporter,
     RevpropChange, UnlockTarget,
 };
-use crate::session::Session;
+use crate::session::{Session, replay_each};
 
 /// A session with a repository on disk.
 pub(crate) struct LocalSession {
@@ -445,13 +445,7 @@ impl Session for LocalSession {
         options: &ReplayOptions,
         sink: &mut dyn ReplaySink,
     ) -> Result<()> {
-        for rev in (start.0..=end.0).map(Revnum) {
-            let revprops = self.revprops(rev)?;
-            sink.revision(rev, &revprops, &mut |editor| {
-                self.replay_one(rev, options, editor)
-            })?;
-        }
-        Ok(())
+        replay_each(self, start, end, options, sink)
     }
 }
 

@@ -10,6 +10,7 @@ use wire::svn::{Item, Malformed, Tuple, response};
 
 use super::{SvnSession, failure};
 use crate::answers::{ChangeAction, FileRev, FileRevSink, LocationSegment, LogChange, LogEntry};
+use crate::log_limit::LogLimit;
 use crate::requests::{FileRevsRequest, LogRequest, LogRevprops};
 
 impl SvnSession {
@@ -37,26 +38,13 @@ impl SvnSession {
             revprops,
         });
         self.start(&command)?;
-        let mut left = match request.limit {
-            0 => u64::MAX,
-            limit => limit,
-        };
-        // The number of entries with merged ones below that have not ended.
-        let mut nested = 0u64;
+        let mut limit = LogLimit::new(request.limit);
         self.stream(|tuple| {
             let entry = log_entry(tuple, &request.revprops)?;
-            if nested == 0 {
-                // Old servers do not know limits.
-                if left == 0 {
-                    return Ok(());
-                }
-                left -= 1;
+            match limit.admits(&entry) {
+                true => sink(&entry),
+                false => Ok(()),
             }
-            match entry.rev {
-                Some(_) => nested += u64::from(entry.has_children),
-                None => nested = nested.saturating_sub(1),
-            }
-            sink(&entry)
         })
     }
 

@@ -211,7 +211,7 @@ pub(super) fn maybe_lock(mut params: Tuple<'_>) -> Result<Option<Lock>, Malforme
 }
 
 /// Returns true if `path` is at `top` or below it, within `depth`.
-fn is_within(path: &FsPath, top: &FsPath, depth: Depth) -> bool {
+pub(crate) fn is_within(path: &FsPath, top: &FsPath, depth: Depth) -> bool {
     let Some(below) = path.relative_to(top) else {
         return false;
     };

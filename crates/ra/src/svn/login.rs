@@ -111,6 +111,7 @@ impl SvnSession {
                 user: url.user(),
                 attempt,
                 failure: failure.as_deref(),
+                redirected: false,
             };
             let Some(password) = credentials.password(&request)? else {
                 break;

@@ -39,6 +39,7 @@ use crate::requests::{
 };
 use crate::session::Session;
 use connection::Connection;
+pub(crate) use locks::is_within;
 
 /// A session over svn:// or a tunnel.
 pub(crate) struct SvnSession {
@@ -162,15 +163,6 @@ impl SvnSession {
         let url = self.url.clone();
         self.move_server(&url)
     }
-
-    /// # Errors
-    /// `RA_ILLEGAL_URL` for a URL of another repository.
-    fn check_repository(&self, url: &Url) -> Result<()> {
-        match url.relative_to(&self.root) {
-            Some(_) => Ok(()),
-            None => Err(crate::foreign_url(url, &self.root)),
-        }
-    }
 }
 
 /// Reads a failure in place of an element of a stream; `None` if the tuple is none.
@@ -204,7 +196,7 @@ impl Session for SvnSession {
     }
 
     fn reparent(&mut self, url: &Url) -> Result<()> {
-        self.check_repository(url)?;
+        crate::check_repository(url, &self.root)?;
         if url.relative_to(&self.server_url).is_none() {
             let root = self.root.clone();
             self.move_server(&root)?;

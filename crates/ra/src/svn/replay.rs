@@ -11,7 +11,7 @@ use super::report::Step;
 use super::{SvnSession, failure};
 use crate::answers::ReplaySink;
 use crate::requests::ReplayOptions;
-use crate::session::Session as _;
+use crate::session::replay_each;
 
 impl SvnSession {
     pub(super) fn replay_one(
@@ -46,7 +46,7 @@ impl SvnSession {
         };
         match self.start(&command) {
             Err(error) if error.has(Code::RA_SVN_UNKNOWN_CMD) => {
-                return self.replay_each(start, end, options, sink);
+                return replay_each(self, start, end, options, sink);
             }
             result => result?,
         }
@@ -69,23 +69,6 @@ impl SvnSession {
             passed.map_err(|error| self.conn.lose(error))?;
         }
         self.response(|_| Ok(()))
-    }
-
-    /// Replays a range with a server that only replays single revisions.
-    fn replay_each(
-        &mut self,
-        start: Revnum,
-        end: Revnum,
-        options: &ReplayOptions,
-        sink: &mut dyn ReplaySink,
-    ) -> Result<()> {
-        for rev in (start.0..=end.0).map(Revnum) {
-            let revprops = self.revprops(rev)?;
-            sink.revision(rev, &revprops, &mut |editor| {
-                self.replay_one(rev, options, editor)
-            })?;
-        }
-        Ok(())
     }
 
     /// Receives the edit of one revision.

@@ -26,7 +26,7 @@ impl SvnSession {
         // A server refuses these before it reads the report, which is on its way then.
         crate::check_depth(request.depth)?;
         if let ReportKind::Switch { url, .. } | ReportKind::Diff { url, .. } = request.kind {
-            self.check_repository(url)?;
+            crate::check_repository(url, &self.root)?;
         }
         self.move_server_here()?;
         self.start(&command(request))?;

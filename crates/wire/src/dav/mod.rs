@@ -2,7 +2,8 @@
 //!
 //! Everything here is bytes to values and back: [`xml`] reads request bodies and escapes answers, [`uri`] takes the
 //! paths of requests apart and builds those of responses. A valid request becomes a typed value; responses are
-//! appended to a buffer in exactly the form that clients expect.
+//! appended to a buffer in exactly the form that clients expect. [`client`] is the other side: bodies of requests, and readers
+//! of responses.
 //!
 //! What is absent: sockets, HTTP's own framing, repositories, users.
 //!
@@ -10,6 +11,7 @@
 
 pub mod accept;
 pub mod checkout;
+pub mod client;
 pub mod conditions;
 pub mod fault;
 pub mod http_date;

@@ -138,9 +138,9 @@ impl<R: BufRead> ElementStream<R> {
 }
 
 /// A source that fails where a child becomes too long.
-struct LimitedSource<R> {
-    source: R,
-    left: u64,
+pub(crate) struct LimitedSource<R> {
+    pub(crate) source: R,
+    pub(crate) left: u64,
 }
 
 impl<R: BufRead> BufRead for LimitedSource<R> {

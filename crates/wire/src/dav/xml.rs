@@ -357,7 +357,7 @@ fn utf8(bytes: &[u8]) -> Result<&str, MalformedXml> {
 }
 
 /// XML reads every line end as LF; a CR that is meant is written as a reference.
-fn line_ends(text: &str) -> Cow<'_, str> {
+pub(crate) fn line_ends(text: &str) -> Cow<'_, str> {
     match text.contains('\r') {
         true => Cow::Owned(text.replace("\r\n", "\n").replace('\r', "\n")),
         false => Cow::Borrowed(text),

@@ -1,0 +1,4 @@
+//! What a user of Subversion asks for: the work of the client commands, over sessions with repositories.
+//!
+//! Each command is a function over [`ra::Session`]; it knows nothing of command lines and terminals, which are in the
+//! program crate. The configuration area and the cache of credentials are here as well.

@@ -1,0 +1,166 @@
+//! Responses: status, headers, and a body that is read as it arrives.
+
+use std::io::{self, BufRead, Read, Write as _};
+use std::sync::Arc;
+
+use base::{Error, Result};
+use bytes::Bytes;
+use flate2::write::MultiGzDecoder;
+use http::HeaderMap;
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
+
+use super::http_client::{Core, Sender, hyper_error};
+
+/// The compressed bytes that are expanded at a time: at most a thousand times as many come out.
+const COMPRESSED: usize = 4 << 10;
+
+/// A response.
+pub(super) struct Response {
+    /// The method of the request.
+    pub(super) method: &'static str,
+    /// The status.
+    pub(super) status: u16,
+    /// The headers.
+    pub(super) headers: HeaderMap,
+    /// The body.
+    pub(super) body: ResponseBody,
+}
+
+impl Response {
+    /// Returns a header as text, if it is UTF-8.
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
+        std::str::from_utf8(self.headers.get(name)?.as_bytes()).ok()
+    }
+}
+
+/// The body of a response. Reading waits for the server; an error is a `base` error in an I/O error. Once it was read to its end, the
+/// connection can be used for another request; a body that is dropped before closes the connection.
+pub(super) struct ResponseBody {
+    core: Arc<Core>,
+    incoming: Option<Incoming>,
+    sender: Option<Sender>,
+    inflate: Option<Box<MultiGzDecoder<Vec<u8>>>>,
+    /// Compressed bytes that arrived.
+    raw: Bytes,
+    piece: Bytes,
+}
+
+impl ResponseBody {
+    pub(super) fn new(core: Arc<Core>, incoming: Incoming, sender: Sender, is_gzip: bool) -> ResponseBody {
+        ResponseBody {
+            core,
+            incoming: Some(incoming),
+            sender: Some(sender),
+            inflate: is_gzip.then(|| Box::new(MultiGzDecoder::new(Vec::new()))),
+            raw: Bytes::new(),
+            piece: Bytes::new(),
+        }
+    }
+
+    /// Returns the next bytes as the server sent them; `None` at the end.
+    fn next_frame(&mut self) -> Result<Option<Bytes>> {
+        while let Some(incoming) = &mut self.incoming {
+            self.core.options.cancel.check()?;
+            match self.core.wait(incoming.frame())? {
+                None => {
+                    self.incoming = None;
+                    if let Some(sender) = self.sender.take() {
+                        self.core.give_back(sender);
+                    }
+                }
+                Some(Err(error)) => {
+                    self.incoming = None;
+                    self.sender = None;
+                    return Err(hyper_error(&error));
+                }
+                Some(Ok(frame)) => {
+                    if let Ok(data) = frame.into_data()
+                        && !data.is_empty()
+                    {
+                        return Ok(Some(data));
+                    }
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Makes `piece` not empty, except at the end.
+    fn fill(&mut self) -> Result<()> {
+        while self.piece.is_empty() {
+            if self.raw.is_empty() {
+                match self.next_frame()? {
+                    Some(bytes) => self.raw = bytes,
+                    None => return self.finish_inflating(),
+                }
+            }
+            let Some(inflate) = &mut self.inflate else {
+                self.piece = std::mem::take(&mut self.raw);
+                break;
+            };
+            let next = self.raw.split_to(self.raw.len().min(COMPRESSED));
+            let expanded = inflate.write_all(&next).and_then(|()| inflate.flush());
+            expanded.map_err(|error| Error::os(&error, "Can't decompress the response"))?;
+            self.piece = std::mem::take(inflate.get_mut()).into();
+        }
+        Ok(())
+    }
+
+    fn finish_inflating(&mut self) -> Result<()> {
+        if let Some(mut inflate) = self.inflate.take() {
+            let ended = inflate.try_finish();
+            self.piece = std::mem::take(inflate.get_mut()).into();
+            ended.map_err(|error| Error::os(&error, "Can't decompress the response"))?;
+        }
+        Ok(())
+    }
+
+    /// Returns the next bytes; an empty piece is the end.
+    ///
+    /// # Errors
+    /// Those of the connection.
+    pub(super) fn next_piece(&mut self) -> Result<Bytes> {
+        self.fill()?;
+        Ok(std::mem::take(&mut self.piece))
+    }
+
+    /// Reads at most `limit` bytes; the rest is read and dropped if it is as short.
+    ///
+    /// # Errors
+    /// Those of the connection.
+    pub(super) fn read_up_to(&mut self, limit: usize) -> Result<Vec<u8>> {
+        let (mut out, mut seen) = (Vec::new(), 0);
+        while seen < 2 * limit {
+            let piece = self.next_piece()?;
+            if piece.is_empty() {
+                break;
+            }
+            seen += piece.len();
+            let wanted = piece.len().min(limit - out.len());
+            out.extend_from_slice(&piece[..wanted]);
+        }
+        Ok(out)
+    }
+}
+
+impl BufRead for ResponseBody {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        self.fill().map_err(io::Error::other)?;
+        Ok(&self.piece)
+    }
+
+    fn consume(&mut self, amount: usize) {
+        drop(self.piece.split_to(amount));
+    }
+}
+
+impl Read for ResponseBody {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let have = self.fill_buf()?;
+        let length = have.len().min(into.len());
+        into[..length].copy_from_slice(&have[..length]);
+        self.consume(length);
+        Ok(length)
+    }
+}
