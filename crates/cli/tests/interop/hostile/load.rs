@@ -7,13 +7,14 @@
 
 use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use socket2::{Domain, Socket, Type};
+use testkit::server::free_port;
 use testkit::server::transport::certificate;
 use testkit::{Tool, scratch};
 
@@ -40,64 +41,65 @@ pub struct AttackTarget {
     pub http: SocketAddr,
     https: SocketAddr,
     metrics: SocketAddr,
-    _place: tempfile::TempDir,
+    /// The folder of the server, removed with it.
+    place: Option<tempfile::TempDir>,
 }
 
 impl AttackTarget {
-    fn start(repositories: &Path) -> AttackTarget {
+    /// Starts a server of the shared repository `r` and of a new repository `w`, which everyone may change.
+    fn start(shared: &Path) -> AttackTarget {
         let place = scratch();
-        forget_transactions(&repositories.join("w"));
-        let free = |_| {
-            let listener = TcpListener::bind((ATTACKER, 0)).expect("because the loopback is there");
-            listener.local_addr().expect("because it is bound")
-        };
-        let [svn, http, https, metrics] = [0; 4].map(free);
-        let pair = certificate();
-        let users = place.path().join("users");
+        let root = place.path().join("root");
+        std::fs::create_dir(&root).expect("because the folder is ours");
+        std::os::unix::fs::symlink(shared.join("r"), root.join("r")).expect("because the folder is ours");
+        let writable = root.join("w");
+        Tool::new("svnadmin").arg("create").arg(&writable).ok();
+        std::fs::write(
+            writable.join("conf/svnserve.conf"),
+            "[general]\nanon-access = write\n",
+        )
+        .expect("because the folder is ours");
         // The password is `s3cret`, hashed as `htpasswd -B -C 10` does.
         std::fs::write(
-            &users,
+            place.path().join("users"),
             "alice:$2y$10$DphDmktc.eXEcvdLO/WiguQhbfE3caQyqhanm25fB/EHZoAdLXCw.\n",
         )
         .expect("because the folder is ours");
-        let parent = repositories.display();
-        let conf = format!(
-            "[listen]\nsvn = '{svn}'\nhttp = '{http}'\nhttps = '{https}'\n[metrics]\nlisten = '{metrics}'\n\
-             [serve]\nroot = '{parent}'\n[tls]\ncertificate = '{}'\nkey = '{}'\n[log]\nerror = '{}'\n\
-             [[location]]\npath = '/'\nparent = '{parent}'\n\
-             [[location]]\npath = '/closed'\nparent = '{parent}'\nanonymous = false\n\
-             [location.auth]\nhtpasswd-file = '{}'\n",
-            pair.certificate.display(),
-            pair.key.display(),
-            place.path().join("error.log").display(),
-            users.display(),
-        );
-        let file = place.path().join("sven.toml");
-        std::fs::write(&file, conf).expect("because the folder is ours");
-        let child = Command::new(testkit::tool::sven_binary())
-            .args(["serve", "--config"])
-            .arg(&file)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .spawn()
-            .expect("because it was built");
-        let target = AttackTarget {
-            child,
-            svn,
-            http,
-            https,
-            metrics,
-            _place: place,
-        };
+        for _ in 0..5 {
+            let addresses = [0; 4].map(|_| SocketAddr::from((ATTACKER, free_port())));
+            let child = spawn_server(place.path(), &root, addresses);
+            let [svn, http, https, metrics] = addresses;
+            let mut target = AttackTarget {
+                child,
+                svn,
+                http,
+                https,
+                metrics,
+                place: None,
+            };
+            if target.wait_until_up(addresses) {
+                target.place = Some(place);
+                return target;
+            }
+        }
+        panic!("the server does not come up");
+    }
+
+    /// Returns false if the server has ended, because another process has taken one of its ports.
+    fn wait_until_up(&mut self, addresses: [SocketAddr; 4]) -> bool {
         let end = Instant::now() + Duration::from_secs(30);
-        while [svn, http, https, metrics]
-            .iter()
-            .any(|at| TcpStream::connect(at).is_err())
-        {
+        while addresses.iter().any(|at| TcpStream::connect(at).is_err()) {
+            if self.has_ended() {
+                return false;
+            }
             assert!(Instant::now() < end, "the server does not come up");
             std::thread::sleep(Duration::from_millis(50));
         }
-        target
+        !self.has_ended()
+    }
+
+    fn has_ended(&mut self) -> bool {
+        self.child.try_wait().expect("because it is our child").is_some()
     }
 
     fn address(&self, entry: AttackedListener) -> SocketAddr {
@@ -129,6 +131,32 @@ impl Drop for AttackTarget {
         _ = self.child.kill();
         _ = self.child.wait();
     }
+}
+
+/// Starts the program with a configuration in `place` that serves the repositories in `root`.
+fn spawn_server(place: &Path, root: &Path, [svn, http, https, metrics]: [SocketAddr; 4]) -> Child {
+    let pair = certificate();
+    let parent = root.display();
+    let conf = format!(
+        "[listen]\nsvn = '{svn}'\nhttp = '{http}'\nhttps = '{https}'\n[metrics]\nlisten = '{metrics}'\n\
+         [serve]\nroot = '{parent}'\n[tls]\ncertificate = '{}'\nkey = '{}'\n[log]\nerror = '{}'\n\
+         [[location]]\npath = '/'\nparent = '{parent}'\n\
+         [[location]]\npath = '/closed'\nparent = '{parent}'\nanonymous = false\n\
+         [location.auth]\nhtpasswd-file = '{}'\n",
+        pair.certificate.display(),
+        pair.key.display(),
+        place.join("error.log").display(),
+        place.join("users").display(),
+    );
+    let file = place.join("sven.toml");
+    std::fs::write(&file, conf).expect("because the folder is ours");
+    Command::new(testkit::tool::sven_binary())
+        .args(["serve", "--config"])
+        .arg(&file)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("because it was built")
 }
 
 /// Connects from `source`.
@@ -364,24 +392,14 @@ fn hostile_peers_do_not_delay_other_clients() {
     }
 }
 
-/// Removes the transactions of a killed server, which would make the next one slower.
-fn forget_transactions(repository: &Path) {
-    for name in ["transactions", "txn-protorevs"] {
-        let folder = repository.join("db").join(name);
-        _ = std::fs::remove_dir_all(&folder);
-        std::fs::create_dir(&folder).expect("because it is ours");
-    }
-}
-
 /// Returns a directory with the repository `r`: `big` is incompressible, two revisions of `lines` have little in
-/// common, `ends` consists of line ends. Writes need a password. The repository `w` has write access for everyone.
+/// common, `ends` consists of line ends. Writes need a password.
 fn repositories() -> std::path::PathBuf {
     let folder = testkit::tool::folder("interop-hostile");
     let path = folder.join("r");
-    if path.exists() && folder.join("w").exists() {
+    if path.exists() {
         return folder;
     }
-    _ = std::fs::remove_dir_all(&path);
     let tmp = tempfile::TempDir::new_in(&folder).expect("because target/ can be written");
     let at = |name: &str| tmp.path().join(name);
     let lines = |seed: u32| {
@@ -413,16 +431,15 @@ fn repositories() -> std::path::PathBuf {
     };
     put(&[("lines", "lines"), ("ends", "ends"), ("big", "big")]);
     put(&[("later", "lines")]);
-    let conf = |repository: &str, text: &str| {
-        std::fs::write(at(repository).join("conf/svnserve.conf"), text).expect("because it is ours");
-    };
-    conf("r", "[general]\nanon-access = read\npassword-db = passwd\n");
-    std::fs::write(at("r").join("conf/passwd"), "[users]\nalice = s3cret\n").expect("because it is ours");
-    Tool::new("svnadmin").arg("create").arg(at("w")).ok();
-    conf("w", "[general]\nanon-access = write\n");
+    let conf = at("r").join("conf");
+    std::fs::write(
+        conf.join("svnserve.conf"),
+        "[general]\nanon-access = read\npassword-db = passwd\n",
+    )
+    .expect("because it is ours");
+    std::fs::write(conf.join("passwd"), "[users]\nalice = s3cret\n").expect("because it is ours");
     // Another process may have done the same meanwhile.
     _ = std::fs::rename(at("r"), &path);
-    _ = std::fs::rename(at("w"), folder.join("w"));
     folder
 }
 
