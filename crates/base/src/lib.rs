@@ -35,6 +35,7 @@ mod error_codes;
 pub mod glob;
 pub mod hashdump;
 pub mod ini;
+pub mod keywords;
 mod kind;
 mod line_ends;
 mod lock;

@@ -10,6 +10,7 @@
 
 mod args;
 mod check_config;
+mod client_context;
 mod config;
 mod date_text;
 mod import_config;
@@ -24,6 +25,7 @@ mod out;
 mod package_files;
 mod progress;
 mod serve;
+mod svn;
 mod svnadmin;
 mod svnauthz;
 mod svnfsfs;
@@ -57,6 +59,12 @@ struct Personality {
 }
 
 const PERSONALITIES: &[Personality] = &[
+    Personality {
+        name: "svn",
+        word: "svn",
+        about: "read and change repositories, without a working copy",
+        run: svn::run,
+    },
     Personality {
         name: "svnadmin",
         word: "admin",

@@ -52,7 +52,6 @@ pub mod file_revs;
 mod get;
 pub mod history;
 pub mod hooks;
-pub mod keywords;
 pub mod list;
 pub mod load;
 pub mod log;

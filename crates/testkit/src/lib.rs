@@ -17,6 +17,7 @@ pub mod history;
 mod hotcopy;
 pub mod image;
 pub mod normalize;
+pub mod pair;
 pub mod probe;
 pub mod random_history;
 pub mod repo;

@@ -1,6 +1,7 @@
 //! The argument of `-r`: `N`, `HEAD`, `{DATE}`, `A:B`.
 
 use base::{Code, Date, Error, Result, Revnum};
+use client::locate;
 
 use super::date;
 
@@ -19,6 +20,24 @@ pub enum Revision {
     Committed,
     /// The revision before the last change.
     Previous,
+}
+
+impl Revision {
+    /// Returns the revision of a URL, which has no working copy.
+    ///
+    /// # Errors
+    /// `CLIENT_BAD_REVISION` for revisions of a working copy.
+    pub fn of_url(self) -> Result<locate::Revision> {
+        match self {
+            Revision::Number(rev) => Ok(locate::Revision::Number(rev)),
+            Revision::Head => Ok(locate::Revision::Head),
+            Revision::Date(date) => Ok(locate::Revision::Date(date)),
+            Revision::Base | Revision::Committed | Revision::Previous => Err(Error::new(
+                Code::CLIENT_BAD_REVISION,
+                "PREV, BASE, or COMMITTED revision keywords are invalid for URL",
+            )),
+        }
+    }
 }
 
 /// The argument of `-r`.

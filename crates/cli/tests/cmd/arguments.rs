@@ -2,7 +2,7 @@
 
 use testkit::{Repo, Side, Spec, Tool, build, scratch, tool::sven_binary};
 
-use crate::pair::ToolPair;
+use testkit::pair::ToolPair;
 
 fn empty() -> Repo {
     Repo::create("1.14")

@@ -13,7 +13,6 @@ mod loading;
 mod long_runs;
 mod mergeinfo;
 mod ordinary_user;
-mod pair;
 mod random;
 mod script;
 mod streams;

@@ -2,7 +2,7 @@
 
 use testkit::{Repo, Spec, build};
 
-use crate::pair::{AllowedDifference, ToolPair};
+use testkit::pair::{AllowedDifference, ToolPair};
 
 #[test]
 fn info_and_sizes_in_every_format() {

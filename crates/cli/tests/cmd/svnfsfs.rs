@@ -2,7 +2,7 @@
 
 use testkit::{Repo, Side, Spec, Tool, build};
 
-use crate::pair::ToolPair;
+use testkit::pair::ToolPair;
 
 /// Returns repositories with several histories in most layouts.
 fn repositories() -> Vec<Repo> {

@@ -3,7 +3,7 @@
 use testkit::repo::When;
 use testkit::{Repo, Spec, build};
 
-use crate::pair::{AllowedDifference, ToolPair};
+use testkit::pair::{AllowedDifference, ToolPair};
 
 fn repositories() -> Vec<Repo> {
     let half_packed = Spec::new("1.14")

@@ -6,11 +6,11 @@
 
 use std::ops::Range;
 
+use base::keywords::{self, FileFacts, KEYWORDS, Keywords};
 use base::{Date, Error, props};
 use bytes::Bytes;
 use http::StatusCode;
 use repos::TextReader;
-use repos::keywords::{FileFacts, KEYWORDS, Keywords};
 use wire::dav::conditions;
 use wire::dav::range::{self, RequestedRange};
 use wire::dav::report::Hrefs;
@@ -118,9 +118,16 @@ fn send_expanded(
     let node = &target.node;
     let rev = node.created_rev().unwrap_or_default();
     let origin = context.request.origin();
+    let revprops = context.repository().all_revprops(rev)?;
+    let author = revprops
+        .get(props::AUTHOR)
+        .map(|value| String::from_utf8_lossy(value));
+    let date = revprops.get(props::DATE).and_then(|date| Date::parse(date).ok());
     let facts = FileFacts {
         rev,
-        revprops: &*context.repository().all_revprops(rev)?,
+        author: author.as_deref().unwrap_or_default(),
+        date,
+        long_date: &date.map_or(String::new(), keywords::long_date),
         url: &format!("{origin}{}", context.base().public(node.path())),
         root_url: &format!("{origin}{}", context.base().root()),
         path: node.path().rel_str(),

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use base::{Date, Props, Revnum, props};
+use crate::{Date, Revnum};
 
 /// The property that names the keywords to expand.
 pub const KEYWORDS: &str = "svn:keywords";
@@ -15,8 +15,12 @@ pub const KEYWORDS: &str = "svn:keywords";
 pub struct FileFacts<'a> {
     /// Revision of the last change.
     pub rev: Revnum,
-    /// Properties of that revision.
-    pub revprops: &'a Props,
+    /// Author of that revision; empty if there is none.
+    pub author: &'a str,
+    /// Date of that revision.
+    pub date: Option<Date>,
+    /// The date as `$Date$` shows it: a server's form is [`long_date`], a client's is in its time zone.
+    pub long_date: &'a str,
     /// The file's URL.
     pub url: &'a str,
     /// The repository's URL.
@@ -157,18 +161,8 @@ const STANDARD: &[(&[&str], &str)] = &[
 ];
 
 fn formatted(format: &str, facts: &FileFacts<'_>) -> String {
-    let prop = |name| {
-        facts
-            .revprops
-            .get(name)
-            .map(|value| String::from_utf8_lossy(value))
-    };
-    let author = prop(props::AUTHOR).unwrap_or_default();
-    let date = facts
-        .revprops
-        .get(props::DATE)
-        .and_then(|date| Date::parse(date).ok());
-    let short = date.map_or(String::new(), short_date);
+    let author = facts.author;
+    let short = facts.date.map_or(String::new(), short_date);
     let basename = facts.path.rsplit('/').next().unwrap_or_default();
     let mut out = String::new();
     let mut chars = format.chars();
@@ -178,10 +172,10 @@ fn formatted(format: &str, facts: &FileFacts<'_>) -> String {
             continue;
         }
         match chars.next() {
-            Some('a') => out.push_str(&author),
+            Some('a') => out.push_str(author),
             Some('b') => out.push_str(basename),
             Some('d') => out.push_str(&short),
-            Some('D') => out.push_str(&date.map_or(String::new(), long_date)),
+            Some('D') => out.push_str(facts.long_date),
             Some('P') => out.push_str(facts.path),
             Some('R') => out.push_str(facts.root_url),
             Some('r') => out.push_str(&facts.rev.to_string()),
@@ -203,8 +197,8 @@ fn short_date(date: Date) -> String {
     format!("{} {}Z", &stored[..10], &stored[11..19])
 }
 
-/// `2026-11-22 04:40:40 +0000 (Sun, 22 Nov 2026)`: never in the server's own time zone.
-fn long_date(date: Date) -> String {
+/// Returns `2026-11-22 04:40:40 +0000 (Sun, 22 Nov 2026)`: a date in UTC.
+pub fn long_date(date: Date) -> String {
     let stored = date.to_string();
     let day = date.0.div_euclid(86_400_000_000).rem_euclid(7);
     let weekday = WEEKDAYS[usize::try_from(day).unwrap_or(0)];
@@ -229,12 +223,12 @@ mod tests {
     use super::*;
 
     fn expanded(property: &str, text: &str, piece: usize, author: &str) -> String {
-        let mut revprops = Props::new();
-        revprops.insert(props::AUTHOR.into(), author.into());
-        revprops.insert(props::DATE.into(), b"2026-11-22T04:40:40.123456Z".to_vec());
+        let date = Date::parse(b"2026-11-22T04:40:40.123456Z").expect("a date");
         let facts = FileFacts {
             rev: Revnum(11),
-            revprops: &revprops,
+            author,
+            date: Some(date),
+            long_date: &long_date(date),
             url: "http://host/svn/r/trunk/kws.txt",
             root_url: "http://host/svn/r",
             path: "trunk/kws.txt",

@@ -4,7 +4,7 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
-use testkit::{Output, Side};
+use crate::tool::{Output, Side};
 
 /// The differences that are allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,204 @@
+//! Twin clients: Subversion's and Sven's, each with a repository, a server, a working directory and a configuration area of its own.
+//!
+//! All servers are Subversion's, so a difference is the client's. Commands name the repository by `{URL}`, their directory by `{DIR}`.
+//! Outputs are compared after the same words have replaced the URL and the directory, and masks the dates and UUIDs.
+
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+use testkit::server::TestServer;
+use testkit::server::http::{HttpSite, READ_FREELY};
+use testkit::server::transport::Transport;
+use testkit::{Output, Repo, Side, Tool, normalize};
+
+/// How the clients reach their repositories.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// `file://`.
+    Disk,
+    /// `svn://`, by Subversion's svnserve. Everyone may read and write, as user `harry`.
+    Svn,
+    /// `http://`, by Apache. Everyone reads, and `alice` (password `secret`) writes.
+    Http,
+    /// As [`Access::Http`], in the older dialect.
+    HttpV1,
+}
+
+impl Access {
+    /// All of them.
+    pub const ALL: [Access; 4] = [Access::Disk, Access::Svn, Access::Http, Access::HttpV1];
+}
+
+/// Twin clients.
+pub struct TwinClients {
+    theirs: OneSide,
+    ours: OneSide,
+}
+
+/// What one of the two has.
+struct OneSide {
+    side: Side,
+    /// Has `repo`, and `dir`.
+    scratch: TempDir,
+    url: String,
+    server: Option<TestServer>,
+}
+
+impl TwinClients {
+    /// Copies `repo` for each side and serves the copies.
+    pub fn new(repo: &Repo, access: Access) -> TwinClients {
+        TwinClients {
+            theirs: OneSide::new(Side::Theirs, repo, access),
+            ours: OneSide::new(Side::Ours, repo, access),
+        }
+    }
+
+    /// Returns the working directory of a side.
+    pub fn dir(&self, side: Side) -> PathBuf {
+        self.of(side).dir()
+    }
+
+    /// Returns the repository of a side.
+    pub fn repository(&self, side: Side) -> PathBuf {
+        self.of(side).scratch.path().join("repo")
+    }
+
+    /// Writes a file to both working directories.
+    pub fn file(&self, name: &str, bytes: impl AsRef<[u8]>) {
+        for side in Side::BOTH {
+            std::fs::write(self.dir(side).join(name), bytes.as_ref())
+                .expect("because the directory is there");
+        }
+    }
+
+    /// Runs a tool on both sides and compares standard output, standard error and exit code. Words are separated by blanks.
+    pub fn same(&self, line: &str) {
+        let words: Vec<&str> = line.split_ascii_whitespace().collect();
+        self.same_words(&words);
+    }
+
+    /// As [`TwinClients::same`]. The first word is the tool.
+    pub fn same_words(&self, words: &[&str]) {
+        self.same_prepared(words, |tool| tool);
+    }
+
+    /// As [`TwinClients::same_words`], after a change of the tool's environment or input.
+    pub fn same_prepared(&self, words: &[&str], prepare: impl Fn(Tool) -> Tool) {
+        let [theirs, ours] = Side::BOTH.map(|side| {
+            let one = self.of(side);
+            one.shape(&prepare(one.tool(words)).run())
+        });
+        assert!(
+            ours == theirs,
+            "{words:?}\n--- theirs\n{theirs}\n--- ours\n{ours}"
+        );
+    }
+
+    /// Compares the dumps of both repositories, without dates and UUIDs.
+    pub fn same_repositories(&self) {
+        let [theirs, ours] = Side::BOTH.map(|side| {
+            let tool = Tool::new("svnadmin")
+                .args(["dump", "-q"])
+                .arg(self.repository(side));
+            normalize::mask_dates(&normalize::mask_uuids(&tool.ok().out()))
+        });
+        assert!(ours == theirs, "the repositories differ");
+    }
+
+    fn of(&self, side: Side) -> &OneSide {
+        match side {
+            Side::Theirs => &self.theirs,
+            Side::Ours => &self.ours,
+        }
+    }
+}
+
+impl OneSide {
+    fn new(side: Side, repo: &Repo, access: Access) -> OneSide {
+        let scratch = testkit::scratch();
+        let root = scratch.path();
+        let copy = root.join("repo");
+        testkit::Tool::new("cp")
+            .arg("-r")
+            .arg(repo.path())
+            .arg(&copy)
+            .ok();
+        std::fs::create_dir(root.join("dir")).expect("because it is new");
+        let write =
+            |name: &str, text: &str| std::fs::write(copy.join(name), text).expect("because it was copied");
+        write(
+            "conf/svnserve.conf",
+            "[general]\nanon-access = read\nauth-access = write\npassword-db = passwd\n",
+        );
+        write("conf/passwd", "[users]\nharry = secret\nalice = secret\n");
+        let server = match access {
+            Access::Disk => None,
+            Access::Svn => Some(TestServer::svnserve(Side::Theirs, root, &["-T"])),
+            Access::Http | Access::HttpV1 => {
+                let site = HttpSite {
+                    apache: READ_FREELY,
+                    transport: if access == Access::Http {
+                        Transport::Http
+                    } else {
+                        Transport::HttpV1
+                    },
+                    ..HttpSite::plain(root)
+                };
+                Some(TestServer::http_site(Side::Theirs, &site))
+            }
+        };
+        let url = match (&server, access) {
+            (Some(server), Access::Svn) => server.url("repo"),
+            (Some(server), _) => format!("http://127.0.0.1:{}/repo", server.port()),
+            (None, _) => format!("file://{}", copy.display()),
+        };
+        OneSide {
+            side,
+            scratch,
+            url,
+            server,
+        }
+    }
+
+    fn dir(&self) -> PathBuf {
+        self.scratch.path().join("dir")
+    }
+
+    /// Returns the tool that the first word names, with the other words as arguments.
+    fn tool(&self, words: &[&str]) -> Tool {
+        let dir = self.dir();
+        let args = words[1..].iter().map(|word| {
+            let word = word.replace("{URL}", &self.url);
+            word.replace("{DIR}", &dir.to_string_lossy())
+        });
+        self.side
+            .tool(words[0])
+            .args(args)
+            .dir(&dir)
+            .env("HOME", self.home())
+    }
+
+    fn home(&self) -> &Path {
+        self.scratch.path()
+    }
+
+    /// Returns the output of a tool without what may differ.
+    fn shape(&self, output: &Output) -> String {
+        let port = self
+            .server
+            .as_ref()
+            .map_or(String::new(), |server| format!("127.0.0.1:{}", server.port()));
+        let text = format!(
+            "{}\n--- stderr\n{}\n--- exit {}",
+            output.out(),
+            output.err(),
+            output.code
+        );
+        let scratch = self.scratch.path().to_string_lossy().into_owned();
+        let text = normalize::replace(
+            &text,
+            &[(&self.url, "{URL}"), (&scratch, "{SCRATCH}"), (&port, "{PORT}")],
+        );
+        normalize::mask_dates(&normalize::mask_uuids(&text))
+    }
+}

@@ -1,0 +1,289 @@
+//! The editor of an export: receives a tree that is only added to, and writes it to disk.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+
+use base::checksum::{Md5, Md5Stream};
+use base::keywords::FileFacts;
+use base::{Code, Date, Error, Props, RelPath, Result, Revnum, Url, props};
+use delta::editor::{CopyFrom, DirToken, Editor, EncodedVersions, FileToken, TextChunk};
+use delta::svndiff::Codec;
+use ra::{FileRequest, Session};
+
+use super::node::{FileForm, Links, TextBuffer, make_directory};
+use super::{ExportEvent, ExportOptions, Notify};
+use crate::externals::EXTERNALS;
+use crate::translate::{EXECUTABLE, SPECIAL, Translation};
+
+/// Where the nodes of an edit are: in the repository and on disk.
+pub(super) struct TreeAt<'a> {
+    /// The repository's root.
+    pub root_url: &'a Url,
+    /// The URL of the edit's root.
+    pub url: &'a Url,
+    /// The directory of the edit's root, which exists.
+    pub target: &'a Path,
+    pub options: &'a ExportOptions<'a>,
+    pub links: &'a Links,
+}
+
+/// Receives what an edit does.
+pub(super) trait EditSink {
+    /// A directory was made.
+    fn directory(&mut self, path: &RelPath, target: &Path) -> Result<()>;
+
+    /// A file was written.
+    fn file(&mut self, target: &Path) -> Result<()>;
+}
+
+/// Writes a tree to disk.
+pub(super) struct ExportEditor<'a, S> {
+    at: &'a TreeAt<'a>,
+    sink: S,
+    directories: HashMap<u32, (RelPath, PathBuf)>,
+    files: HashMap<u32, OpenFile>,
+    next: u32,
+    codec: Codec,
+    text: Vec<u8>,
+    /// The directories with the property `svn:externals`.
+    pub externals: BTreeMap<RelPath, Vec<u8>>,
+}
+
+struct OpenFile {
+    path: RelPath,
+    target: PathBuf,
+    content: FileContent,
+}
+
+/// What is known of a file before it is written.
+#[derive(Default)]
+struct FileContent {
+    props: Props,
+    text: TextBuffer,
+    digest: Md5Stream,
+}
+
+impl FileContent {
+    /// Writes the file, which is at `path` below the edit's root.
+    fn finish(self, at: &TreeAt<'_>, path: &RelPath, target: &Path, expected: Option<&Md5>) -> Result<()> {
+        let actual = self.digest.finish();
+        if let Some(expected) = expected.filter(|expected| !expected.matches(&actual)) {
+            let message = format!(
+                "Checksum mismatch for '{}':\n   expected:  {expected}\n     actual:  {actual}\n",
+                target.display()
+            );
+            return Err(Error::new(Code::CHECKSUM_MISMATCH, message));
+        }
+        let options = at.options;
+        let text = |name| self.props.get(name).map(|value| String::from_utf8_lossy(value));
+        let date = text(props::ENTRY_COMMITTED_DATE).and_then(|date| Date::parse(date.as_bytes()).ok());
+        let url = at.url.join(path);
+        let repos_path = url.relative_to(at.root_url).unwrap_or_else(RelPath::empty);
+        let facts = FileFacts {
+            rev: text(props::ENTRY_COMMITTED_REV)
+                .and_then(|rev| rev.parse().ok())
+                .map_or(Revnum(0), Revnum),
+            author: &text(props::ENTRY_LAST_AUTHOR).unwrap_or_default(),
+            date,
+            long_date: &date.map_or(String::new(), options.long_date),
+            url: url.as_str(),
+            root_url: at.root_url.as_str(),
+            path: repos_path.as_str(),
+        };
+        let facts = Some(&facts).filter(|_| !options.ignore_keywords);
+        let form = FileForm {
+            special: self.props.contains_key(SPECIAL),
+            executable: self.props.contains_key(EXECUTABLE),
+            translation: Translation::new(&self.props, options.native_line_end, facts)?,
+            date,
+        };
+        self.text.finish(target, form, at.links)
+    }
+}
+
+impl<'a, S: EditSink> ExportEditor<'a, S> {
+    pub(super) fn new(at: &'a TreeAt<'a>, sink: S) -> Self {
+        ExportEditor {
+            at,
+            sink,
+            directories: HashMap::new(),
+            files: HashMap::new(),
+            next: 0,
+            codec: Codec::new(),
+            text: Vec::new(),
+            externals: BTreeMap::new(),
+        }
+    }
+
+    fn token(&mut self) -> u32 {
+        self.next = self.next.wrapping_add(1);
+        self.next
+    }
+
+    /// Returns the path on disk of a new node.
+    fn target(&self, path: &RelPath, parent: DirToken) -> Result<PathBuf> {
+        self.at.options.cancel.check()?;
+        let (directory, target) = self.directories.get(&parent.0).ok_or_else(misuse)?;
+        if path.parent().as_ref() != Some(directory) {
+            return Err(misuse());
+        }
+        Ok(target.join((self.at.options.file_name)(path.basename())?))
+    }
+
+    fn file(&mut self, token: FileToken) -> Result<&mut OpenFile> {
+        self.files.get_mut(&token.0).ok_or_else(misuse)
+    }
+}
+
+impl<S: EditSink> Editor for ExportEditor<'_, S> {
+    fn set_target_revision(&mut self, _: Revnum) -> Result<()> {
+        Ok(())
+    }
+
+    fn open_root(&mut self, _: Option<Revnum>) -> Result<DirToken> {
+        let token = self.token();
+        let root = (RelPath::empty(), self.at.target.to_owned());
+        self.directories.insert(token, root);
+        Ok(DirToken(token))
+    }
+
+    fn delete_entry(&mut self, _: &RelPath, _: Option<Revnum>, _: DirToken) -> Result<()> {
+        Err(misuse())
+    }
+
+    fn add_directory(
+        &mut self,
+        path: &RelPath,
+        parent: DirToken,
+        _: Option<CopyFrom<'_>>,
+    ) -> Result<DirToken> {
+        let target = self.target(path, parent)?;
+        make_directory(&target, self.at.options.force, self.at.links)?;
+        self.sink.directory(path, &target)?;
+        let token = self.token();
+        self.directories.insert(token, (path.clone(), target));
+        Ok(DirToken(token))
+    }
+
+    fn open_directory(&mut self, _: &RelPath, _: DirToken, _: Option<Revnum>) -> Result<DirToken> {
+        Err(misuse())
+    }
+
+    fn change_dir_prop(&mut self, dir: DirToken, name: &str, value: Option<&[u8]>) -> Result<()> {
+        let (path, _) = self.directories.get(&dir.0).ok_or_else(misuse)?;
+        if name == EXTERNALS
+            && let Some(value) = value
+        {
+            self.externals.insert(path.clone(), value.to_vec());
+        }
+        Ok(())
+    }
+
+    fn close_directory(&mut self, dir: DirToken) -> Result<()> {
+        self.directories.remove(&dir.0).map(drop).ok_or_else(misuse)
+    }
+
+    fn add_file(&mut self, path: &RelPath, parent: DirToken, _: Option<CopyFrom<'_>>) -> Result<FileToken> {
+        let file = OpenFile {
+            path: path.clone(),
+            target: self.target(path, parent)?,
+            content: FileContent::default(),
+        };
+        let token = self.token();
+        self.files.insert(token, file);
+        Ok(FileToken(token))
+    }
+
+    fn open_file(&mut self, _: &RelPath, _: DirToken, _: Option<Revnum>) -> Result<FileToken> {
+        Err(misuse())
+    }
+
+    fn accepts_encoded(&self) -> EncodedVersions {
+        EncodedVersions::up_to(2)
+    }
+
+    fn text_chunk(&mut self, file: FileToken, chunk: TextChunk<'_>) -> Result<()> {
+        let mut text = std::mem::take(&mut self.text);
+        text.clear();
+        match chunk {
+            TextChunk::Decoded(window) => window.apply(&[], &mut text)?,
+            TextChunk::Encoded(window) => window.apply(&[], &mut text, &mut self.codec)?,
+        }
+        let file = self.file(file)?;
+        file.content.digest.update(&text);
+        file.content.text.push(&file.target, &text)?;
+        self.text = text;
+        Ok(())
+    }
+
+    fn change_file_prop(&mut self, file: FileToken, name: &str, value: Option<&[u8]>) -> Result<()> {
+        if let Some(value) = value {
+            let props = &mut self.file(file)?.content.props;
+            props.insert(name.to_owned(), value.to_vec());
+        }
+        Ok(())
+    }
+
+    fn close_file(&mut self, file: FileToken, text_md5: Option<&Md5>) -> Result<()> {
+        let file = self.files.remove(&file.0).ok_or_else(misuse)?;
+        file.content.finish(self.at, &file.path, &file.target, text_md5)?;
+        self.sink.file(&file.target)
+    }
+
+    fn close_edit(&mut self) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// The error for a server that sends anything but additions, or calls in an impossible order.
+fn misuse() -> Error {
+    let message = "The server sent an edit that is not an addition of a tree";
+    Error::new(Code::RA_SVN_MALFORMED_DATA, message)
+}
+
+/// Exports the file at the session's URL.
+pub(super) fn export_file(
+    mut session: Box<dyn Session>,
+    rev: Revnum,
+    target: &Path,
+    options: &ExportOptions<'_>,
+    links: &Links,
+    notify: Notify<'_>,
+) -> Result<()> {
+    let url = session.url().clone();
+    let name = (options.file_name)(&url.basename())?;
+    let target = match target.is_dir() || target.as_os_str().is_empty() {
+        true => target.join(name),
+        false => target.to_owned(),
+    };
+    if target.exists() && !options.force {
+        let message = format!(
+            "Destination file '{}' exists, and will not be overwritten unless forced",
+            target.display()
+        );
+        return Err(Error::new(Code::ILLEGAL_TARGET, message));
+    }
+    let mut content = FileContent::default();
+    let (path, request_path) = (target.clone(), RelPath::empty());
+    let request = FileRequest {
+        path: &request_path,
+        rev: Some(rev),
+        props: true,
+        text: true,
+    };
+    let info = session.file(&request, &mut |_, piece| {
+        options.cancel.check()?;
+        content.text.push(&path, piece)
+    })?;
+    content.props = info.props;
+    let root_url = session.root_url().clone();
+    let at = TreeAt {
+        root_url: &root_url,
+        url: &url,
+        target: &target,
+        options,
+        links,
+    };
+    content.finish(&at, &request_path, &target, None)?;
+    notify(ExportEvent::Added(&target))
+}

@@ -1,0 +1,165 @@
+//! Export: writes a tree of a repository to disk, without a working copy.
+//!
+//! A directory is exported by one report, or by several sessions that share its subtrees ([`parallel`]); a file by one request. Every
+//! file is written under a temporary name and then renamed, so that an interruption leaves no file with half of its text. Texts
+//! are converted ([`crate::translate`]), links and programs made, and times set to the last change, as the incumbent's
+//! client does. Externals follow after the tree that defines them ([`externals`]).
+//!
+//! A server chooses names, not places: every name is one component, a directory is entered only if the export made it or it
+//! was there before, and a symbolic link that the export made is never followed.
+
+mod editor;
+mod externals;
+mod node;
+mod parallel;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use base::{Cancel, Code, Date, Depth, Error, NodeKind, RelPath, Result, Revnum, Url};
+use ra::Session;
+
+use crate::externals::ParseDate;
+use crate::locate::{self, Revision};
+use crate::translate::LineEnd;
+
+use node::Links;
+
+/// What to export.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// The URL.
+    pub url: Url,
+    /// The revision in which the URL names the node.
+    pub peg: Revision,
+    /// The revision of the node.
+    pub rev: Revision,
+}
+
+/// How to export.
+#[derive(Clone, Copy)]
+pub struct ExportOptions<'a> {
+    /// How deep.
+    pub depth: Depth,
+    /// Whether files and directories that exist are overwritten.
+    pub force: bool,
+    /// Whether externals are left out.
+    pub ignore_externals: bool,
+    /// Whether keywords stay as they are in the repository.
+    pub ignore_keywords: bool,
+    /// The line end of files with the style `native`.
+    pub native_line_end: LineEnd,
+    /// The most sessions that export one tree; at least 1.
+    pub sessions: usize,
+    /// Opens a session at a URL.
+    pub open: &'a (dyn Fn(&Url) -> Result<Box<dyn Session>> + Sync),
+    /// Formats a date for the keyword `$Date$`, in the user's time zone.
+    pub long_date: &'a (dyn Fn(Date) -> String + Sync),
+    /// Parses a date in the property `svn:externals`.
+    pub parse_date: ParseDate<'a>,
+    /// Returns a name of the repository as a name of the file system.
+    pub file_name: &'a (dyn Fn(&str) -> Result<OsString> + Sync),
+    /// Ends the export between two files.
+    pub cancel: &'a Cancel,
+}
+
+/// What happens during an export, in the order of the incumbent's messages.
+#[derive(Debug)]
+pub enum ExportEvent<'a> {
+    /// A node was written.
+    Added(&'a Path),
+    /// An external is going to be exported to this path.
+    External(&'a Path),
+    /// The external was not exported.
+    ExternalFailed(&'a Error),
+    /// The tree is complete, at this revision; `None` for a file.
+    Completed {
+        /// The revision.
+        rev: Option<Revnum>,
+        /// True for an external.
+        is_external: bool,
+    },
+    /// Everything about an external has been said.
+    ExternalEnd,
+}
+
+/// Receives events.
+pub type Notify<'a> = &'a mut dyn FnMut(ExportEvent<'_>) -> Result<()>;
+
+/// Exports a file or a directory to `target`, which is a path of the local file system; an empty one is the current
+/// directory.
+///
+/// A file goes into `target` if that is a directory. The node's own name is the caller's matter otherwise.
+///
+/// # Errors
+/// `RA_ILLEGAL_URL` if there is no such node; `WC_OBSTRUCTED_UPDATE`, `WC_NOT_WORKING_COPY` and `ILLEGAL_TARGET` if something is in
+/// the way; `CL_ERROR_PROCESSING_EXTERNALS` at the end if an external failed; those of the session, of `notify` and of the file system.
+pub fn export(source: &Source, target: &Path, options: &ExportOptions<'_>, notify: Notify<'_>) -> Result<()> {
+    let links = Links::default();
+    let tree = export_tree(source, target, options, &links, notify)?;
+    let failed = if options.ignore_externals || options.depth != Depth::Infinity {
+        false
+    } else {
+        externals::export(&tree, options, &links, notify)?
+    };
+    notify(tree.completed(false))?;
+    if failed {
+        let message = "Failure occurred processing one or more externals definitions";
+        return Err(Error::new(Code::CL_ERROR_PROCESSING_EXTERNALS, message));
+    }
+    Ok(())
+}
+
+/// An exported tree or file, whose externals are not exported yet.
+struct ExportedTree {
+    root_url: Url,
+    /// The URL in the exported revision.
+    url: Url,
+    target: PathBuf,
+    kind: NodeKind,
+    rev: Revnum,
+    /// The directories with `svn:externals`, and its values.
+    externals: Vec<(RelPath, Vec<u8>)>,
+}
+
+impl ExportedTree {
+    fn completed(&self, is_external: bool) -> ExportEvent<'static> {
+        ExportEvent::Completed {
+            rev: (self.kind == NodeKind::Dir).then_some(self.rev),
+            is_external,
+        }
+    }
+}
+
+fn export_tree(
+    source: &Source,
+    target: &Path,
+    options: &ExportOptions<'_>,
+    links: &Links,
+    notify: Notify<'_>,
+) -> Result<ExportedTree> {
+    let mut session = (options.open)(&source.url)?;
+    let rev = locate::move_to_node(&mut *session, source.peg, source.rev)?;
+    let kind = session.check_path(&RelPath::empty(), Some(rev))?;
+    let mut tree = ExportedTree {
+        root_url: session.root_url().clone(),
+        url: session.url().clone(),
+        target: target.to_owned(),
+        kind,
+        rev,
+        externals: Vec::new(),
+    };
+    match kind {
+        NodeKind::File => editor::export_file(session, rev, target, options, links, notify)?,
+        NodeKind::Dir => {
+            node::make_root(target, options.force)?;
+            notify(ExportEvent::Added(target))?;
+            tree.externals = parallel::export(session, rev, target, options, links, notify)?;
+        }
+        _ => {
+            let message = format!("URL '{}' doesn't exist", session.url());
+            return Err(Error::new(Code::RA_ILLEGAL_URL, message));
+        }
+    }
+    Ok(tree)
+}
