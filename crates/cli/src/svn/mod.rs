@@ -12,6 +12,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::args::help::HelpArgs;
 use crate::args::{self, ArgumentError, IsGiven, ToolDefinition};
+use crate::client_context::{self, options};
 use crate::out::Out;
 use crate::tool_runner;
 
@@ -44,22 +45,19 @@ const TOOL: ToolDefinition = ToolDefinition {
     command: SvnCli::command,
     once: &[],
     no_subcommand: "Type 'svn help' for usage.",
-    conflicts,
+    conflicts: options::conflicts,
     repository,
 };
 
 /// Runs the tool with the words after its name.
 pub fn run(out: Out, argv: Vec<OsString>) -> ExitCode {
     tool_runner::run(&TOOL, out, argv, |matches, out| {
+        client_context::check_early(&matches, out)?;
         SvnCli::from_arg_matches(&matches)
             .map_err(args::definition_error)?
             .command
             .run(out)
     })
-}
-
-fn conflicts(_given: IsGiven<'_>) -> Result<()> {
-    Ok(())
 }
 
 fn repository(_subcommand: &str, _given: IsGiven<'_>, _first: Option<&OsStr>) -> Result<(), ArgumentError> {
