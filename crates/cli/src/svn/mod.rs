@@ -2,6 +2,7 @@
 //!
 //! One file for each subcommand. Options and targets are parsed here; the work is in the crate `client`.
 
+mod auth;
 mod cat;
 
 use std::ffi::{OsStr, OsString};
@@ -26,6 +27,7 @@ pub struct SvnCli {
 
 #[derive(Subcommand)]
 enum SvnCommand {
+    Auth(auth::AuthArgs),
     Cat(cat::CatArgs),
     Help(HelpArgs),
 }
@@ -35,6 +37,7 @@ impl SvnCommand {
         match self {
             // `tool_runner` has answered it.
             SvnCommand::Help(_) => Ok(()),
+            SvnCommand::Auth(this) => this.run(out),
             SvnCommand::Cat(this) => this.run(out),
         }
     }
