@@ -3,10 +3,13 @@
 //! Each command is a function over [`ra::Session`]; it knows nothing of command lines and terminals, which are in the
 //! program crate. The configuration area and the cache of credentials are here as well.
 //!
-//! [`export`] writes a tree to disk, with [`externals`] and [`translate`]. [`locate`] finds the node that a URL, a peg revision and a
+//! [`export`] writes a tree to disk, with [`externals`] and [`translate`]. [`list`](mod@list) lists trees, [`info`](mod@info) describes nodes. [`locate`] finds the node that a URL, a peg revision and a
 //! revision name.
 
 pub mod export;
 pub mod externals;
+pub mod info;
+pub mod list;
 pub mod locate;
+pub mod props;
 pub mod translate;
