@@ -33,6 +33,7 @@ pub mod date;
 mod error;
 mod error_codes;
 pub mod glob;
+pub mod hash_order;
 pub mod hashdump;
 pub mod ini;
 pub mod keywords;

@@ -3,9 +3,10 @@
 //! Each command is a function over [`ra::Session`]; it knows nothing of command lines and terminals, which are in the
 //! program crate. The configuration area and the cache of credentials are here as well.
 //!
-//! [`export`] writes a tree to disk, with [`externals`] and [`translate`]. [`locate`] finds the node that a URL, a peg revision and a
+//! [`mod@diff`] compares two trees. [`export`] writes a tree to disk, with [`externals`] and [`translate`]. [`locate`] finds the node that a URL, a peg revision and a
 //! revision name.
 
+pub mod diff;
 pub mod export;
 pub mod externals;
 pub mod locate;
