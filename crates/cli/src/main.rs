@@ -13,6 +13,7 @@ mod check_config;
 mod client_context;
 mod config;
 mod date_text;
+mod diff_program;
 mod import_config;
 mod index;
 mod install_links;

@@ -4,6 +4,7 @@
 //! that several subcommands share, [`help`] the layout of help texts, [`working_copy`] the names of the subcommands that are missing.
 
 mod cat;
+mod diff;
 mod help;
 pub mod options;
 mod working_copy;
@@ -30,6 +31,8 @@ pub struct SvnCli {
 #[derive(Subcommand)]
 enum SvnCommand {
     Cat(cat::CatArgs),
+    #[command(visible_alias = "di")]
+    Diff(diff::DiffArgs),
     Help(help::HelpArgs),
     // The subcommands that need a working copy.
     Add(WorkingCopyArgs),
@@ -59,6 +62,7 @@ impl SvnCommand {
     fn run(self, out: &mut Out) -> Result<()> {
         match self {
             SvnCommand::Cat(this) => this.run(out),
+            SvnCommand::Diff(this) => this.run(out),
             // `run` has answered help, and `repository` has refused the others.
             _ => Ok(()),
         }

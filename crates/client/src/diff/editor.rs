@@ -13,7 +13,7 @@ use super::deleted;
 use super::ends::{End, Ends};
 use super::old_side::{OldSide, read_file};
 use super::text::{Text, TextWriter};
-use super::tree::{Action, DirectoryChange, FileChange, FileSide, Needs, TreeSink};
+use super::tree::{Action, BelowTarget, DirectoryChange, FileChange, FileSide, Needs, TreeSink};
 
 /// Compares the ends and passes what differs to `sink`.
 pub(super) fn compare(ends: Ends, tree: &TreeOptions<'_>, sink: &mut dyn TreeSink) -> Result<()> {
@@ -46,6 +46,11 @@ fn both_sides(mut ends: Ends, tree: &TreeOptions<'_>, sink: &mut dyn TreeSink) -
         ends.session.reparent(&root)?;
     }
     let rev = ends.old.rev;
+    let mut below = BelowTarget(sink);
+    let sink: &mut dyn TreeSink = match ends.has_target() && !ends.names_node() {
+        true => &mut below,
+        false => below.0,
+    };
     let mut editor = DiffEditor::new(tree, OldSide::new(tree, root, rev), sink, false);
     ends.session.report(
         &request,
@@ -68,7 +73,9 @@ fn one_side(
     }
     let action = if reversed { Action::Deleted } else { Action::Added };
     if kind == NodeKind::File {
-        let path = RelPath::canonicalize(&ends.old.url.basename())?;
+        // The incumbent's client names the file as it would be named at the other end.
+        let missing = if reversed { &ends.new } else { &ends.old };
+        let path = RelPath::canonicalize(&missing.url.basename())?;
         let needs = sink.needs(action);
         let mut sides = [FileSide::default(), FileSide::default()];
         let side = usize::from(!reversed);

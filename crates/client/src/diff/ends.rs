@@ -22,14 +22,16 @@ pub(super) struct Ends {
 }
 
 impl Ends {
-    /// Returns true if the edit is about an entry of the directory above the nodes: for files, which no edit can be rooted at, and for
-    /// nodes of different kinds.
+    /// Returns true if the edit is about an entry of the directory above the nodes, so that the node itself can be replaced. Nothing is
+    /// above the repository's root.
     pub(super) fn has_target(&self) -> bool {
-        let kinds = [self.old.kind, self.new.kind];
-        let is_tree = kinds
-            .iter()
-            .all(|kind| matches!(kind, NodeKind::Dir | NodeKind::None));
-        !is_tree && !self.has_root()
+        !self.has_root()
+    }
+
+    /// Returns true if the paths of changes begin with the name of the node: for files, and for nodes of different kinds.
+    pub(super) fn names_node(&self) -> bool {
+        let is_file = |end: &End| end.kind == NodeKind::File;
+        self.has_target() && (is_file(&self.old) || is_file(&self.new))
     }
 
     /// Returns the path in the repository of the directory above the old node; of the old node itself if one of the nodes is the
@@ -70,13 +72,14 @@ pub(super) fn find(comparison: &Comparison, tree: &TreeOptions<'_>) -> Result<En
     let new = end(&mut *session, new)?;
     let mut ends = Ends { session, old, new };
     check(&mut ends)?;
+    check_root(&ends)?;
     Ok(ends)
 }
 
 /// An end whose node was not looked up.
 type NamedEnd = (Url, Revision);
 
-/// Returns where a node was in two revisions. A node that was not there in one of them is expected at the same URL.
+/// Returns where a node was in two revisions. A node that was not there in one of them is missing where it was in the other one.
 fn located(
     url: &Url,
     peg: Revision,
@@ -91,18 +94,20 @@ fn located(
     if old == peg && new == peg {
         return Ok((session, (url.clone(), number(old)), (url.clone(), number(new))));
     }
-    let mut urls = [url.clone(), url.clone()];
-    match session.locations(&RelPath::empty(), peg, &[old, new]) {
-        Ok(locations) => {
-            let at = |rev: Revnum| locations.iter().find(|(found, _)| *found == rev);
-            if let (Some((_, old)), Some((_, new))) = (at(old), at(new)) {
-                urls = [old, new].map(|path| session.root_url().join(&path.to_rel()));
-            }
-        }
-        Err(error) if error.has(Code::FS_NOT_FOUND) => {}
+    let locations = match session.locations(&RelPath::empty(), peg, &[old, new]) {
+        Ok(locations) => locations,
+        Err(error) if error.has(Code::FS_NOT_FOUND) => Vec::new(),
         Err(error) => return Err(error),
-    }
-    let [old_url, new_url] = urls;
+    };
+    let at = |rev: Revnum| {
+        let (_, path) = locations.iter().find(|(found, _)| *found == rev)?;
+        Some(session.root_url().join(&path.to_rel()))
+    };
+    let (old_url, new_url) = match (at(old), at(new)) {
+        (Some(old), Some(new)) => (old, new),
+        (Some(one), None) | (None, Some(one)) => (one.clone(), one),
+        (None, None) => (url.clone(), url.clone()),
+    };
     Ok((session, (old_url, number(old)), (new_url, number(new))))
 }
 
@@ -136,6 +141,16 @@ fn check(ends: &mut Ends) -> Result<()> {
         _ => return Ok(()),
     };
     Err(Error::new(Code::FS_NOT_FOUND, message))
+}
+
+/// Refuses to compare nothing with the repository's root, as servers refuse what the incumbent's client asks of them then.
+fn check_root(ends: &Ends) -> Result<()> {
+    let root = ends.session.root_url();
+    if ends.old.kind == NodeKind::None && ends.new.url == *root && ends.old.url != *root {
+        let message = "Cannot replace a directory from within";
+        return Err(Error::new(Code::FS_PATH_SYNTAX, message));
+    }
+    Ok(())
 }
 
 /// Checks that the URL of a missing node names one in the revision of the other end.

@@ -14,7 +14,7 @@ pub(super) fn header(path: &str, change: &FileChange<'_>, with_mode: bool) -> St
     match change.action {
         Action::Added if with_mode => text.push_str(&format!("new file mode {new}\n")),
         Action::Deleted if with_mode => text.push_str(&format!("deleted file mode {old}\n")),
-        Action::Modified if old != new => {
+        _ if old != new => {
             text.push_str(&format!("old mode {old}\nnew mode {new}\n"));
         }
         _ => {}

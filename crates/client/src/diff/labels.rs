@@ -8,7 +8,6 @@ use super::tree::Action;
 /// What the labels of all nodes have in common.
 #[derive(Debug)]
 pub(super) struct Labels {
-    /// The name of the node that the edit is about, if it is read without an edit.
     revs: [Revnum; 2],
     /// The paths of the ends below their common directory; empty for the end that is that directory.
     ends: [String; 2],
@@ -59,16 +58,12 @@ impl Labels {
     }
 }
 
-/// Returns the paths of two URLs below the deepest directory that contains both.
+/// Returns the paths of two URLs below the deepest directory that contains both, with the escapes of URLs.
 fn below_common_directory(urls: [&Url; 2]) -> [String; 2] {
-    let [old, new] = urls.map(Url::decoded_path);
-    let common = old
-        .components()
-        .zip(new.components())
-        .take_while(|(old, new)| old == new)
-        .count();
-    [old, new].map(|path| {
-        let rest: Vec<&str> = path.components().skip(common).collect();
+    let [old, new] = urls.map(|url| url.path().split('/'));
+    let common = old.zip(new).take_while(|(old, new)| old == new).count();
+    urls.map(|url| {
+        let rest: Vec<&str> = url.path().split('/').skip(common).collect();
         rest.join("/")
     })
 }

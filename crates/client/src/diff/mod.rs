@@ -22,8 +22,6 @@ mod summary;
 mod text;
 mod tree;
 
-use std::borrow::Cow;
-
 use base::{Cancel, Depth, Result, Revnum, Url};
 use ra::Session;
 
@@ -77,7 +75,7 @@ pub struct TreeOptions<'a> {
 pub struct PrintOptions<'a> {
     /// Which differences of texts count, and how they are shown.
     pub texts: &'a diff::DiffOptions,
-    /// Compares texts instead.
+    /// Compares texts instead, and prints the result.
     pub external: Option<&'a RunExternal<'a>>,
     /// Whether Git's extensions of the unified form are used.
     pub git: bool,
@@ -92,11 +90,11 @@ pub struct PrintOptions<'a> {
     /// Whether the texts of files with a binary MIME type are compared.
     pub force: bool,
     /// Converts headers to the character set of the output.
-    pub encode: &'a dyn Fn(&str) -> Result<Cow<'_, [u8]>>,
+    pub encode: &'a dyn Fn(&str) -> Result<Vec<u8>>,
 }
 
 /// Runs a program that compares two texts.
-pub type RunExternal<'a> = dyn Fn(&ExternalTexts<'_>, Write<'_>) -> Result<()> + 'a;
+pub type RunExternal<'a> = dyn Fn(&ExternalTexts<'_>) -> Result<()> + 'a;
 
 /// Two texts for a program that compares them.
 #[derive(Clone, Copy, Debug)]
@@ -147,16 +145,18 @@ pub fn print_revision(
     print(&comparison, tree, options, write)
 }
 
-/// Compares two trees or files and passes each changed node to `entry`.
+/// Compares two trees or files and passes each changed node to `entry`; with `ignore_properties` none of which only properties differ.
 ///
 /// # Errors
 /// As of [`print()`].
 pub fn summarize(
     comparison: &Comparison,
     tree: &TreeOptions<'_>,
+    ignore_properties: bool,
     entry: &mut dyn FnMut(&SummaryEntry<'_>) -> Result<()>,
 ) -> Result<()> {
     let ends = ends::find(comparison, tree)?;
-    let mut sink = summary::Summary::new(&ends, entry);
+    let (Comparison::Node { url, .. } | Comparison::Urls { old: url, .. }) = comparison;
+    let mut sink = summary::Summary::new(url, &ends, ignore_properties, entry);
     editor::compare(ends, tree, &mut sink)
 }

@@ -91,7 +91,7 @@ impl<'a> Printer<'a> {
                 labels: [&labels[0], &labels[1]],
                 texts: [&old.text, &new.text],
             };
-            run(&texts, self.write)?;
+            run(&texts)?;
             return Ok(true);
         }
         let patch = self.unified(change, &labels)?;

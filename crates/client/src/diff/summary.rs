@@ -8,7 +8,7 @@ use super::tree::{Action, DirectoryChange, FileChange, Needs, TreeSink};
 /// A changed node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SummaryEntry<'a> {
-    /// Its URL: the old one if its name differs.
+    /// Its URL: at or below the URL that was compared, the old one of two.
     pub url: &'a Url,
     /// How it differs.
     pub action: SummaryAction,
@@ -33,23 +33,39 @@ pub enum SummaryAction {
 
 /// Passes changed nodes to a function.
 pub(super) struct Summary<'a> {
-    /// The URL of the edit's root.
-    root: Url,
+    /// The URL that was compared.
+    url: &'a Url,
+    /// Whether paths begin with the node's name.
+    names_node: bool,
+    ignore_properties: bool,
     entry: &'a mut dyn FnMut(&SummaryEntry<'_>) -> Result<()>,
 }
 
 impl<'a> Summary<'a> {
-    pub(super) fn new(ends: &Ends, entry: &'a mut dyn FnMut(&SummaryEntry<'_>) -> Result<()>) -> Summary<'a> {
-        let url = &ends.old.url;
-        let root = match url.parent() {
-            Some(parent) if ends.has_target() => parent,
-            _ => url.clone(),
-        };
-        Summary { root, entry }
+    pub(super) fn new(
+        url: &'a Url,
+        ends: &Ends,
+        ignore_properties: bool,
+        entry: &'a mut dyn FnMut(&SummaryEntry<'_>) -> Result<()>,
+    ) -> Summary<'a> {
+        Summary {
+            url,
+            names_node: ends.names_node(),
+            ignore_properties,
+            entry,
+        }
     }
 
     fn pass(&mut self, path: &RelPath, action: SummaryAction, props: bool, kind: NodeKind) -> Result<()> {
-        let url = self.root.join(path);
+        let props = props && !self.ignore_properties;
+        if action == SummaryAction::Normal && !props {
+            return Ok(());
+        }
+        let below = path.as_str().split_once('/').map_or("", |(_, below)| below);
+        let url = match self.names_node {
+            true => self.url.join(&RelPath::parse(below)?),
+            false => self.url.join(path),
+        };
         let is_at_both = matches!(action, SummaryAction::Modified | SummaryAction::Normal);
         (self.entry)(&SummaryEntry {
             url: &url,

@@ -77,3 +77,29 @@ pub(super) trait TreeSink {
     /// Receives a directory. One that is at both ends is passed only if its properties may differ.
     fn directory(&mut self, change: &DirectoryChange<'_>) -> Result<()>;
 }
+
+/// Passes changes with paths relative to the entry of the edit's root that the edit is about.
+pub(super) struct BelowTarget<'a>(pub &'a mut dyn TreeSink);
+
+impl BelowTarget<'_> {
+    fn path(path: &RelPath) -> Result<RelPath> {
+        let below = path.as_str().split_once('/').map_or("", |(_, below)| below);
+        RelPath::parse(below)
+    }
+}
+
+impl TreeSink for BelowTarget<'_> {
+    fn needs(&self, action: Action) -> Needs {
+        self.0.needs(action)
+    }
+
+    fn file(&mut self, change: &FileChange<'_>) -> Result<()> {
+        let path = &Self::path(change.path)?;
+        self.0.file(&FileChange { path, ..*change })
+    }
+
+    fn directory(&mut self, change: &DirectoryChange<'_>) -> Result<()> {
+        let path = &Self::path(change.path)?;
+        self.0.directory(&DirectoryChange { path, ..*change })
+    }
+}
