@@ -21,6 +21,7 @@ mod jobs;
 mod lean_client;
 mod load;
 mod machine;
+mod matrix;
 mod measure;
 mod plot;
 mod procfs;
@@ -57,6 +58,8 @@ enum BenchCommand {
     Write(write::WriteOptions),
     /// Many clients at once: idle ones, with one request each, exporting ones
     Load(load::LoadOptions),
+    /// Every operation in every format, form, cache, protocol, medium and state of the caches
+    Matrix(matrix::MatrixOptions),
     /// HTTP: export, log, list, import and many clients, beside Apache
     Http(http::HttpOptions),
     /// Sends a list of HTTP requests and discards the responses: the lean client of `http`
@@ -82,6 +85,7 @@ fn main() -> ExitCode {
         BenchCommand::Write(options) => write::main(options),
         BenchCommand::Load(options) => load::main(options),
         BenchCommand::Http(options) => http::main(options),
+        BenchCommand::Matrix(options) => matrix::main(options),
         BenchCommand::SendRequests(options) => lean_client::main(&options),
         BenchCommand::Generate { revisions, seed } => {
             workload::history::write(&mut std::io::stdout().lock(), revisions, seed)
