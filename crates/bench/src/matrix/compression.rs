@@ -122,7 +122,7 @@ impl CompressionBench<'_> {
         command
             .arg("--non-interactive")
             .arg("--config-dir")
-            .arg(self.scratch);
+            .arg(&self.config);
         command.stdin(Stdio::null()).stdout(Stdio::null());
         command
     }
