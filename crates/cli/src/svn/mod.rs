@@ -3,6 +3,9 @@
 //! One file for each subcommand. Options and targets are parsed here; the work is in the crate `client`.
 
 mod cat;
+mod commit_output;
+mod delete;
+mod mkdir;
 
 use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
@@ -26,7 +29,9 @@ pub struct SvnCli {
 #[derive(Subcommand)]
 enum SvnCommand {
     Cat(cat::CatArgs),
+    Delete(delete::DeleteArgs),
     Help(HelpArgs),
+    Mkdir(mkdir::MkdirArgs),
 }
 
 impl SvnCommand {
@@ -35,6 +40,8 @@ impl SvnCommand {
             // `tool_runner` has answered it.
             SvnCommand::Help(_) => Ok(()),
             SvnCommand::Cat(this) => this.run(out),
+            SvnCommand::Delete(this) => this.run(out),
+            SvnCommand::Mkdir(this) => this.run(out),
         }
     }
 }
