@@ -8,6 +8,9 @@ mod diff;
 mod help;
 pub mod options;
 mod working_copy;
+mod commit_output;
+mod delete;
+mod mkdir;
 
 use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
@@ -56,6 +59,9 @@ enum SvnCommand {
     #[command(visible_alias = "up")]
     Update(WorkingCopyArgs),
     Upgrade(WorkingCopyArgs),
+    Delete(delete::DeleteArgs),
+    Help(HelpArgs),
+    Mkdir(mkdir::MkdirArgs),
 }
 
 impl SvnCommand {
@@ -65,6 +71,8 @@ impl SvnCommand {
             SvnCommand::Diff(this) => this.run(out),
             // `run` has answered help, and `repository` has refused the others.
             _ => Ok(()),
+            SvnCommand::Delete(this) => this.run(out),
+            SvnCommand::Mkdir(this) => this.run(out),
         }
     }
 }
