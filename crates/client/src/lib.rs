@@ -5,8 +5,14 @@
 //!
 //! [`export`] writes a tree to disk, with [`externals`] and [`translate`]. [`locate`] finds the node that a URL, a peg revision and a
 //! revision name.
+//!
+//! [`sync`] mirrors repositories, [`rdump`] dumps and loads them over the network. Both read revisions ahead.
 
 pub mod export;
 pub mod externals;
 pub mod locate;
+pub mod rdump;
+mod replay_ahead;
+mod revprop_lock;
+pub mod sync;
 pub mod translate;

@@ -6,6 +6,7 @@
 
 pub mod credentials;
 pub mod options;
+mod pair;
 pub mod target;
 
 use std::sync::Arc;
