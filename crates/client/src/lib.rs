@@ -7,6 +7,8 @@
 //! revision name.
 //! [`url_commit`] changes a repository without a working copy; [`commit_item`] describes the nodes of a commit, [`prop_rules`] has what a client
 //! demands of properties.
+//!
+//! [`sync`] mirrors repositories, [`rdump`] dumps and loads them over the network. Both read revisions ahead.
 
 pub mod diff;
 pub mod commit_item;
@@ -14,5 +16,9 @@ pub mod export;
 pub mod externals;
 pub mod locate;
 pub mod prop_rules;
+pub mod rdump;
+mod replay_ahead;
+mod revprop_lock;
+pub mod sync;
 pub mod translate;
 pub mod url_commit;

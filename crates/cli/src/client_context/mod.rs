@@ -9,6 +9,7 @@ pub mod credentials;
 pub mod log_message;
 pub mod options;
 pub mod revprop_arg;
+mod pair;
 pub mod target;
 pub mod url_targets;
 
