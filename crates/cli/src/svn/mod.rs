@@ -3,6 +3,7 @@
 //! One file for each subcommand. Options and targets are parsed here; the work is in the crate `client`.
 
 mod cat;
+mod export;
 
 use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
@@ -26,6 +27,7 @@ pub struct SvnCli {
 #[derive(Subcommand)]
 enum SvnCommand {
     Cat(cat::CatArgs),
+    Export(export::ExportArgs),
     Help(HelpArgs),
 }
 
@@ -35,6 +37,7 @@ impl SvnCommand {
             // `tool_runner` has answered it.
             SvnCommand::Help(_) => Ok(()),
             SvnCommand::Cat(this) => this.run(out),
+            SvnCommand::Export(this) => this.run(out),
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 
 use base::checksum::{Md5, Md5Stream};
 use base::keywords::{FileFacts, KEYWORDS};
@@ -266,9 +267,11 @@ impl<S: EditSink> Editor for ExportEditor<'_, S> {
             false => 0,
         };
         let file = self.file(file)?;
+        let received = u64::try_from(text.len()).unwrap_or(u64::MAX);
         file.content.digest.update(&text);
         file.content.text.push(&file.target, &text, in_memory)?;
         self.text = text;
+        self.at.options.received.fetch_add(received, Ordering::Relaxed);
         Ok(())
     }
 
@@ -327,6 +330,8 @@ pub(super) fn export_file(
     };
     let info = session.file(&request, &mut |_, piece| {
         options.cancel.check()?;
+        let received = u64::try_from(piece.len()).unwrap_or(u64::MAX);
+        options.received.fetch_add(received, Ordering::Relaxed);
         content.text.push(&path, piece, IN_MEMORY)
     })?;
     content.props = info.props;

@@ -14,6 +14,7 @@ mod parallel;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
 
 use base::{Cancel, Code, Date, Depth, Error, NodeKind, RelPath, Result, Revnum, Url};
 use ra::Session;
@@ -56,6 +57,8 @@ pub struct ExportOptions<'a> {
     pub parse_date: ParseDate<'a>,
     /// Returns a name of the repository as a name of the file system. The path is that of its directory, for errors.
     pub file_name: &'a (dyn Fn(&str, &Path) -> Result<OsString> + Sync),
+    /// Counts the bytes of texts that were received.
+    pub received: &'a AtomicU64,
     /// Ends the export between two files.
     pub cancel: &'a Cancel,
 }

@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
+use std::sync::atomic::AtomicU64;
 
 use base::{Cancel, Date, Depth, Error, Result, Revnum, Url};
 use client::export::{ExportEvent, ExportOptions, Source, export};
@@ -264,6 +265,7 @@ fn ours(case: &Case, url: &str, target: &Path, sessions: usize) -> (String, Stri
         long_date: &base::keywords::long_date,
         parse_date: &|text| Date::parse(format!("{text}T00:00:00.000000Z").as_bytes()).ok(),
         file_name: &|name, _| Ok(OsString::from(name)),
+        received: &AtomicU64::new(0),
         cancel: &Cancel::new(),
     };
     let (mut out, mut err) = (String::new(), String::new());
