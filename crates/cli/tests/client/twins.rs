@@ -1,6 +1,6 @@
 //! Twin clients: Subversion's and Sven's, each with a repository, a server, a working directory and a configuration area of its own.
 //!
-//! All servers are Subversion's, so a difference is the client's. Commands name the repository by `{URL}`, their directory by `{DIR}`.
+//! All servers are Subversion's, so a difference is the client's; with `SVEN_CLIENT_SERVERS=ours` all are Sven's. Commands name the repository by `{URL}`, their directory by `{DIR}`.
 //! Outputs are compared after the same words have replaced the URL and the directory, and masks the dates and UUIDs.
 
 use std::path::{Path, PathBuf};
@@ -133,10 +133,11 @@ impl OneSide {
         write("conf/passwd", "[users]\nharry = secret\nalice = secret\n");
         let server = match access {
             Access::Disk => None,
-            Access::Svn => Some(TestServer::svnserve(Side::Theirs, root, &["-T"])),
+            Access::Svn => Some(TestServer::svnserve(servers(), root, &["-T"])),
             Access::Http | Access::HttpV1 => {
                 let site = HttpSite {
                     apache: READ_FREELY,
+                    ours: "[location.auth]\nhtpasswd-file = 'USERS'\n",
                     transport: if access == Access::Http {
                         Transport::Http
                     } else {
@@ -144,7 +145,7 @@ impl OneSide {
                     },
                     ..HttpSite::plain(root)
                 };
-                Some(TestServer::http_site(Side::Theirs, &site))
+                Some(TestServer::http_site(servers(), &site))
             }
         };
         let url = match (&server, access) {
@@ -201,4 +202,10 @@ impl OneSide {
         );
         normalize::mask_dates(&normalize::mask_uuids(&text))
     }
+}
+
+/// Returns whose servers the clients use.
+pub fn servers() -> Side {
+    let ours = std::env::var_os("SVEN_CLIENT_SERVERS").is_some_and(|whose| whose == "ours");
+    if ours { Side::Ours } else { Side::Theirs }
 }
