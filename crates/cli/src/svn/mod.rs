@@ -11,6 +11,7 @@ mod working_copy;
 mod commit_output;
 mod delete;
 mod mkdir;
+mod export;
 
 use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
@@ -60,6 +61,7 @@ enum SvnCommand {
     Update(WorkingCopyArgs),
     Upgrade(WorkingCopyArgs),
     Delete(delete::DeleteArgs),
+    Export(export::ExportArgs),
     Help(HelpArgs),
     Mkdir(mkdir::MkdirArgs),
 }
@@ -73,6 +75,7 @@ impl SvnCommand {
             _ => Ok(()),
             SvnCommand::Delete(this) => this.run(out),
             SvnCommand::Mkdir(this) => this.run(out),
+            SvnCommand::Export(this) => this.run(out),
         }
     }
 }
