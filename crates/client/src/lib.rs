@@ -10,8 +10,8 @@
 //!
 //! [`sync`] mirrors repositories, [`rdump`] dumps and loads them over the network. Both read revisions ahead.
 
-pub mod diff;
 pub mod commit_item;
+pub mod diff;
 pub mod export;
 pub mod externals;
 pub mod locate;

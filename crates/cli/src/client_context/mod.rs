@@ -8,8 +8,8 @@
 pub mod credentials;
 pub mod log_message;
 pub mod options;
-pub mod revprop_arg;
 mod pair;
+pub mod revprop_arg;
 pub mod target;
 pub mod url_targets;
 

@@ -174,7 +174,7 @@ fn request(operands: &[OsString]) -> Result<Request> {
         let path = typed.rfind('@').map_or(&*typed, |at| &typed[..at]);
         return Err(not_a_working_copy(path));
     };
-    let name = || PathBuf::from(url.basename().into_owned());
+    let name = || PathBuf::from(url.basename());
     Ok(Request {
         target: to.unwrap_or_else(name),
         url,
