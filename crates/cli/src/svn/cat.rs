@@ -149,6 +149,6 @@ impl Names {
             path: self.path.as_str(),
         };
         let facts = Some(&facts).filter(|_| !ignore_keywords);
-        Translation::new(&file.props, LineEnd::Lf, facts)
+        Ok(Translation::new(&file.props, LineEnd::Lf, facts))
     }
 }

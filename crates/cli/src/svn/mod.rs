@@ -4,11 +4,16 @@
 //! that several subcommands share, [`help`] the layout of help texts, [`working_copy`] the names of the subcommands that are missing.
 
 mod cat;
+mod commit_output;
+mod delete;
+mod diff;
 mod entry_xml;
+mod export;
 mod help;
 mod human_size;
 mod info;
 mod list;
+mod mkdir;
 pub mod options;
 mod propget;
 mod proplist;
@@ -39,9 +44,14 @@ pub struct SvnCli {
 #[derive(Subcommand)]
 enum SvnCommand {
     Cat(cat::CatArgs),
+    Delete(delete::DeleteArgs),
+    #[command(visible_alias = "di")]
+    Diff(diff::DiffArgs),
+    Export(export::ExportArgs),
     Help(help::HelpArgs),
     Info(info::InfoArgs),
     List(list::ListArgs),
+    Mkdir(mkdir::MkdirArgs),
     Propget(propget::PropgetArgs),
     Proplist(proplist::ProplistArgs),
     // The subcommands that need a working copy.
@@ -72,8 +82,12 @@ impl SvnCommand {
     fn run(self, out: &mut Out) -> Result<()> {
         match self {
             SvnCommand::Cat(this) => this.run(out),
+            SvnCommand::Delete(this) => this.run(out),
+            SvnCommand::Diff(this) => this.run(out),
+            SvnCommand::Export(this) => this.run(out),
             SvnCommand::Info(this) => this.run(out),
             SvnCommand::List(this) => this.run(out),
+            SvnCommand::Mkdir(this) => this.run(out),
             SvnCommand::Propget(this) => this.run(out),
             SvnCommand::Proplist(this) => this.run(out),
             // `run` has answered help, and `repository` has refused the others.

@@ -315,6 +315,9 @@ pub fn check_exclusive(subcommand: &str, given: &ArgMatches) -> Result<()> {
     if count("message") > 0 && count("file") > 0 {
         return refuse("--message (-m) and --file (-F) are mutually exclusive");
     }
+    if count("diff_cmd") > 0 && count("internal_diff") > 0 {
+        return refuse("--diff-cmd and --internal-diff are mutually exclusive");
+    }
     let takes_range = matches!(subcommand, "blame" | "diff" | "log" | "merge" | "mergeinfo");
     let ranges = given.try_get_many::<RevisionRangeArg>("revision").ok().flatten();
     if !takes_range && ranges.is_some_and(|mut all| all.any(|range| range.end.is_some())) {
