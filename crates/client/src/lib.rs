@@ -12,6 +12,8 @@ pub mod commit_item;
 pub mod export;
 pub mod externals;
 pub mod locate;
+pub mod lock;
 pub mod prop_rules;
+pub mod propset;
 pub mod translate;
 pub mod url_commit;

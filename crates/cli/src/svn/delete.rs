@@ -6,10 +6,10 @@ use base::{Code, Error, Result};
 use client::url_commit;
 
 use super::commit_output::{commit_urls, with_help_hint};
-use crate::client_context::log_message::{LogMessage, LogMessageOptions};
+use crate::client_context::log_message::{LogMessage, LogMessageOptions, existing_file};
 use crate::client_context::target;
 use crate::client_context::url_targets::{
-    UniformTargets, not_a_working_copy, refuse_pegs, uniform, unnecessary_message,
+    UniformTargets, not_a_working_copy, refuse_pegs, uniform, unnecessary_message, with_targets_file,
 };
 use crate::client_context::{AccessOptions, ClientContext};
 use crate::out::Out;
@@ -25,7 +25,7 @@ pub struct DeleteArgs {
     #[arg(short, long)]
     quiet: bool,
     /// read more targets from file ARG, one a line
-    #[arg(long)]
+    #[arg(long, value_parser = existing_file())]
     targets: Option<OsString>,
     #[command(flatten)]
     log: LogMessageOptions,
@@ -48,17 +48,18 @@ impl DeleteArgs {
     }
 
     fn work(&self, context: &ClientContext, message: &mut LogMessage, out: &mut Out) -> Result<()> {
-        if self.operands.is_empty() {
+        let operands = with_targets_file(&self.operands, self.targets.as_deref())?;
+        if operands.is_empty() {
             return Err(Error::bare(Code::CL_INSUFFICIENT_ARGS));
         }
-        let targets = target::parse_targets(&self.operands)?;
+        let targets = target::parse_targets(&operands)?;
         let uniform = uniform(&targets).map_err(|error| error.wrap_bare(Code::CL_ARG_PARSING_ERROR))?;
         let urls = match uniform {
             UniformTargets::Paths(_) if self.log.is_given() => return Err(unnecessary_message()),
             UniformTargets::Paths(paths) => return Err(not_a_working_copy(&paths[0])),
             UniformTargets::Urls(urls) => urls,
         };
-        refuse_pegs(&targets, &self.operands)?;
+        refuse_pegs(&targets, &operands)?;
         commit_urls(context, out, message, self.quiet, |ui| {
             url_commit::delete(ui, &urls)
         })

@@ -4,8 +4,16 @@
 
 mod cat;
 mod commit_output;
+mod copy;
 mod delete;
+mod lock;
 mod mkdir;
+mod move_;
+mod propdel;
+mod propedit;
+mod propset;
+mod revprop_target;
+mod unlock;
 
 use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
@@ -29,9 +37,16 @@ pub struct SvnCli {
 #[derive(Subcommand)]
 enum SvnCommand {
     Cat(cat::CatArgs),
+    Copy(copy::CopyArgs),
     Delete(delete::DeleteArgs),
     Help(HelpArgs),
+    Lock(lock::LockArgs),
     Mkdir(mkdir::MkdirArgs),
+    Move(move_::MoveArgs),
+    Propdel(propdel::PropdelArgs),
+    Propedit(propedit::PropeditArgs),
+    Propset(propset::PropsetArgs),
+    Unlock(unlock::UnlockArgs),
 }
 
 impl SvnCommand {
@@ -40,8 +55,15 @@ impl SvnCommand {
             // `tool_runner` has answered it.
             SvnCommand::Help(_) => Ok(()),
             SvnCommand::Cat(this) => this.run(out),
+            SvnCommand::Copy(this) => this.run(out),
             SvnCommand::Delete(this) => this.run(out),
+            SvnCommand::Lock(this) => this.run(out),
             SvnCommand::Mkdir(this) => this.run(out),
+            SvnCommand::Move(this) => this.run(out),
+            SvnCommand::Propdel(this) => this.run(out),
+            SvnCommand::Propedit(this) => this.run(out),
+            SvnCommand::Propset(this) => this.run(out),
+            SvnCommand::Unlock(this) => this.run(out),
         }
     }
 }
