@@ -8,6 +8,7 @@
 pub mod credentials;
 pub mod log_message;
 pub mod options;
+mod pair;
 pub mod revprop_arg;
 pub mod target;
 pub mod url_targets;
