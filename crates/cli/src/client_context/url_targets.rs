@@ -1,27 +1,10 @@
 //! Targets of commands that take either URLs or paths of working copies, never both.
 
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt as _;
+use std::ffi::OsString;
 
 use base::{Code, Error, Result, Url};
 
-use super::log_message::read_file;
 use super::target::{Target, TargetPath};
-
-/// Returns the operands and behind them the targets that a file has, one a line. `-` is standard input.
-///
-/// # Errors
-/// `errno`.
-pub fn with_targets_file(operands: &[OsString], file: Option<&OsStr>) -> Result<Vec<OsString>> {
-    let mut all = operands.to_vec();
-    if let Some(file) = file {
-        let bytes = read_file(file)?;
-        let lines = bytes.split(|byte| matches!(byte, b'\n' | b'\r'));
-        let lines = lines.map(<[u8]>::trim_ascii).filter(|line| !line.is_empty());
-        all.extend(lines.map(|line| OsStr::from_bytes(line).to_owned()));
-    }
-    Ok(all)
-}
 
 /// All targets of a command.
 #[derive(Debug)]

@@ -6,6 +6,7 @@ use base::{Code, Error, Result};
 use client::url_commit::{self, CopyRequest, CopySource, PinExternals};
 
 use super::commit_output::{commit_urls, with_help_hint};
+use super::options::RevisionOption;
 use crate::args::date;
 use crate::args::revision::{Revision, RevisionRangeArg};
 use crate::client_context::log_message::{LogMessage, LogMessageOptions};
@@ -20,9 +21,8 @@ use crate::out::Out;
 #[derive(clap::Args)]
 #[command(visible_alias = "cp", override_usage = "copy SRC[@REV]... DST")]
 pub struct CopyArgs {
-    /// copy revision ARG: a number, HEAD, or '{' DATE '}'
-    #[arg(short, long, value_parser = RevisionRangeArg::parse)]
-    revision: Option<RevisionRangeArg>,
+    #[command(flatten)]
+    revision: RevisionOption,
     /// print nothing
     #[arg(short, long)]
     quiet: bool,
@@ -53,7 +53,7 @@ impl CopyArgs {
     }
 
     fn work(&self, context: &ClientContext, message: &mut LogMessage, out: &mut Out) -> Result<()> {
-        refuse_range(self.revision)?;
+        refuse_range(self.revision.range())?;
         if self.operands.len() < 2 {
             return Err(Error::bare(Code::CL_INSUFFICIENT_ARGS));
         }
@@ -68,8 +68,8 @@ impl CopyArgs {
                 return Err(without_urls(&targets, false));
             };
             let peg = source.peg.unwrap_or(Revision::Head).of_url()?;
-            let rev = match self.revision {
-                Some(range) => range.start.of_url()?,
+            let rev = match self.revision.start() {
+                Some(start) => start.of_url()?,
                 None => peg,
             };
             let url = url.clone();

@@ -5,11 +5,12 @@ use std::ffi::OsString;
 use base::{Code, Error, Result};
 use client::url_commit;
 
-use super::commit_output::{commit_urls, with_help_hint};
-use crate::client_context::log_message::{LogMessage, LogMessageOptions, existing_file};
+use super::commit_output::{commit_urls, with_help_hint, with_targets_file};
+use super::options::TargetsOption;
+use crate::client_context::log_message::{LogMessage, LogMessageOptions};
 use crate::client_context::target;
 use crate::client_context::url_targets::{
-    UniformTargets, not_a_working_copy, refuse_pegs, uniform, unnecessary_message, with_targets_file,
+    UniformTargets, not_a_working_copy, refuse_pegs, uniform, unnecessary_message,
 };
 use crate::client_context::{AccessOptions, ClientContext};
 use crate::out::Out;
@@ -24,9 +25,8 @@ pub struct DeleteArgs {
     /// print nothing
     #[arg(short, long)]
     quiet: bool,
-    /// read more targets from file ARG, one a line
-    #[arg(long, value_parser = existing_file())]
-    targets: Option<OsString>,
+    #[command(flatten)]
+    targets: TargetsOption,
     #[command(flatten)]
     log: LogMessageOptions,
     /// leave the files of a working copy; of no effect for URLs
@@ -48,7 +48,7 @@ impl DeleteArgs {
     }
 
     fn work(&self, context: &ClientContext, message: &mut LogMessage, out: &mut Out) -> Result<()> {
-        let operands = with_targets_file(&self.operands, self.targets.as_deref())?;
+        let operands = with_targets_file(&self.operands, self.targets.targets.as_ref())?;
         if operands.is_empty() {
             return Err(Error::bare(Code::CL_INSUFFICIENT_ARGS));
         }

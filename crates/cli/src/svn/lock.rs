@@ -5,13 +5,12 @@ use std::ffi::OsString;
 use base::{Code, Error, Result, Url};
 use client::lock;
 
-use super::commit_output::with_help_hint;
+use super::commit_output::{with_help_hint, with_targets_file};
+use super::options::TargetsOption;
 use crate::client_context::log_message::charset::TextEncoding;
-use crate::client_context::log_message::{MessageOptions, TextKind, existing_file};
+use crate::client_context::log_message::{MessageOptions, TextKind};
 use crate::client_context::target;
-use crate::client_context::url_targets::{
-    UniformTargets, not_a_working_copy, refuse_pegs, uniform, with_targets_file,
-};
+use crate::client_context::url_targets::{UniformTargets, not_a_working_copy, refuse_pegs, uniform};
 use crate::client_context::{AccessOptions, ClientContext};
 use crate::out::Out;
 
@@ -19,9 +18,8 @@ use crate::out::Out;
 #[derive(clap::Args)]
 #[command(override_usage = "lock TARGET...")]
 pub struct LockArgs {
-    /// read more targets from file ARG, one a line
-    #[arg(long, value_parser = existing_file())]
-    targets: Option<OsString>,
+    #[command(flatten)]
+    targets: TargetsOption,
     #[command(flatten)]
     comment: MessageOptions,
     /// steal the locks of other users
@@ -46,7 +44,7 @@ impl LockArgs {
     }
 
     fn work(&self, context: &ClientContext, comment: Option<&[u8]>, out: &mut Out) -> Result<()> {
-        let urls = urls_to_lock(&self.operands, self.targets.as_ref())?;
+        let urls = urls_to_lock(&self.operands, &self.targets)?;
         let comment = comment.map(|text| self.comment_text(text, out)).transpose()?;
         if let Some(comment) = &comment {
             lock::check_comment(comment)?;
@@ -95,8 +93,8 @@ impl LockArgs {
 ///
 /// # Errors
 /// `CL_INSUFFICIENT_ARGS` without any; `ILLEGAL_TARGET`; `WC_NOT_WORKING_COPY` for a path.
-pub fn urls_to_lock(operands: &[OsString], file: Option<&OsString>) -> Result<Vec<Url>> {
-    let operands = with_targets_file(operands, file.map(OsString::as_os_str))?;
+pub fn urls_to_lock(operands: &[OsString], file: &TargetsOption) -> Result<Vec<Url>> {
+    let operands = with_targets_file(operands, file.targets.as_ref())?;
     if operands.is_empty() {
         return Err(Error::bare(Code::CL_INSUFFICIENT_ARGS));
     }

@@ -7,19 +7,18 @@ mod cat;
 mod commit_output;
 mod copy;
 mod delete;
+mod diff;
+mod export;
+mod help;
 mod lock;
 mod mkdir;
 mod move_;
+pub mod options;
 mod propdel;
 mod propedit;
 mod propset;
 mod revprop_target;
 mod unlock;
-mod diff;
-mod export;
-mod help;
-mod mkdir;
-pub mod options;
 mod working_copy;
 
 use std::ffi::{OsStr, OsString};
@@ -46,7 +45,10 @@ enum SvnCommand {
     Cat(cat::CatArgs),
     Copy(copy::CopyArgs),
     Delete(delete::DeleteArgs),
-    Help(HelpArgs),
+    #[command(visible_alias = "di")]
+    Diff(diff::DiffArgs),
+    Export(export::ExportArgs),
+    Help(help::HelpArgs),
     Lock(lock::LockArgs),
     Mkdir(mkdir::MkdirArgs),
     Move(move_::MoveArgs),
@@ -54,12 +56,6 @@ enum SvnCommand {
     Propedit(propedit::PropeditArgs),
     Propset(propset::PropsetArgs),
     Unlock(unlock::UnlockArgs),
-    #[command(visible_alias = "di")]
-    Diff(diff::DiffArgs),
-    Delete(delete::DeleteArgs),
-    Export(export::ExportArgs),
-    Help(help::HelpArgs),
-    Mkdir(mkdir::MkdirArgs),
     // The subcommands that need a working copy.
     Add(WorkingCopyArgs),
     #[command(visible_alias = "cl")]
@@ -90,6 +86,8 @@ impl SvnCommand {
             SvnCommand::Cat(this) => this.run(out),
             SvnCommand::Copy(this) => this.run(out),
             SvnCommand::Delete(this) => this.run(out),
+            SvnCommand::Diff(this) => this.run(out),
+            SvnCommand::Export(this) => this.run(out),
             SvnCommand::Lock(this) => this.run(out),
             SvnCommand::Mkdir(this) => this.run(out),
             SvnCommand::Move(this) => this.run(out),
@@ -97,10 +95,6 @@ impl SvnCommand {
             SvnCommand::Propedit(this) => this.run(out),
             SvnCommand::Propset(this) => this.run(out),
             SvnCommand::Unlock(this) => this.run(out),
-            SvnCommand::Diff(this) => this.run(out),
-            SvnCommand::Delete(this) => this.run(out),
-            SvnCommand::Export(this) => this.run(out),
-            SvnCommand::Mkdir(this) => this.run(out),
             // `run` has answered help, and `repository` has refused the others.
             _ => Ok(()),
         }

@@ -8,7 +8,8 @@ use client::url_commit::{self, CopyRequest, CopySource};
 
 use super::commit_output::{commit_urls, with_help_hint};
 use super::copy::{refuse_range, without_urls};
-use crate::args::revision::{Revision, RevisionRangeArg};
+use super::options::RevisionOption;
+use crate::args::revision::Revision;
 use crate::client_context::log_message::{LogMessage, LogMessageOptions};
 use crate::client_context::target::{self, TargetPath};
 use crate::client_context::url_targets::refuse_pegs;
@@ -35,9 +36,8 @@ pub struct MoveArgs {
     allow_mixed_revisions: bool,
     #[command(flatten)]
     log: LogMessageOptions,
-    /// accepted for old scripts; only HEAD makes sense
-    #[arg(short, long, value_parser = RevisionRangeArg::parse)]
-    revision: Option<RevisionRangeArg>,
+    #[command(flatten)]
+    revision: RevisionOption,
     #[command(flatten)]
     access: AccessOptions,
     operands: Vec<OsString>,
@@ -54,13 +54,13 @@ impl MoveArgs {
     }
 
     fn work(&self, context: &ClientContext, message: &mut LogMessage, out: &mut Out) -> Result<()> {
-        refuse_range(self.revision)?;
+        refuse_range(self.revision.range())?;
         if self.operands.len() < 2 {
             return Err(Error::bare(Code::CL_INSUFFICIENT_ARGS));
         }
         let targets = target::parse_targets(&self.operands)?;
         refuse_pegs(&targets, &self.operands)?;
-        if self.revision.is_some_and(|range| range.start != Revision::Head) {
+        if self.revision.start().is_some_and(|start| start != Revision::Head) {
             let message = "Cannot specify revisions (except HEAD) with move operations";
             return Err(Error::new(Code::UNSUPPORTED_FEATURE, message));
         }

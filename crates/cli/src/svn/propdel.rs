@@ -7,10 +7,10 @@ use client::propset::{self, RevpropEdit};
 
 use super::commit_output::with_help_hint;
 use super::copy::refuse_range;
+use super::options::{ChangelistOption, RecursiveOption, RevisionOption};
 use super::propset::refuse_urls;
 use super::revprop_target::revprop_target;
 use crate::args::operand;
-use crate::args::revision::RevisionRangeArg;
 use crate::client_context::target;
 use crate::client_context::url_targets::not_a_working_copy;
 use crate::client_context::{AccessOptions, ClientContext};
@@ -28,21 +28,15 @@ pub struct PropdelArgs {
     /// print nothing
     #[arg(short, long)]
     quiet: bool,
-    /// for working copies: what is below too
-    #[arg(short = 'R', long)]
-    recursive: bool,
-    /// for working copies: how deep
-    #[arg(long)]
-    depth: Option<String>,
-    /// the revision: a number, HEAD, or '{' DATE '}'
-    #[arg(short, long, value_parser = RevisionRangeArg::parse)]
-    revision: Option<RevisionRangeArg>,
+    #[command(flatten)]
+    depth: RecursiveOption,
+    #[command(flatten)]
+    revision: RevisionOption,
     /// work on a property of a revision
     #[arg(long)]
     revprop: bool,
-    /// for working copies: only members of changelist ARG
-    #[arg(long, visible_alias = "cl", action = clap::ArgAction::Append)]
-    changelist: Vec<String>,
+    #[command(flatten)]
+    changelist: ChangelistOption,
     #[command(flatten)]
     access: AccessOptions,
     operands: Vec<OsString>,
@@ -56,14 +50,14 @@ impl PropdelArgs {
     }
 
     fn work(&self, context: &ClientContext, out: &mut Out) -> Result<()> {
-        refuse_range(self.revision)?;
+        refuse_range(self.revision.range())?;
         let Some((first, operands)) = self.operands.split_first() else {
             return Err(Error::bare(Code::CL_INSUFFICIENT_ARGS));
         };
         let name = operand::text(first)?;
         let targets = target::parse_targets(operands)?;
         if !self.revprop {
-            if self.revision.is_some() {
+            if self.revision.range().is_some() {
                 let message = format!("Cannot specify revision for deleting versioned property '{name}'");
                 return Err(Error::new(Code::CLIENT_PROPERTY_NAME, message));
             }
@@ -72,7 +66,7 @@ impl PropdelArgs {
                 false => refuse_urls(&targets),
             });
         }
-        let target = revprop_target(self.revision, &targets, operands)?;
+        let target = revprop_target(self.revision.range(), &targets, operands)?;
         let mut session = context.open(&target.url)?;
         let edit = RevpropEdit {
             name,

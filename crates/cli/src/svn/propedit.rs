@@ -9,9 +9,10 @@ use client::propset::{self, PropChange, PropTarget, RevpropEdit};
 
 use super::commit_output::{print_committed, with_help_hint};
 use super::copy::refuse_range;
+use super::options::RevisionOption;
 use super::propset::check_encoding;
 use super::revprop_target::revprop_target;
-use crate::args::revision::{Revision, RevisionRangeArg};
+use crate::args::revision::Revision;
 use crate::args::{date, operand};
 use crate::client_context::log_message::charset::TextEncoding;
 use crate::client_context::log_message::editor::{self, EditRequest};
@@ -30,9 +31,8 @@ use crate::out::Out;
     override_usage = "1. propedit PROPNAME URL...\n2. propedit PROPNAME --revprop -r REV URL"
 )]
 pub struct PropeditArgs {
-    /// the revision: a number, HEAD, or '{' DATE '}'
-    #[arg(short, long, value_parser = RevisionRangeArg::parse)]
-    revision: Option<RevisionRangeArg>,
+    #[command(flatten)]
+    revision: RevisionOption,
     /// work on a property of a revision
     #[arg(long)]
     revprop: bool,
@@ -57,7 +57,7 @@ impl PropeditArgs {
     }
 
     fn work(&self, context: &ClientContext, message: &mut LogMessage, out: &mut Out) -> Result<()> {
-        refuse_range(self.revision)?;
+        refuse_range(self.revision.range())?;
         let Some((first, operands)) = self.operands.split_first() else {
             return Err(Error::bare(Code::CL_INSUFFICIENT_ARGS));
         };
@@ -75,7 +75,7 @@ impl PropeditArgs {
         if self.revprop {
             return self.edit_revprop(context, name, operands, out);
         }
-        if self.revision.is_some_and(|range| range.start != Revision::Head) {
+        if self.revision.start().is_some_and(|start| start != Revision::Head) {
             let message = format!("Cannot specify revision for editing versioned property '{name}'");
             return Err(Error::new(Code::CL_ARG_PARSING_ERROR, message));
         }
@@ -137,7 +137,7 @@ impl PropeditArgs {
             })
             .collect();
         let targets = target::parse_targets(&escaped)?;
-        let target = revprop_target(self.revision, &targets, operands)?;
+        let target = revprop_target(self.revision.range(), &targets, operands)?;
         let mut session = context.open(&target.url)?;
         let rev = target.rev.number(&mut *session)?;
         let old = session.revprop(rev, name)?;

@@ -7,15 +7,15 @@ use base::{Code, Error, Result};
 use client::prop_rules::{self, PropOwner};
 use client::propset::{self, RevpropEdit};
 
-use super::commit_output::with_help_hint;
+use super::commit_output::{with_help_hint, with_targets_file};
 use super::copy::refuse_range;
+use super::options::{ChangelistOption, RecursiveOption, RevisionOption, TargetsOption};
 use super::revprop_target::revprop_target;
 use crate::args::operand;
-use crate::args::revision::RevisionRangeArg;
 use crate::client_context::log_message::charset::TextEncoding;
 use crate::client_context::log_message::{existing_file, read_file};
 use crate::client_context::target::{self, Target, TargetPath};
-use crate::client_context::url_targets::{UniformTargets, not_a_working_copy, uniform, with_targets_file};
+use crate::client_context::url_targets::{UniformTargets, not_a_working_copy, uniform};
 use crate::client_context::{AccessOptions, ClientContext};
 use crate::out::Out;
 
@@ -37,27 +37,20 @@ pub struct PropsetArgs {
     /// print nothing
     #[arg(short, long)]
     quiet: bool,
-    /// the revision: a number, HEAD, or '{' DATE '}'
-    #[arg(short, long, value_parser = RevisionRangeArg::parse)]
-    revision: Option<RevisionRangeArg>,
-    /// read more targets from file ARG, one a line
-    #[arg(long, value_parser = existing_file())]
-    targets: Option<OsString>,
-    /// for working copies: what is below too
-    #[arg(short = 'R', long)]
-    recursive: bool,
-    /// for working copies: how deep
-    #[arg(long)]
-    depth: Option<String>,
+    #[command(flatten)]
+    revision: RevisionOption,
+    #[command(flatten)]
+    targets: TargetsOption,
+    #[command(flatten)]
+    depth: RecursiveOption,
     /// work on a property of a revision
     #[arg(long)]
     revprop: bool,
     /// do not check the name and the value
     #[arg(long)]
     force: bool,
-    /// for working copies: only members of changelist ARG
-    #[arg(long, visible_alias = "cl", action = clap::ArgAction::Append)]
-    changelist: Vec<String>,
+    #[command(flatten)]
+    changelist: ChangelistOption,
     #[command(flatten)]
     access: AccessOptions,
     operands: Vec<OsString>,
@@ -71,7 +64,7 @@ impl PropsetArgs {
     }
 
     fn work(&self, context: &ClientContext, out: &mut Out) -> Result<()> {
-        refuse_range(self.revision)?;
+        refuse_range(self.revision.range())?;
         let mut operands = self.operands.iter();
         let few = || Error::bare(Code::CL_INSUFFICIENT_ARGS);
         let first = operands.next().ok_or_else(few)?;
@@ -98,12 +91,12 @@ impl PropsetArgs {
         };
         let value = stored_form(name, value, self.encoding.as_deref(), out)?;
         let operands: Vec<OsString> = operands.cloned().collect();
-        let operands = with_targets_file(&operands, self.targets.as_deref())?;
+        let operands = with_targets_file(&operands, self.targets.targets.as_ref())?;
         let targets = target::parse_targets(&operands)?;
         if !self.revprop {
             return Err(self.refuse_versioned(name, &targets, value_word));
         }
-        let target = revprop_target(self.revision, &targets, &operands)?;
+        let target = revprop_target(self.revision.range(), &targets, &operands)?;
         let mut session = context.open(&target.url)?;
         let edit = RevpropEdit {
             name,
@@ -120,7 +113,7 @@ impl PropsetArgs {
 
     /// The error for a property of a node, because there are no working copies.
     fn refuse_versioned(&self, name: &str, targets: &[Target], value: Option<&OsString>) -> Error {
-        if self.revision.is_some() {
+        if self.revision.range().is_some() {
             let message = format!("Cannot specify revision for setting versioned property '{name}'");
             return Error::new(Code::CL_ARG_PARSING_ERROR, message);
         }

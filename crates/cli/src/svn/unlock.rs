@@ -7,7 +7,7 @@ use client::lock;
 
 use super::commit_output::with_help_hint;
 use super::lock::{finish, urls_to_lock};
-use crate::client_context::log_message::existing_file;
+use super::options::TargetsOption;
 use crate::client_context::{AccessOptions, ClientContext};
 use crate::out::Out;
 
@@ -15,9 +15,8 @@ use crate::out::Out;
 #[derive(clap::Args)]
 #[command(override_usage = "unlock TARGET...")]
 pub struct UnlockArgs {
-    /// read more targets from file ARG, one a line
-    #[arg(long, value_parser = existing_file())]
-    targets: Option<OsString>,
+    #[command(flatten)]
+    targets: TargetsOption,
     /// break the locks of other users
     #[arg(long)]
     force: bool,
@@ -37,7 +36,7 @@ impl UnlockArgs {
     }
 
     fn work(&self, context: &ClientContext, out: &mut Out) -> Result<()> {
-        let urls = urls_to_lock(&self.operands, self.targets.as_ref())?;
+        let urls = urls_to_lock(&self.operands, &self.targets)?;
         let open = |url: &Url| context.open(url);
         let mut is_complete = true;
         lock::unlock(&open, &urls, self.force, &mut |url, result| {
