@@ -5,6 +5,7 @@
 
 mod cat;
 mod commit_output;
+mod copy;
 mod delete;
 mod diff;
 mod entry_xml;
@@ -13,13 +14,20 @@ mod help;
 mod human_size;
 mod info;
 mod list;
+mod lock;
 mod mkdir;
+mod move_;
 pub mod options;
 mod propget;
 mod proplist;
 mod props;
 mod revprops;
 mod target_list;
+mod propdel;
+mod propedit;
+mod propset;
+mod revprop_target;
+mod unlock;
 mod working_copy;
 
 use std::ffi::{OsStr, OsString};
@@ -44,6 +52,7 @@ pub struct SvnCli {
 #[derive(Subcommand)]
 enum SvnCommand {
     Cat(cat::CatArgs),
+    Copy(copy::CopyArgs),
     Delete(delete::DeleteArgs),
     #[command(visible_alias = "di")]
     Diff(diff::DiffArgs),
@@ -54,6 +63,13 @@ enum SvnCommand {
     Mkdir(mkdir::MkdirArgs),
     Propget(propget::PropgetArgs),
     Proplist(proplist::ProplistArgs),
+    Lock(lock::LockArgs),
+    Mkdir(mkdir::MkdirArgs),
+    Move(move_::MoveArgs),
+    Propdel(propdel::PropdelArgs),
+    Propedit(propedit::PropeditArgs),
+    Propset(propset::PropsetArgs),
+    Unlock(unlock::UnlockArgs),
     // The subcommands that need a working copy.
     Add(WorkingCopyArgs),
     #[command(visible_alias = "cl")]
@@ -90,6 +106,17 @@ impl SvnCommand {
             SvnCommand::Mkdir(this) => this.run(out),
             SvnCommand::Propget(this) => this.run(out),
             SvnCommand::Proplist(this) => this.run(out),
+            SvnCommand::Copy(this) => this.run(out),
+            SvnCommand::Delete(this) => this.run(out),
+            SvnCommand::Diff(this) => this.run(out),
+            SvnCommand::Export(this) => this.run(out),
+            SvnCommand::Lock(this) => this.run(out),
+            SvnCommand::Mkdir(this) => this.run(out),
+            SvnCommand::Move(this) => this.run(out),
+            SvnCommand::Propdel(this) => this.run(out),
+            SvnCommand::Propedit(this) => this.run(out),
+            SvnCommand::Propset(this) => this.run(out),
+            SvnCommand::Unlock(this) => this.run(out),
             // `run` has answered help, and `repository` has refused the others.
             _ => Ok(()),
         }
