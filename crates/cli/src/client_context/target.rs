@@ -1,6 +1,8 @@
 //! The targets on a command line: URLs and paths, with peg revisions.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 
 use base::{Code, Error, Result, Url};
 
@@ -23,6 +25,39 @@ pub enum TargetPath {
     Url(Url),
     /// A path, canonical: without doubled slashes, `.` and a slash at the end. Empty is the current directory.
     Local(String),
+}
+
+impl Target {
+    /// Returns the URL.
+    ///
+    /// # Errors
+    /// `WC_NOT_WORKING_COPY` for a path: there are no working copies.
+    pub fn url(&self) -> Result<&Url> {
+        match &self.path {
+            TargetPath::Url(url) => Ok(url),
+            TargetPath::Local(path) => {
+                let here =
+                    std::env::current_dir().map_err(|e| Error::os(&e, "Can't get working directory"))?;
+                let whole = operand::tidy(&here.join(path).to_string_lossy());
+                let message = format!("'{whole}' is not a working copy");
+                Err(Error::new(Code::WC_NOT_WORKING_COPY, message))
+            }
+        }
+    }
+}
+
+/// Returns the lines of a file with targets.
+///
+/// # Errors
+/// `errno` if it cannot be read.
+pub fn read_targets(file: &OsStr) -> Result<Vec<OsString>> {
+    let path = Path::new(file);
+    let bytes = std::fs::read(path).map_err(|e| Error::io("Can't open file", path, &e))?;
+    let lines = bytes.split(|byte| matches!(byte, b'\n' | b'\r'));
+    Ok(lines
+        .filter(|line| !line.is_empty())
+        .map(|line| OsStr::from_bytes(line).to_owned())
+        .collect())
 }
 
 /// Parses the operands as targets.

@@ -2,7 +2,9 @@
 //!
 //! One file for each subcommand. Options and targets are parsed here; the work is in the crate `client`.
 
+mod blame;
 mod cat;
+mod log;
 
 use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
@@ -25,8 +27,11 @@ pub struct SvnCli {
 
 #[derive(Subcommand)]
 enum SvnCommand {
+    #[command(visible_aliases = ["praise", "annotate", "ann"])]
+    Blame(blame::BlameArgs),
     Cat(cat::CatArgs),
     Help(HelpArgs),
+    Log(log::LogArgs),
 }
 
 impl SvnCommand {
@@ -34,7 +39,9 @@ impl SvnCommand {
         match self {
             // `tool_runner` has answered it.
             SvnCommand::Help(_) => Ok(()),
+            SvnCommand::Blame(this) => this.run(out),
             SvnCommand::Cat(this) => this.run(out),
+            SvnCommand::Log(this) => this.run(out),
         }
     }
 }
