@@ -5,12 +5,15 @@
 //!
 //! [`export`] writes a tree to disk, with [`externals`] and [`translate`]. [`list`](mod@list) lists trees, [`info`](mod@info) describes nodes. [`locate`] finds the node that a URL, a peg revision and a
 //! [`mod@diff`] compares two trees. [`export`] writes a tree to disk, with [`externals`] and [`translate`]. [`locate`] finds the node that a URL, a peg revision and a
+//! [`blame`] finds the revision of each line of a file, [`log`] reads the log of a node in several ranges. [`export`] writes a tree
+//! to disk, with [`externals`] and [`translate`]. [`locate`] finds the node that a URL, a peg revision and a
 //! revision name.
 //! [`url_commit`] changes a repository without a working copy; [`commit_item`] describes the nodes of a commit, [`prop_rules`] has what a client
 //! demands of properties.
 //!
 //! [`sync`] mirrors repositories, [`rdump`] dumps and loads them over the network. Both read revisions ahead.
 
+pub mod blame;
 pub mod commit_item;
 pub mod diff;
 pub mod export;
@@ -19,6 +22,7 @@ pub mod info;
 pub mod list;
 pub mod locate;
 pub mod lock;
+pub mod log;
 pub mod prop_rules;
 pub mod props;
 pub mod propset;

@@ -3,6 +3,7 @@
 //! One file for each subcommand. Options and targets are parsed here; the work is in the crate `client`. [`options`] has the options
 //! that several subcommands share, [`help`] the layout of help texts, [`working_copy`] the names of the subcommands that are missing.
 
+mod blame;
 mod cat;
 mod commit_output;
 mod copy;
@@ -15,18 +16,19 @@ mod human_size;
 mod info;
 mod list;
 mod lock;
+mod log;
 mod mkdir;
 mod move_;
 pub mod options;
+mod propdel;
+mod propedit;
 mod propget;
 mod proplist;
 mod props;
-mod revprops;
-mod target_list;
-mod propdel;
-mod propedit;
 mod propset;
 mod revprop_target;
+mod revprops;
+mod target_list;
 mod unlock;
 mod working_copy;
 
@@ -51,6 +53,8 @@ pub struct SvnCli {
 
 #[derive(Subcommand)]
 enum SvnCommand {
+    #[command(visible_aliases = ["praise", "annotate", "ann"])]
+    Blame(blame::BlameArgs),
     Cat(cat::CatArgs),
     Copy(copy::CopyArgs),
     Delete(delete::DeleteArgs),
@@ -60,14 +64,14 @@ enum SvnCommand {
     Help(help::HelpArgs),
     Info(info::InfoArgs),
     List(list::ListArgs),
-    Mkdir(mkdir::MkdirArgs),
-    Propget(propget::PropgetArgs),
-    Proplist(proplist::ProplistArgs),
     Lock(lock::LockArgs),
+    Log(log::LogArgs),
     Mkdir(mkdir::MkdirArgs),
     Move(move_::MoveArgs),
     Propdel(propdel::PropdelArgs),
     Propedit(propedit::PropeditArgs),
+    Propget(propget::PropgetArgs),
+    Proplist(proplist::ProplistArgs),
     Propset(propset::PropsetArgs),
     Unlock(unlock::UnlockArgs),
     // The subcommands that need a working copy.
@@ -97,24 +101,22 @@ enum SvnCommand {
 impl SvnCommand {
     fn run(self, out: &mut Out) -> Result<()> {
         match self {
+            SvnCommand::Blame(this) => this.run(out),
             SvnCommand::Cat(this) => this.run(out),
+            SvnCommand::Copy(this) => this.run(out),
             SvnCommand::Delete(this) => this.run(out),
             SvnCommand::Diff(this) => this.run(out),
             SvnCommand::Export(this) => this.run(out),
             SvnCommand::Info(this) => this.run(out),
             SvnCommand::List(this) => this.run(out),
-            SvnCommand::Mkdir(this) => this.run(out),
-            SvnCommand::Propget(this) => this.run(out),
-            SvnCommand::Proplist(this) => this.run(out),
-            SvnCommand::Copy(this) => this.run(out),
-            SvnCommand::Delete(this) => this.run(out),
-            SvnCommand::Diff(this) => this.run(out),
-            SvnCommand::Export(this) => this.run(out),
             SvnCommand::Lock(this) => this.run(out),
+            SvnCommand::Log(this) => this.run(out),
             SvnCommand::Mkdir(this) => this.run(out),
             SvnCommand::Move(this) => this.run(out),
             SvnCommand::Propdel(this) => this.run(out),
             SvnCommand::Propedit(this) => this.run(out),
+            SvnCommand::Propget(this) => this.run(out),
+            SvnCommand::Proplist(this) => this.run(out),
             SvnCommand::Propset(this) => this.run(out),
             SvnCommand::Unlock(this) => this.run(out),
             // `run` has answered help, and `repository` has refused the others.
