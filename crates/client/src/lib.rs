@@ -7,6 +7,7 @@
 //! [`mod@diff`] compares two trees. [`export`] writes a tree to disk, with [`externals`] and [`translate`]. [`locate`] finds the node that a URL, a peg revision and a
 //! [`blame`] finds the revision of each line of a file, [`log`] reads the log of a node in several ranges. [`export`] writes a tree
 //! to disk, with [`externals`] and [`translate`]. [`locate`] finds the node that a URL, a peg revision and a
+//! [`config`] is the configuration area. [`export`] writes a tree to disk, with [`externals`] and [`translate`]. [`locate`] finds the node that a URL, a peg revision and a
 //! revision name.
 //! [`url_commit`] changes a repository without a working copy; [`commit_item`] describes the nodes of a commit, [`prop_rules`] has what a client
 //! demands of properties.
@@ -16,6 +17,7 @@
 pub mod blame;
 pub mod commit_item;
 pub mod diff;
+pub mod config;
 pub mod export;
 pub mod externals;
 pub mod info;

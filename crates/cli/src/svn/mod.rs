@@ -40,6 +40,9 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use self::working_copy::WorkingCopyArgs;
 use crate::args::{self, ArgumentError, IsGiven, ToolDefinition, ToolRequest};
+use crate::args::help::HelpArgs;
+use crate::args::{self, ArgumentError, IsGiven, ToolDefinition};
+use crate::client_context::{self, options};
 use crate::out::Out;
 use crate::{tool_runner, version};
 
@@ -131,6 +134,8 @@ const TOOL: ToolDefinition = ToolDefinition {
     once: &[],
     no_subcommand: "Subcommand argument required",
     conflicts,
+    no_subcommand: "Type 'svn help' for usage.",
+    conflicts: options::conflicts,
     repository,
 };
 
@@ -183,6 +188,17 @@ fn repository(subcommand: &str, _given: IsGiven<'_>, _first: Option<&OsStr>) -> 
     if working_copy::SUBCOMMANDS.contains(&subcommand) {
         return Err(working_copy::not_supported(subcommand).into());
     }
+pub fn run(out: Out, argv: Vec<OsString>) -> ExitCode {
+    tool_runner::run(&TOOL, out, argv, |matches, out| {
+        client_context::check_early(&matches, out)?;
+        SvnCli::from_arg_matches(&matches)
+            .map_err(args::definition_error)?
+            .command
+            .run(out)
+    })
+}
+
+fn repository(_subcommand: &str, _given: IsGiven<'_>, _first: Option<&OsStr>) -> Result<(), ArgumentError> {
     Ok(())
 }
 
