@@ -2,5 +2,7 @@
 
 #![expect(clippy::too_many_lines, reason = "a test reads best as one piece")]
 
+mod blame;
 mod cat;
+mod log;
 mod twins;

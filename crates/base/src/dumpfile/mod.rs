@@ -1,0 +1,21 @@
+//! The dump stream format, versions 1 to 3: records as values, and how they are written and read.
+//!
+//! A stream is a magic header, perhaps a UUID, then revisions, each followed by its nodes. A record is header lines,
+//! an empty line and perhaps content: a property section, then a text. [`NodeHeaders`] and [`DumpRecord`] are those
+//! headers as values; [`write_revision`] and [`NodeHeaders::write`] write them in `svnadmin dump`'s order; [`DumpReader`]
+//! reads any stream and holds only one header or one property of it.
+//!
+//! What is absent: repositories, and the decision what is written.
+
+mod errors;
+mod headers;
+mod parse;
+mod read;
+mod write;
+
+pub use headers::{DumpRecord, NodeAction, NodeHeaders, RevisionHeaders};
+pub use read::DumpReader;
+pub use write::{write_revision, write_start};
+
+#[cfg(test)]
+mod tests;
