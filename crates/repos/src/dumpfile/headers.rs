@@ -18,6 +18,17 @@ pub enum DumpRecord {
     Node(Box<NodeHeaders<'static>>),
 }
 
+/// What a record describes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecordKind {
+    /// The repository's UUID.
+    Uuid,
+    /// A revision.
+    Revision,
+    /// The change of one node.
+    Node,
+}
+
 /// The headers of a revision record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RevisionHeaders {
@@ -117,7 +128,7 @@ pub struct NodeHeaders<'a> {
 }
 
 /// Names of headers.
-pub(super) mod name {
+pub(crate) mod name {
     pub const VERSION: &str = "SVN-fs-dump-format-version";
     pub const UUID: &str = "UUID";
     pub const REVISION: &str = "Revision-number";
