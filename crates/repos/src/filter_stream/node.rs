@@ -66,7 +66,7 @@ impl<R: BufRead, W: Write, O: FilterObserver> StreamFilter<'_, R, W, O> {
             if FIRST.iter().any(|first| first.as_bytes() == header) || section::is_length(header) {
                 continue;
             }
-            if is_copy && self.options.renumbers() && header == name::COPYFROM_REV.as_bytes() {
+            if self.options.renumbers() && header == name::COPYFROM_REV.as_bytes() {
                 let rev = self.renumbering.find(leading_number(value).unwrap_or(0), || {
                     format!(
                         "No valid copyfrom revision in filtered stream for '{}'",
