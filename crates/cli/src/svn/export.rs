@@ -128,12 +128,13 @@ impl ExportArgs {
             long_date: &date_text::human,
             parse_date: &date::parse,
             file_name: &|name, directory| file_name(charset, name, directory),
+            current_dir: &std::env::current_dir().unwrap_or_default(),
             received: &received,
             cancel: context.cancel(),
         };
         let has_lines = progress.has_lines();
         let outcome = export(&source, &request.target, &options, &mut |event| match event {
-            ExportEvent::ExternalFailed(error) => {
+            ExportEvent::ExternalFailed(error) if !self.quiet => {
                 progress.suspend(|| out.print_warning(error));
                 Ok(())
             }
@@ -174,7 +175,7 @@ fn request(operands: &[OsString]) -> Result<Request> {
         let path = typed.rfind('@').map_or(&*typed, |at| &typed[..at]);
         return Err(not_a_working_copy(path));
     };
-    let name = || PathBuf::from(url.basename().into_owned());
+    let name = || PathBuf::from(url.basename());
     Ok(Request {
         target: to.unwrap_or_else(name),
         url,

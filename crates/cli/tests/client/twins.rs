@@ -58,6 +58,11 @@ impl TwinClients {
         self.of(side).dir()
     }
 
+    /// Returns the URL of a side's repository.
+    pub fn url(&self, side: Side) -> &str {
+        &self.of(side).url
+    }
+
     /// Returns the repository of a side.
     pub fn repository(&self, side: Side) -> PathBuf {
         self.of(side).scratch.path().join("repo")
@@ -84,14 +89,19 @@ impl TwinClients {
 
     /// As [`TwinClients::same_words`], after a change of the tool's environment or input.
     pub fn same_prepared(&self, words: &[&str], prepare: impl Fn(Tool) -> Tool) {
-        let [theirs, ours] = Side::BOTH.map(|side| {
-            let one = self.of(side);
-            one.shape(&prepare(one.tool(words)).run())
-        });
+        let [theirs, ours] = self.outputs(words, prepare);
         assert!(
             ours == theirs,
             "{words:?}\n--- theirs\n{theirs}\n--- ours\n{ours}"
         );
+    }
+
+    /// Runs a tool on both sides. Returns what they print and their exit codes, Subversion's first.
+    pub fn outputs(&self, words: &[&str], prepare: impl Fn(Tool) -> Tool) -> [String; 2] {
+        Side::BOTH.map(|side| {
+            let one = self.of(side);
+            one.shape(&prepare(one.tool(words)).run())
+        })
     }
 
     /// Compares the dumps of both repositories, without dates and UUIDs.
@@ -118,11 +128,7 @@ impl OneSide {
         let scratch = testkit::scratch();
         let root = scratch.path();
         let copy = root.join("repo");
-        testkit::Tool::new("cp")
-            .arg("-r")
-            .arg(repo.path())
-            .arg(&copy)
-            .ok();
+        Tool::new("cp").arg("-r").arg(repo.path()).arg(&copy).ok();
         std::fs::create_dir(root.join("dir")).expect("because it is new");
         let write =
             |name: &str, text: &str| std::fs::write(copy.join(name), text).expect("because it was copied");
