@@ -5,4 +5,5 @@
 mod blame;
 mod cat;
 mod log;
+mod export;
 mod twins;
