@@ -3,4 +3,5 @@
 #![expect(clippy::too_many_lines, reason = "a test reads best as one piece")]
 
 mod cat;
+mod diff;
 mod twins;

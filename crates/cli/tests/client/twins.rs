@@ -89,15 +89,20 @@ impl TwinClients {
 
     /// As [`TwinClients::same_words`], after a change of the tool's environment or input.
     pub fn same_prepared(&self, words: &[&str], prepare: impl Fn(Tool) -> Tool) -> String {
-        let [theirs, ours] = Side::BOTH.map(|side| {
-            let one = self.of(side);
-            one.shape(&prepare(one.tool(words)).run())
-        });
+        let [theirs, ours] = self.outputs(words, prepare);
         assert!(
             ours == theirs,
             "{words:?}\n--- theirs\n{theirs}\n--- ours\n{ours}"
         );
         theirs
+    }
+
+    /// Runs a tool on both sides. Returns what they print and their exit codes, Subversion's first.
+    pub fn outputs(&self, words: &[&str], prepare: impl Fn(Tool) -> Tool) -> [String; 2] {
+        Side::BOTH.map(|side| {
+            let one = self.of(side);
+            one.shape(&prepare(one.tool(words)).run())
+        })
     }
 
     /// Compares the dumps of both repositories, without dates and UUIDs.
