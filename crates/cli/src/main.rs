@@ -24,6 +24,7 @@ mod lock_text;
 mod out;
 #[cfg(any(test, feature = "package-files"))]
 mod package_files;
+mod process_owner;
 mod progress;
 mod serve;
 mod svn;
@@ -32,6 +33,7 @@ mod svnauthz;
 mod svnfsfs;
 mod svnlook;
 mod svnserve;
+mod svnsync;
 mod tool_runner;
 mod version;
 mod xml;
@@ -101,6 +103,12 @@ const PERSONALITIES: &[Personality] = &[
         word: "svnserve",
         about: "serve repositories over svn://",
         run: svnserve::run,
+    },
+    Personality {
+        name: "svnsync",
+        word: "sync",
+        about: "mirror repositories",
+        run: svnsync::run,
     },
 ];
 

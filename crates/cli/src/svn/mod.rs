@@ -4,8 +4,12 @@
 //! that several subcommands share, [`help`] the layout of help texts, [`working_copy`] the names of the subcommands that are missing.
 
 mod cat;
+mod commit_output;
+mod delete;
 mod diff;
+mod export;
 mod help;
+mod mkdir;
 pub mod options;
 mod working_copy;
 
@@ -33,7 +37,10 @@ enum SvnCommand {
     Cat(cat::CatArgs),
     #[command(visible_alias = "di")]
     Diff(diff::DiffArgs),
+    Delete(delete::DeleteArgs),
+    Export(export::ExportArgs),
     Help(help::HelpArgs),
+    Mkdir(mkdir::MkdirArgs),
     // The subcommands that need a working copy.
     Add(WorkingCopyArgs),
     #[command(visible_alias = "cl")]
@@ -63,6 +70,9 @@ impl SvnCommand {
         match self {
             SvnCommand::Cat(this) => this.run(out),
             SvnCommand::Diff(this) => this.run(out),
+            SvnCommand::Delete(this) => this.run(out),
+            SvnCommand::Export(this) => this.run(out),
+            SvnCommand::Mkdir(this) => this.run(out),
             // `run` has answered help, and `repository` has refused the others.
             _ => Ok(()),
         }

@@ -3,10 +3,9 @@
 use std::fmt::Display;
 use std::io::Write as _;
 
-use base::hashdump::{self, Terminator};
-use base::{PropList, Revnum};
-
 use crate::dumpfile::headers::{NodeHeaders, name};
+use crate::hashdump::{self, Terminator};
+use crate::{PropList, Revnum};
 
 /// Appends the start of a stream: the format version and the repository's UUID.
 pub fn write_start(out: &mut Vec<u8>, version: u32, uuid: &str) {

@@ -15,11 +15,10 @@
 
 use std::io::{BufRead, Read as _};
 
-use base::{Code, Error, NodeKind, PropChange, Result};
-
 use crate::dumpfile::errors::{bad_magic, malformed, premature_end, read_error, too_much, unterminated};
 use crate::dumpfile::headers::{DumpRecord, NodeHeaders, RevisionHeaders, name};
 use crate::dumpfile::parse::{Headers, RawHeaders, no_colon, no_value, strict_length, supported_version};
+use crate::{Code, Error, NodeKind, PropChange, Result};
 
 /// A stream that is being read. After an error it must not be used any more.
 pub struct DumpReader<R> {

@@ -5,7 +5,7 @@
 //! headers as values; [`write_revision`] and [`NodeHeaders::write`] write them in `svnadmin dump`'s order; [`DumpReader`]
 //! reads any stream and holds only one header or one property of it.
 //!
-//! What is absent: repositories. [`crate::dump`] decides what is written.
+//! What is absent: repositories, and the decision what is written.
 
 mod errors;
 mod headers;

@@ -3,13 +3,13 @@
 use proptest::prelude::*;
 
 use super::*;
-use base::checksum::{Md5, Sha1};
-use base::{Code, NodeKind, PropChange, Props, Revnum};
+use crate::checksum::{Md5, Sha1};
+use crate::{Code, NodeKind, PropChange, Props, Revnum};
 
 /// What a stream says: records with their properties and texts.
 type ReadRecords = Vec<(DumpRecord, Vec<PropChange>, Option<Vec<u8>>)>;
 
-fn read_all(stream: &[u8]) -> base::Result<ReadRecords> {
+fn read_all(stream: &[u8]) -> crate::Result<ReadRecords> {
     let mut reader = DumpReader::open(stream)?;
     let mut told = Vec::new();
     while let Some(record) = reader.next_record()? {
@@ -311,8 +311,8 @@ proptest! {
             let mut section = Vec::new();
             for (name, value) in props.iter().flatten() {
                 match value {
-                    Some(value) => base::hashdump::write_entry(&mut section, name.as_bytes(), value),
-                    None => base::hashdump::write_delete(&mut section, name.as_bytes()),
+                    Some(value) => crate::hashdump::write_entry(&mut section, name.as_bytes(), value),
+                    None => crate::hashdump::write_delete(&mut section, name.as_bytes()),
                 }
             }
             if props.is_some() {

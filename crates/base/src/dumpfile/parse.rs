@@ -1,10 +1,8 @@
 //! Parses header lines to values.
 
-use base::checksum::{Md5, Sha1};
-use base::{Code, Error, NodeKind, Result, Revnum};
-
-use crate::config_file::shown;
+use crate::checksum::{Md5, Sha1};
 use crate::dumpfile::headers::{NodeAction, NodeHeaders, name};
+use crate::{Code, Error, NodeKind, Result, Revnum, shown_bytes as shown};
 
 /// The header lines of a record. Of lines with the same name only the last one counts, as in the incumbent.
 #[derive(Default)]

@@ -1,8 +1,6 @@
 //! The errors of a stream, with the incumbent's texts.
 
-use base::{Code, Error};
-
-use crate::config_file::shown;
+use crate::{Code, Error, shown_bytes as shown};
 
 pub(super) fn bad_magic(line: &[u8]) -> Error {
     // The incumbent's lines are C strings.

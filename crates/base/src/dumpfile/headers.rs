@@ -2,10 +2,9 @@
 
 use std::borrow::Cow;
 
-use base::checksum::{Md5, Sha1};
-use base::{NodeKind, Result, Revnum};
-
+use crate::checksum::{Md5, Sha1};
 use crate::dumpfile::parse;
+use crate::{NodeKind, Result, Revnum};
 
 /// The headers of one record.
 #[derive(Clone, Debug, PartialEq, Eq)]
