@@ -28,4 +28,4 @@ mod unified;
 pub use changes::{Change, changes, changes_while};
 pub use lines::{Lines, split};
 pub use options::{DiffOptions, Whitespace};
-pub use unified::{Labels, unified, unified_while};
+pub use unified::{Labels, hunks_while, unified, unified_while};

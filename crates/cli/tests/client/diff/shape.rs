@@ -28,6 +28,24 @@ pub fn same(theirs: &str, ours: &str, order: Order) -> bool {
     order == Order::Any && sorted(&theirs) == sorted(&ours)
 }
 
+/// Returns the difference of two outputs, for messages.
+pub fn difference(theirs: &str, ours: &str, order: Order) -> String {
+    let labels = ::diff::Labels {
+        old: b"theirs",
+        new: b"ours",
+    };
+    let (theirs, ours) = match order {
+        Order::Exact => (normal(theirs), normal(ours)),
+        Order::Any => (
+            sorted(&normal(theirs)).join("\n"),
+            sorted(&normal(ours)).join("\n"),
+        ),
+    };
+    let options = ::diff::DiffOptions::default();
+    let text = ::diff::unified(theirs.as_bytes(), ours.as_bytes(), labels, &options);
+    String::from_utf8_lossy(&text).into_owned()
+}
+
 /// Sorts the attributes of XML and unpacks binary texts.
 fn normal(text: &str) -> String {
     let mut out = Vec::new();
@@ -85,6 +103,8 @@ fn unpack_line(line: &[u8], packed: &mut Vec<u8>) {
 fn sorted(text: &str) -> Vec<String> {
     let mut sections: Vec<String> = Vec::new();
     let is_patch = text.contains("Index: ");
+    // A text without line feed at its end precedes the next section on the same line.
+    let text = text.replace('\r', "\r\n");
     for line in text.lines() {
         match sections.last_mut() {
             Some(section) if is_patch && !line.starts_with("Index: ") && !line.starts_with("--- stderr") => {
