@@ -48,6 +48,17 @@ impl Out {
             .map_err(|e| write_failed(&e, "Write error"))
     }
 
+    /// Prints bytes that may not be text on standard output, in the terminal's character set.
+    ///
+    /// # Errors
+    /// See [`Out::print`].
+    pub fn print_bytes(&mut self, bytes: &[u8]) -> Result<()> {
+        let shown = self.charset.show_bytes(bytes);
+        self.stdout
+            .write_all(shown.as_bytes())
+            .map_err(|e| write_failed(&e, "Write error"))
+    }
+
     /// Prints text and a line feed on standard output.
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 //! Each command is a function over [`ra::Session`]; it knows nothing of command lines and terminals, which are in the
 //! program crate. The configuration area and the cache of credentials are here as well.
 //!
+//! [`export`] writes a tree to disk, with [`externals`] and [`translate`]. [`list`](mod@list) lists trees, [`info`](mod@info) describes nodes. [`locate`] finds the node that a URL, a peg revision and a
 //! [`mod@diff`] compares two trees. [`export`] writes a tree to disk, with [`externals`] and [`translate`]. [`locate`] finds the node that a URL, a peg revision and a
 //! revision name.
 //! [`url_commit`] changes a repository without a working copy; [`commit_item`] describes the nodes of a commit, [`prop_rules`] has what a client
@@ -14,8 +15,11 @@ pub mod commit_item;
 pub mod diff;
 pub mod export;
 pub mod externals;
+pub mod info;
+pub mod list;
 pub mod locate;
 pub mod prop_rules;
+pub mod props;
 pub mod rdump;
 mod replay_ahead;
 mod revprop_lock;

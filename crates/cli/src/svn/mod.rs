@@ -7,10 +7,19 @@ mod cat;
 mod commit_output;
 mod delete;
 mod diff;
+mod entry_xml;
 mod export;
 mod help;
+mod human_size;
+mod info;
+mod list;
 mod mkdir;
 pub mod options;
+mod propget;
+mod proplist;
+mod props;
+mod revprops;
+mod target_list;
 mod working_copy;
 
 use std::ffi::{OsStr, OsString};
@@ -35,12 +44,16 @@ pub struct SvnCli {
 #[derive(Subcommand)]
 enum SvnCommand {
     Cat(cat::CatArgs),
+    Delete(delete::DeleteArgs),
     #[command(visible_alias = "di")]
     Diff(diff::DiffArgs),
-    Delete(delete::DeleteArgs),
     Export(export::ExportArgs),
     Help(help::HelpArgs),
+    Info(info::InfoArgs),
+    List(list::ListArgs),
     Mkdir(mkdir::MkdirArgs),
+    Propget(propget::PropgetArgs),
+    Proplist(proplist::ProplistArgs),
     // The subcommands that need a working copy.
     Add(WorkingCopyArgs),
     #[command(visible_alias = "cl")]
@@ -69,10 +82,14 @@ impl SvnCommand {
     fn run(self, out: &mut Out) -> Result<()> {
         match self {
             SvnCommand::Cat(this) => this.run(out),
-            SvnCommand::Diff(this) => this.run(out),
             SvnCommand::Delete(this) => this.run(out),
+            SvnCommand::Diff(this) => this.run(out),
             SvnCommand::Export(this) => this.run(out),
+            SvnCommand::Info(this) => this.run(out),
+            SvnCommand::List(this) => this.run(out),
             SvnCommand::Mkdir(this) => this.run(out),
+            SvnCommand::Propget(this) => this.run(out),
+            SvnCommand::Proplist(this) => this.run(out),
             // `run` has answered help, and `repository` has refused the others.
             _ => Ok(()),
         }
@@ -109,7 +126,20 @@ fn run_subcommand(matches: &clap::ArgMatches, out: &mut Out) -> Result<()> {
         options::check_exclusive(name, given)?;
     }
     let parsed = SvnCli::from_arg_matches(matches).map_err(args::definition_error)?;
-    parsed.command.run(out)
+    let outcome = parsed.command.run(out);
+    outcome.map_err(|error| match matches.subcommand_name() {
+        Some(name) => with_hint(out, name, error),
+        None => error,
+    })
+}
+
+/// Adds the hint to an error that says that the arguments of a subcommand are wrong.
+fn with_hint(out: &Out, subcommand: &str, error: Error) -> Error {
+    let is_about_arguments = [Code::CL_ARG_PARSING_ERROR, Code::CL_INSUFFICIENT_ARGS].contains(&error.code());
+    if is_about_arguments && !error.message().starts_with("Try '") {
+        return misuse(out, subcommand, error);
+    }
+    error
 }
 
 fn conflicts(given: IsGiven<'_>) -> Result<()> {
@@ -131,4 +161,29 @@ fn repository(subcommand: &str, _given: IsGiven<'_>, _first: Option<&OsStr>) -> 
 fn misuse(out: &Out, subcommand: &str, error: Error) -> Error {
     let message = format!("Try '{} help {subcommand}' for more information", out.program());
     error.context(message)
+}
+
+/// Reads the name of a property from the command line.
+///
+/// # Errors
+/// `errno` 22 for text in another character set; `CLIENT_PROPERTY_NAME` for a name that no property can have.
+fn property_name(word: &OsStr, out: &Out) -> Result<String> {
+    use std::os::unix::ffi::OsStrExt as _;
+    let name = out.charset().read(word.as_bytes())?;
+    let refuse = |message: String| Err(Error::new(Code::CLIENT_PROPERTY_NAME, message));
+    if name.starts_with("svn:wc:") {
+        return refuse(format!("'{name}' is a wcprop, thus not accessible to clients"));
+    }
+    if !is_property_name(name) {
+        return refuse(format!("'{name}' is not a valid Subversion property name"));
+    }
+    Ok(name.to_owned())
+}
+
+/// True for a letter, `:` or `_`, and after it digits, `-` and `.` too.
+fn is_property_name(name: &str) -> bool {
+    let is_first = |byte: u8| byte.is_ascii_alphabetic() || matches!(byte, b':' | b'_');
+    let mut bytes = name.bytes();
+    bytes.next().is_some_and(is_first)
+        && bytes.all(|byte| is_first(byte) || byte.is_ascii_digit() || matches!(byte, b'-' | b'.'))
 }

@@ -319,6 +319,14 @@ pub fn check_exclusive(subcommand: &str, given: &ArgMatches) -> Result<()> {
     if count("diff_cmd") > 0 && is_internal {
         return refuse("--diff-cmd and --internal-diff are mutually exclusive");
     }
+    let takes_range = matches!(subcommand, "blame" | "diff" | "log" | "merge" | "mergeinfo");
+    let ranges = given.try_get_many::<RevisionRangeArg>("revision").ok().flatten();
+    if !takes_range && ranges.is_some_and(|mut all| all.any(|range| range.end.is_some())) {
+        return Err(Error::new(
+            Code::CLIENT_REVISION_RANGE,
+            "Revision range is not allowed",
+        ));
+    }
     Ok(())
 }
 

@@ -176,9 +176,12 @@ impl Session for LocalSession {
         request: &FileRequest<'_>,
         text: &mut dyn FnMut(&FileInfo, &[u8]) -> Result<()>,
     ) -> Result<FileInfo> {
-        let file = self
-            .repository
-            .file(self.rev(request.rev)?, &self.at(request.path))?;
+        let path = self.at(request.path);
+        let file = self.repository.file(self.rev(request.rev)?, &path);
+        let file = file.map_err(|error| match error.code() {
+            Code::FS_NOT_FOUND => Error::new(Code::FS_NOT_FOUND, format!("'{path}' path not found")),
+            _ => error,
+        })?;
         let info = FileInfo {
             rev: file.rev,
             md5: Some(file.md5),
