@@ -6,4 +6,5 @@ mod blame;
 mod cat;
 mod log;
 mod export;
+mod diff;
 mod twins;
