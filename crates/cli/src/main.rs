@@ -30,6 +30,7 @@ mod serve;
 mod svn;
 mod svnadmin;
 mod svnauthz;
+mod svndumpfilter;
 mod svnfsfs;
 mod svnlook;
 mod svnserve;
@@ -91,6 +92,12 @@ const PERSONALITIES: &[Personality] = &[
         word: "authz-validate",
         about: "check an authz file",
         run: svnauthz::run_validate,
+    },
+    Personality {
+        name: "svndumpfilter",
+        word: "dumpfilter",
+        about: "leave nodes out of a dump stream",
+        run: svndumpfilter::run,
     },
     Personality {
         name: "svnfsfs",

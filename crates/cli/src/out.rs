@@ -97,6 +97,7 @@ impl Out {
     pub fn print_bytes(&mut self, bytes: &[u8]) -> Result<()> {
         let shown = self.charset.show_bytes(bytes);
         self.stdout
+            .lock()
             .write_all(shown.as_bytes())
             .map_err(|e| write_failed(&e, "Write error"))
     }

@@ -56,6 +56,7 @@ mod options;
 mod requests;
 mod session;
 mod svn;
+mod traffic;
 
 use base::{Code, Depth, Error, Result, Url};
 
@@ -75,6 +76,7 @@ pub use requests::{
     ReportRequest, Reporter, RevpropChange, UnlockTarget,
 };
 pub use session::Session;
+pub use traffic::Traffic;
 
 /// Opens a session at a URL, which need not exist in the repository.
 ///

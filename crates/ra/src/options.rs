@@ -9,6 +9,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use base::{Cancel, Date, Result, Url};
 
+use crate::traffic::Traffic;
+
 /// The parameters of [`crate::open`] besides the URL. Clones share the credentials.
 #[derive(Clone)]
 pub struct OpenOptions {
@@ -31,6 +33,8 @@ pub struct OpenOptions {
     pub cache_bytes: u64,
     /// The current time, for commits and locks in a repository on disk.
     pub clock: Clock,
+    /// Counts what is exchanged with servers.
+    pub traffic: Traffic,
 }
 
 /// Returns how http:// and https:// are spoken with the host of a URL.
@@ -51,6 +55,7 @@ impl Default for OpenOptions {
             limits: Limits::default(),
             cache_bytes: 16 << 20,
             clock: Arc::new(system_time),
+            traffic: Traffic::default(),
         }
     }
 }
@@ -110,6 +115,9 @@ pub struct HttpOptions {
     pub bulk_updates: BulkUpdates,
     /// The most connections of one session; at least 1.
     pub connections: usize,
+    /// Whether edits contain the URL of each file's version as the property `svn:wc:ra_dav:version-url`, as Subversion's library
+    /// passes it to its callers.
+    pub version_urls: bool,
     /// How many permanent redirects are followed when a session is opened. The session's URL is the last one.
     pub redirects: u32,
     /// The longest time in which a server neither sends nor receives anything, in place of [`Limits::idle`].
@@ -126,6 +134,7 @@ impl Default for HttpOptions {
             compression: true,
             bulk_updates: BulkUpdates::Auto,
             connections: 4,
+            version_urls: false,
             redirects: 3,
             timeout: None,
         }

@@ -1,25 +1,21 @@
 //! What all client programs share: their options for access to repositories, how they open sessions, and the targets on their
 //! command lines.
 //!
-//! [`AccessOptions`] are the options as typed. A [`ClientContext`] is made of them once for each run: it opens sessions, for several
-//! threads too, and has the flag that a signal sets. [`target`] parses targets, [`credentials`] answers the demands of servers,
-//! [`log_message`] gets the message of a commit.
 //! [`AccessOptions`] are the options as typed, [`AccessSettings`] what they mean together with the configuration area and the environment.
 //! A [`ClientContext`] is made of them once for each run: it opens sessions, for several threads too, asks the user, and has the
 //! flag that a signal sets. [`ClientContext::with_account`] makes a second one for a program with two accounts.
 //!
 //! [`target`] parses targets, [`credentials`] and [`certificates`] answer the demands of servers, [`hosts`] has the options of sessions that
-//! depend on the host, [`prompt`] the questions on the terminal.
+//! depend on the host, [`prompt`] the questions on the terminal, [`log_message`] gets the message of a commit.
 
 pub mod certificates;
 pub mod credentials;
+pub mod hosts;
 pub mod log_message;
 pub mod options;
 mod pair;
-pub mod revprop_arg;
-pub mod hosts;
-pub mod options;
 pub mod prompt;
+pub mod revprop_arg;
 pub mod settings;
 pub mod target;
 pub mod url_targets;

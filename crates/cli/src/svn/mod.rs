@@ -41,9 +41,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use self::working_copy::WorkingCopyArgs;
 use crate::args::{self, ArgumentError, IsGiven, ToolDefinition, ToolRequest};
-use crate::args::help::HelpArgs;
-use crate::args::{self, ArgumentError, IsGiven, ToolDefinition};
-use crate::client_context::{self, options};
+use crate::client_context;
 use crate::out::Out;
 use crate::{tool_runner, version};
 
@@ -138,9 +136,7 @@ const TOOL: ToolDefinition = ToolDefinition {
     command: SvnCli::command,
     once: &[],
     no_subcommand: "Subcommand argument required",
-    conflicts,
-    no_subcommand: "Type 'svn help' for usage.",
-    conflicts: options::conflicts,
+    conflicts: client_context::options::conflicts,
     repository,
 };
 
@@ -164,6 +160,7 @@ fn run_subcommand(matches: &clap::ArgMatches, out: &mut Out) -> Result<()> {
     if let Some((name, given)) = matches.subcommand() {
         options::check_exclusive(name, given)?;
     }
+    client_context::check_early(matches, out)?;
     let parsed = SvnCli::from_arg_matches(matches).map_err(args::definition_error)?;
     let outcome = parsed.command.run(out);
     outcome.map_err(|error| match matches.subcommand_name() {
@@ -181,29 +178,10 @@ fn with_hint(out: &Out, subcommand: &str, error: Error) -> Error {
     error
 }
 
-fn conflicts(given: IsGiven<'_>) -> Result<()> {
-    if given("non_interactive") && given("force_interactive") {
-        let message = "--non-interactive and --force-interactive are mutually exclusive";
-        return Err(Error::new(Code::CL_ARG_PARSING_ERROR, message));
-    }
-    Ok(())
-}
-
 fn repository(subcommand: &str, _given: IsGiven<'_>, _first: Option<&OsStr>) -> Result<(), ArgumentError> {
     if working_copy::SUBCOMMANDS.contains(&subcommand) {
         return Err(working_copy::not_supported(subcommand).into());
     }
-pub fn run(out: Out, argv: Vec<OsString>) -> ExitCode {
-    tool_runner::run(&TOOL, out, argv, |matches, out| {
-        client_context::check_early(&matches, out)?;
-        SvnCli::from_arg_matches(&matches)
-            .map_err(args::definition_error)?
-            .command
-            .run(out)
-    })
-}
-
-fn repository(_subcommand: &str, _given: IsGiven<'_>, _first: Option<&OsStr>) -> Result<(), ArgumentError> {
     Ok(())
 }
 

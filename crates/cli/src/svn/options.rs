@@ -315,7 +315,8 @@ pub fn check_exclusive(subcommand: &str, given: &ArgMatches) -> Result<()> {
     if count("message") > 0 && count("file") > 0 {
         return refuse("--message (-m) and --file (-F) are mutually exclusive");
     }
-    if count("diff_cmd") > 0 && count("internal_diff") > 0 {
+    let is_internal = given.try_get_one("internal_diff").ok().flatten() == Some(&true);
+    if count("diff_cmd") > 0 && is_internal {
         return refuse("--diff-cmd and --internal-diff are mutually exclusive");
     }
     let takes_range = matches!(subcommand, "blame" | "diff" | "log" | "merge" | "mergeinfo");

@@ -5,4 +5,6 @@
 mod blame;
 mod cat;
 mod log;
+mod export;
+mod diff;
 mod twins;

@@ -62,6 +62,11 @@ impl TwinClients {
         self.of(side).dir()
     }
 
+    /// Returns the URL of a side's repository.
+    pub fn url(&self, side: Side) -> &str {
+        &self.of(side).url
+    }
+
     /// Returns the repository of a side.
     pub fn repository(&self, side: Side) -> PathBuf {
         self.of(side).scratch.path().join("repo")
@@ -129,11 +134,7 @@ impl OneSide {
         let scratch = testkit::scratch();
         let root = scratch.path();
         let copy = root.join("repo");
-        testkit::Tool::new("cp")
-            .arg("-r")
-            .arg(repo.path())
-            .arg(&copy)
-            .ok();
+        Tool::new("cp").arg("-r").arg(repo.path()).arg(&copy).ok();
         std::fs::create_dir(root.join("dir")).expect("because it is new");
         let write =
             |name: &str, text: &str| std::fs::write(copy.join(name), text).expect("because it was copied");

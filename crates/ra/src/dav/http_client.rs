@@ -140,9 +140,15 @@ impl HttpClient {
         };
         let generations = (self.0.auth.lock().generation, self.0.proxy_auth.lock().generation);
         let built = self.0.build(&request)?;
+        let traffic = self.0.options.traffic.clone();
         let running = self.0.runtime.spawn(async move {
             let result = match sender.ready().await {
-                Ok(()) => sender.send_request(built).await,
+                Ok(()) => {
+                    let sent = Instant::now();
+                    let result = sender.send_request(built).await;
+                    traffic.add_request(sent.elapsed());
+                    result
+                }
                 Err(error) => Err(error),
             };
             (result, sender)
