@@ -172,9 +172,6 @@ fn password_of_stdin() -> Result<String> {
             Some(byte) => line.push(byte),
         }
     }
-    if line.last() == Some(&b'\r') {
-        line.pop();
-    }
     // A NUL ends the text.
     let line = line.split(|byte| *byte == 0).next().unwrap_or_default();
     Ok(String::from_utf8_lossy(line).into_owned())

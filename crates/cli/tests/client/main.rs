@@ -4,7 +4,9 @@
 
 mod blame;
 mod cat;
-mod log;
-mod export;
+mod context;
 mod diff;
+mod export;
+mod log;
+mod terminal;
 mod twins;

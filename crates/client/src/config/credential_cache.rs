@@ -257,6 +257,39 @@ mod tests {
         assert_eq!(cache.list(kind).expect("it can be read"), []);
     }
 
+    /// Any bytes are attributes or an error; attributes survive being written and read.
+    #[test]
+    fn any_file_can_be_read() {
+        use rand::{Rng as _, SeedableRng as _};
+        for seed in 0..200 {
+            let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(seed);
+            let mut attributes = Attributes::new();
+            for _ in 0..rng.random_range(0..5) {
+                let name: String = (0..rng.random_range(0..6)).map(|_| rng.random::<char>()).collect();
+                let value = (0..rng.random_range(0..20)).map(|_| rng.random()).collect();
+                attributes.insert(name, value);
+            }
+            let mut text = Vec::new();
+            let entries = attributes
+                .iter()
+                .map(|(name, value)| (name.as_bytes(), value.as_slice()));
+            hashdump::write(&mut text, entries, Terminator::End);
+            assert_eq!(parse(&text).expect("it was written"), attributes, "seed {seed}");
+            for _ in 0..50 {
+                let at = rng.random_range(0..text.len());
+                match rng.random_range(0..3) {
+                    0 => text[at] = rng.random(),
+                    1 => text.insert(at, rng.random_range(b'0'..=b'9')),
+                    _ => drop(text.remove(at)),
+                }
+                if text.is_empty() {
+                    break;
+                }
+                _ = parse(&text);
+            }
+        }
+    }
+
     #[test]
     fn passwords_in_other_stores_are_absent() {
         let (dir, cache) = cache();
