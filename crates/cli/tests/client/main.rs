@@ -3,4 +3,8 @@
 #![expect(clippy::too_many_lines, reason = "a test reads best as one piece")]
 
 mod cat;
+mod info;
+mod list;
+mod props;
+mod read_repo;
 mod twins;
