@@ -7,4 +7,8 @@ mod cat;
 mod log;
 mod export;
 mod diff;
+mod info;
+mod list;
+mod props;
+mod read_repo;
 mod twins;
