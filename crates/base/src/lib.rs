@@ -34,6 +34,7 @@ pub mod dumpfile;
 mod error;
 mod error_codes;
 pub mod glob;
+pub mod hash_order;
 pub mod hashdump;
 pub mod ini;
 pub mod keywords;

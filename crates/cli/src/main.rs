@@ -31,6 +31,7 @@ mod svnadmin;
 mod svnauthz;
 mod svnfsfs;
 mod svnlook;
+mod svnrdump;
 mod svnserve;
 mod svnsync;
 mod tool_runner;
@@ -96,6 +97,12 @@ const PERSONALITIES: &[Personality] = &[
         word: "fsfs",
         about: "examine how a repository is stored",
         run: svnfsfs::run,
+    },
+    Personality {
+        name: "svnrdump",
+        word: "rdump",
+        about: "dump and load repositories over the network",
+        run: svnrdump::run,
     },
     Personality {
         name: "svnserve",

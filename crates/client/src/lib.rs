@@ -14,5 +14,6 @@ pub mod locate;
 pub mod rdump;
 mod replay_ahead;
 mod revprop_lock;
+mod session_thread;
 pub mod sync;
 pub mod translate;

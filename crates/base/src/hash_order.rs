@@ -1,12 +1,12 @@
 //! The order in which Subversion walks a directory that it holds in a hash table.
 //!
 //! Where it writes whole subtrees (the first revision of a partial dump, a copy as plain additions) the order of
-//! siblings is that of its hash table, not that of their names. To produce the same bytes, this module computes the
-//! order of that table: names are inserted sorted, each at the tail of its bucket; a full table is doubled, which
-//! moves every entry to the head of its new bucket.
+//! siblings is that of its hash table, not that of their names; so does its client with a directory that a difference
+//! deletes. To produce the same bytes, this module computes the order of that table: each name is inserted at the tail of
+//! its bucket; a full table is doubled, which moves every entry to the head of its new bucket.
 
-/// Returns the positions of `names`, which must be sorted by bytes, in the order of the walk.
-pub(crate) fn hash_order<'n>(names: impl ExactSizeIterator<Item = &'n [u8]>) -> Vec<u32> {
+/// Returns the positions of `names`, which are in the order of their insertion, in the order of the walk.
+pub fn hash_order<'n>(names: impl ExactSizeIterator<Item = &'n [u8]>) -> Vec<u32> {
     let mut table = Table::new(names.len());
     for name in names {
         table.insert(hash(name));
