@@ -4,11 +4,11 @@
 
 mod blame;
 mod cat;
-mod log;
-mod export;
 mod diff;
+mod export;
 mod info;
 mod list;
+mod log;
 mod props;
 mod read_repo;
 mod twins;
