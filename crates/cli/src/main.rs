@@ -33,6 +33,7 @@ mod svnauthz;
 mod svndumpfilter;
 mod svnfsfs;
 mod svnlook;
+mod svnrdump;
 mod svnserve;
 mod svnsync;
 mod tool_runner;
@@ -104,6 +105,12 @@ const PERSONALITIES: &[Personality] = &[
         word: "fsfs",
         about: "examine how a repository is stored",
         run: svnfsfs::run,
+    },
+    Personality {
+        name: "svnrdump",
+        word: "rdump",
+        about: "dump and load repositories over the network",
+        run: svnrdump::run,
     },
     Personality {
         name: "svnserve",

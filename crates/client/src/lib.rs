@@ -30,6 +30,7 @@ pub mod propset;
 pub mod rdump;
 mod replay_ahead;
 mod revprop_lock;
+mod session_thread;
 pub mod sync;
 pub mod translate;
 pub mod url_commit;
