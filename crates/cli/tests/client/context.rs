@@ -182,14 +182,19 @@ fn digest_server(root: &Path) -> TestServer {
 }
 
 /// A home directory of one side.
-struct Home {
+struct Home<'s> {
+    servers: &'s Servers,
     side: Side,
     dir: TempDir,
 }
 
-impl Home {
-    fn new(side: Side) -> Home {
-        Home { side, dir: scratch() }
+impl<'s> Home<'s> {
+    fn new(servers: &'s Servers, side: Side) -> Home<'s> {
+        Home {
+            servers,
+            side,
+            dir: scratch(),
+        }
     }
 
     fn area(&self) -> PathBuf {
@@ -203,7 +208,9 @@ impl Home {
     }
 
     fn tool(&self, line: &str) -> Tool {
-        let mut words = line.split_ascii_whitespace().map(|word| self.servers.expand(word));
+        let mut words = line
+            .split_ascii_whitespace()
+            .map(|word| self.servers.expand(word));
         let program = words.next().unwrap_or_default();
         let tool = self.side.tool(&program).args(words);
         tool.env("HOME", self.dir.path()).dir(self.dir.path())
@@ -604,7 +611,7 @@ fn areas_are_made_where_they_can_be() {
             format!("{}{}{}", output.out(), home.shape(&output.err()), output.code)
         });
     }
-    for (file, text) in [("servers", "x\n"), ("config", "[a\n"), ("servers", "[a]\n x=1\n")] {
+    for (file, text) in [("servers", "x\n"), ("config", "[a\n"), ("servers", " x=1\n")] {
         servers.same(text, |home| {
             home.configure("");
             fs::write(home.area().join(file), text).expect("the area is there");
@@ -638,7 +645,10 @@ fn users_of_repositories_on_disk_are_remembered() {
             shown += &home.run(&format!("svn mkdir -q -m x {url}/{name} {user}"), "");
             shown += &Tool::new("svnlook").arg("author").arg(&path).ok().out();
         }
-        shown += &home.run(&format!("svn mkdir -q -m x {url}/d --username yan --no-auth-cache"), "");
+        shown += &home.run(
+            &format!("svn mkdir -q -m x {url}/d --username yan --no-auth-cache"),
+            "",
+        );
         shown += &Tool::new("svnlook").arg("author").arg(&path).ok().out();
         fs::remove_dir_all(path).expect("it was made");
         shown
@@ -661,10 +671,9 @@ fn tunnels_are_those_of_the_configuration() {
             fs::write(home.area().join("config"), config).expect("the area is there");
             let script = "echo \"$@\" > words\nexec svnserve -t\n";
             fs::write(home.dir.path().join("tunnel.sh"), script).expect("the home is writable");
-            let mut tool = home.tool("svn cat").arg(format!(
-                "svn+x://me@host{}/iota",
-                servers.repository().display()
-            ));
+            let mut tool = home
+                .tool("svn cat")
+                .arg(format!("svn+x://me@host{}/iota", servers.repository().display()));
             if !variable.is_empty() {
                 tool = tool.env("MY_TUNNEL", variable);
             }
