@@ -13,6 +13,7 @@ mod check_config;
 mod client_context;
 mod config;
 mod date_text;
+mod diff_program;
 mod import_config;
 mod index;
 mod install_links;
@@ -23,6 +24,7 @@ mod lock_text;
 mod out;
 #[cfg(any(test, feature = "package-files"))]
 mod package_files;
+mod process_owner;
 mod progress;
 mod serve;
 mod svn;
@@ -32,6 +34,7 @@ mod svndumpfilter;
 mod svnfsfs;
 mod svnlook;
 mod svnserve;
+mod svnsync;
 mod tool_runner;
 mod version;
 mod xml;
@@ -107,6 +110,12 @@ const PERSONALITIES: &[Personality] = &[
         word: "svnserve",
         about: "serve repositories over svn://",
         run: svnserve::run,
+    },
+    Personality {
+        name: "svnsync",
+        word: "sync",
+        about: "mirror repositories",
+        run: svnsync::run,
     },
 ];
 

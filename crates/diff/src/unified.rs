@@ -55,12 +55,8 @@ pub fn unified_while(
     Some(out)
 }
 
-/// Prints the hunks only.
-pub(crate) fn hunks(old: &[u8], new: &[u8], options: &DiffOptions, style: &Style) -> Vec<u8> {
-    hunks_while(old, new, options, style, &|| true).unwrap_or_default()
-}
-
-fn hunks_while(
+/// Prints the hunks only; `None` as soon as `go_on` returns false.
+pub(crate) fn hunks_while(
     old: &[u8],
     new: &[u8],
     options: &DiffOptions,

@@ -47,7 +47,6 @@ pub mod config;
 mod config_file;
 mod create;
 pub mod dump;
-pub mod dumpfile;
 pub mod file_revs;
 pub mod filter_stream;
 mod get;
@@ -66,6 +65,7 @@ pub mod transaction;
 pub mod tree;
 pub mod user_locks;
 
+pub use base::dumpfile;
 pub use create::{CreateOptions, create};
 pub use fsfs::{
     Cache, CacheCounts, Change, ChangeKind, ChangeList, ChangedPath, FsInfo, Instance, ReadMode, TextPiece,

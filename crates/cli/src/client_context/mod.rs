@@ -2,11 +2,16 @@
 //! command lines.
 //!
 //! [`AccessOptions`] are the options as typed. A [`ClientContext`] is made of them once for each run: it opens sessions, for several
-//! threads too, and has the flag that a signal sets. [`target`] parses targets, [`credentials`] answers the demands of servers.
+//! threads too, and has the flag that a signal sets. [`target`] parses targets, [`credentials`] answers the demands of servers,
+//! [`log_message`] gets the message of a commit.
 
 pub mod credentials;
+pub mod log_message;
 pub mod options;
+mod pair;
+pub mod revprop_arg;
 pub mod target;
+pub mod url_targets;
 
 use std::sync::Arc;
 

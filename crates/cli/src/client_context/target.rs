@@ -36,10 +36,17 @@ pub fn parse_targets(operands: &[OsString]) -> Result<Vec<Target>> {
         .collect()
 }
 
-fn parse_target(text: &str) -> Result<Target> {
-    let (text, peg) = split_peg(text)?;
+fn parse_target(whole: &str) -> Result<Target> {
+    let (text, peg) = split_peg(whole)?;
     let path = if Url::is_url(text) {
-        TargetPath::Url(Url::canonicalize(text)?)
+        let url = Url::canonicalize(text)?;
+        if peg.is_none() && !whole.ends_with('@') {
+            // An at sign whose escape the canonical form does not have counts as one.
+            let (text, peg) = split_peg(url.as_str())?;
+            let path = TargetPath::Url(Url::canonicalize(text)?);
+            return Ok(Target { path, peg });
+        }
+        TargetPath::Url(url)
     } else {
         TargetPath::Local(operand::tidy(text))
     };

@@ -6,7 +6,8 @@ use base::{Code, Error, RelPath, Result};
 use ra::FileRequest;
 
 use super::misuse;
-use crate::args::revision::{Revision, RevisionRangeArg};
+use super::options::RevisionOption;
+use crate::args::revision::Revision;
 use crate::client_context::target::{self, Target, TargetPath};
 use crate::client_context::{AccessOptions, ClientContext};
 use crate::out::Out;
@@ -15,9 +16,8 @@ use crate::out::Out;
 #[derive(clap::Args)]
 #[command(override_usage = "cat TARGET[@REV]...")]
 pub struct CatArgs {
-    /// print the text of revision ARG: a number, HEAD, or '{' DATE '}'
-    #[arg(short, long, value_parser = RevisionRangeArg::parse)]
-    revision: Option<RevisionRangeArg>,
+    #[command(flatten)]
+    revision: RevisionOption,
     /// leave keywords without values
     #[arg(long)]
     ignore_keywords: bool,
@@ -32,7 +32,7 @@ impl CatArgs {
         if self.operands.is_empty() {
             return Err(misuse(out, "cat", Error::bare(Code::CL_INSUFFICIENT_ARGS)));
         }
-        let (operands, revision) = (self.operands, self.revision);
+        let (operands, revision) = (self.operands, self.revision.start());
         let props = !self.ignore_keywords;
         ClientContext::run(self.access, out, |context, out| {
             for target in target::parse_targets(&operands)? {
@@ -46,7 +46,7 @@ impl CatArgs {
 fn print(
     context: &ClientContext,
     target: &Target,
-    revision: Option<RevisionRangeArg>,
+    revision: Option<Revision>,
     props: bool,
     out: &mut Out,
 ) -> Result<()> {
@@ -55,7 +55,7 @@ fn print(
     };
     let peg = target.peg.unwrap_or(Revision::Head).of_url()?;
     let operative = match revision {
-        Some(range) => range.start.of_url()?,
+        Some(revision) => revision.of_url()?,
         None => peg,
     };
     let mut node = context.open_node(url, peg, operative)?;

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use base::{Code, Error, Result};
 
-use super::node::Links;
+use super::node::make_parents;
 use super::{ExportEvent, ExportOptions, ExportedTree, Notify, Source, export_tree};
 use crate::externals::{absolute_url, parse};
 
@@ -23,12 +23,7 @@ enum Step {
 const MAX_DEPTH: usize = 1000;
 
 /// Exports all externals of a tree. Returns true if one of them failed; the event says why.
-pub(super) fn export(
-    tree: &ExportedTree,
-    options: &ExportOptions<'_>,
-    links: &Links,
-    notify: Notify<'_>,
-) -> Result<bool> {
+pub(super) fn export(tree: &ExportedTree, options: &ExportOptions<'_>, notify: Notify<'_>) -> Result<bool> {
     let mut failed = false;
     let mut steps = steps(tree, options)?;
     let forced = ExportOptions {
@@ -46,9 +41,8 @@ pub(super) fn export(
         };
         notify(ExportEvent::External(&target))?;
         let nesting = steps.iter().filter(|step| matches!(step, Step::End(_))).count();
-        let outcome = links
-            .check_parents(&tree.target, &target)
-            .and_then(|()| export_tree(&source, &target, &forced, links, notify))
+        let outcome = make_parents(&tree.target, &target)
+            .and_then(|()| export_tree(&source, &target, &forced, notify))
             .and_then(|tree| match nesting < MAX_DEPTH {
                 true => Ok((self::steps(&tree, options)?, tree)),
                 false => Err(Error::new(
@@ -79,13 +73,15 @@ fn steps(tree: &ExportedTree, options: &ExportOptions<'_>) -> Result<Vec<Step>> 
         let directory_url = tree.url.join(path);
         let mut directory = tree.target.clone();
         for name in path.components() {
-            directory.push((options.file_name)(name)?);
+            let name = (options.file_name)(name, &directory)?;
+            directory.push(name);
         }
         let shown = directory.to_string_lossy();
         for external in parse(&shown, value, options.parse_date)? {
             let mut target = directory.clone();
             for name in external.target.components() {
-                target.push((options.file_name)(name)?);
+                let name = (options.file_name)(name, &target)?;
+                target.push(name);
             }
             let source = Source {
                 url: absolute_url(&external.url, &directory_url, &tree.root_url)?,

@@ -5,8 +5,7 @@
 //! are converted ([`crate::translate`]), links and programs made, and times set to the last change, as the incumbent's
 //! client does. Externals follow after the tree that defines them ([`externals`]).
 //!
-//! A server chooses names, not places: every name is one component, a directory is entered only if the export made it or it
-//! was there before, and a symbolic link that the export made is never followed.
+//! A server chooses names, not places: every name is one component, and no symbolic link is followed below the target.
 
 mod editor;
 mod externals;
@@ -15,6 +14,7 @@ mod parallel;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
 
 use base::{Cancel, Code, Date, Depth, Error, NodeKind, RelPath, Result, Revnum, Url};
 use ra::Session;
@@ -22,8 +22,6 @@ use ra::Session;
 use crate::externals::ParseDate;
 use crate::locate::{self, Revision};
 use crate::translate::LineEnd;
-
-use node::Links;
 
 /// What to export.
 #[derive(Clone, Debug)]
@@ -57,8 +55,10 @@ pub struct ExportOptions<'a> {
     pub long_date: &'a (dyn Fn(Date) -> String + Sync),
     /// Parses a date in the property `svn:externals`.
     pub parse_date: ParseDate<'a>,
-    /// Returns a name of the repository as a name of the file system.
-    pub file_name: &'a (dyn Fn(&str) -> Result<OsString> + Sync),
+    /// Returns a name of the repository as a name of the file system. The path is that of its directory, for errors.
+    pub file_name: &'a (dyn Fn(&str, &Path) -> Result<OsString> + Sync),
+    /// Counts the bytes of texts that were received.
+    pub received: &'a AtomicU64,
     /// Ends the export between two files.
     pub cancel: &'a Cancel,
 }
@@ -95,12 +95,11 @@ pub type Notify<'a> = &'a mut dyn FnMut(ExportEvent<'_>) -> Result<()>;
 /// `RA_ILLEGAL_URL` if there is no such node; `WC_OBSTRUCTED_UPDATE`, `WC_NOT_WORKING_COPY` and `ILLEGAL_TARGET` if something is in
 /// the way; `CL_ERROR_PROCESSING_EXTERNALS` at the end if an external failed; those of the session, of `notify` and of the file system.
 pub fn export(source: &Source, target: &Path, options: &ExportOptions<'_>, notify: Notify<'_>) -> Result<()> {
-    let links = Links::default();
-    let tree = export_tree(source, target, options, &links, notify)?;
+    let tree = export_tree(source, target, options, notify)?;
     let failed = if options.ignore_externals || options.depth != Depth::Infinity {
         false
     } else {
-        externals::export(&tree, options, &links, notify)?
+        externals::export(&tree, options, notify)?
     };
     notify(tree.completed(false))?;
     if failed {
@@ -135,7 +134,6 @@ fn export_tree(
     source: &Source,
     target: &Path,
     options: &ExportOptions<'_>,
-    links: &Links,
     notify: Notify<'_>,
 ) -> Result<ExportedTree> {
     let mut session = (options.open)(&source.url)?;
@@ -150,11 +148,11 @@ fn export_tree(
         externals: Vec::new(),
     };
     match kind {
-        NodeKind::File => editor::export_file(session, rev, target, options, links, notify)?,
+        NodeKind::File => editor::export_file(session, rev, target, options, notify)?,
         NodeKind::Dir => {
             node::make_root(target, options.force)?;
             notify(ExportEvent::Added(target))?;
-            tree.externals = parallel::export(session, rev, target, options, links, notify)?;
+            tree.externals = parallel::export(session, rev, target, options, notify)?;
         }
         _ => {
             let message = format!("URL '{}' doesn't exist", session.url());

@@ -1,0 +1,1 @@
+//! `svnrdump`: dumps and loads repositories over the network.
