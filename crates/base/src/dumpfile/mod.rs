@@ -15,7 +15,7 @@ mod read;
 mod write;
 
 pub use block::HeaderBlock;
-pub use headers::{name, DumpRecord, NodeAction, NodeHeaders, RecordKind, RevisionHeaders};
+pub use headers::{DumpRecord, NodeAction, NodeHeaders, RecordKind, RevisionHeaders, name};
 pub use parse::leading_number;
 pub use read::{DumpReader, RawPropChange};
 pub use write::{write_revision, write_start};
