@@ -63,7 +63,7 @@ impl<'o> Report<'o> {
             text.push_str("Revisions renumbered as follows:\n");
             for (original, mapping) in mappings {
                 text.push_str(&match mapping {
-                    RevisionMapping::Kept(actual) => format!("   {original} => {actual}\n"),
+                    RevisionMapping::Written(actual) => format!("   {original} => {actual}\n"),
                     RevisionMapping::Dropped(_) => format!("   {original} => (dropped)\n"),
                 });
             }

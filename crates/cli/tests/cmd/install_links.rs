@@ -30,7 +30,7 @@ fn names(dir: &Path) -> Vec<String> {
 }
 
 #[test]
-fn all_names_are_linked_and_incomplete_tools_are_told() {
+fn all_names_are_linked_and_incomplete_tools_are_reported() {
     let folder = scratch();
     let output = install(folder.path(), &[]).expect_ok();
     let all = names(folder.path());
@@ -56,7 +56,7 @@ fn all_names_are_linked_and_incomplete_tools_are_told() {
         notes.contains("'svn' has no commands yet that need a working copy"),
         "{notes}"
     );
-    // What is linked already is not told again.
+    // Links that exist are not reported.
     let again = install(folder.path(), &[]).expect_ok();
     assert_eq!((again.out(), again.err()), (String::new(), String::new()));
 }

@@ -103,7 +103,7 @@ fn paths_that_cannot_be_examined() {
 }
 
 #[test]
-fn a_working_copy_is_told_not_to_be_supported() {
+fn working_copies_are_not_supported_yet() {
     let folder = scratch();
     let repo = testkit::Repo::create("1.14");
     let copy = folder.path().join("wc");
