@@ -33,6 +33,7 @@ mod svnauthz;
 mod svndumpfilter;
 mod svnfsfs;
 mod svnlook;
+mod svnrdump;
 mod svnserve;
 mod svnsync;
 mod svnversion;
@@ -134,6 +135,14 @@ const PERSONALITIES: &[Personality] = &[
         command: svnfsfs::SvnFsfsCli::command,
     },
     Personality {
+        name: "svnrdump",
+        word: "rdump",
+        about: "dump and load repositories over the network",
+        run: svnrdump::run,
+        section: 1,
+        command: svnrdump::SvnrdumpCli::command,
+    },
+    Personality {
         name: "svnserve",
         word: "svnserve",
         about: "serve repositories over svn://",
@@ -147,7 +156,7 @@ const PERSONALITIES: &[Personality] = &[
         about: "mirror repositories",
         run: svnsync::run,
         section: 1,
-        command: svnsync::SvnSyncCli::command,
+        command: svnsync::SvnsyncCli::command,
     },
     Personality {
         name: "svnversion",

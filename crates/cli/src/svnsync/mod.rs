@@ -21,7 +21,7 @@ use crate::tool_runner;
 /// Makes a mirror of a repository, and keeps it up to date.
 #[derive(Parser)]
 #[command(name = "svnsync", subcommand_value_name = "DEST_URL")]
-pub struct SvnSyncCli {
+pub struct SvnsyncCli {
     #[command(subcommand)]
     command: SvnsyncCommand,
 }
@@ -50,7 +50,7 @@ impl SvnsyncCommand {
 
 const TOOL: ToolDefinition = ToolDefinition {
     name: "svnsync",
-    command: SvnSyncCli::command,
+    command: SvnsyncCli::command,
     once: &[],
     no_subcommand: "",
     conflicts,
@@ -72,7 +72,7 @@ pub fn run(mut out: Out, argv: Vec<OsString>) -> ExitCode {
         _ => {}
     }
     tool_runner::run(&TOOL, out, argv, |matches, out| {
-        SvnSyncCli::from_arg_matches(&matches)
+        SvnsyncCli::from_arg_matches(&matches)
             .map_err(args::definition_error)?
             .command
             .run(out)
