@@ -14,6 +14,7 @@
 )]
 
 mod cells;
+mod client;
 mod delta_sample;
 mod http;
 mod huge;
@@ -58,6 +59,8 @@ enum BenchCommand {
     Write(write::WriteOptions),
     /// Many clients at once: idle ones, with one request each, exporting ones
     Load(load::LoadOptions),
+    /// The client programs: svn, svnbench, svnsync, svnrdump, svndumpfilter
+    Client(client::ClientOptions),
     /// Every operation in every format, form, cache, protocol, medium and state of the caches
     Matrix(matrix::MatrixOptions),
     /// HTTP: export, log, list, import and many clients, beside Apache
@@ -85,6 +88,7 @@ fn main() -> ExitCode {
         BenchCommand::Write(options) => write::main(options),
         BenchCommand::Load(options) => load::main(options),
         BenchCommand::Http(options) => http::main(options),
+        BenchCommand::Client(options) => client::main(options),
         BenchCommand::Matrix(options) => matrix::main(options),
         BenchCommand::SendRequests(options) => lean_client::main(&options),
         BenchCommand::Generate { revisions, seed } => {

@@ -48,15 +48,30 @@ impl Charset {
         if self == Charset::Utf8 || bytes.is_ascii() {
             return operand::text(OsStr::from_bytes(bytes));
         }
-        let shown: String = bytes
-            .iter()
-            .map(|&byte| match byte {
-                byte if byte.is_ascii() => char::from(byte).to_string(),
-                byte => format!("?\\{byte:02X}"),
-            })
-            .collect();
+        let mut shown = String::with_capacity(bytes.len());
+        for chunk in bytes.utf8_chunks() {
+            shown.push_str(chunk.valid());
+            for byte in chunk.invalid() {
+                shown.push_str(&format!("?\\{byte:02X}"));
+            }
+        }
         let what = "Can't convert string from native encoding to 'UTF-8':";
         Err(Error::new(Code(22), shown).wrap(Code(22), what))
+    }
+
+    /// Converts bytes to this character set. What is not text makes all of it ASCII, with the numbers of the other bytes.
+    pub fn show_bytes(self, bytes: &[u8]) -> Cow<'_, str> {
+        if let Ok(text) = std::str::from_utf8(bytes) {
+            return self.show(text);
+        }
+        let mut shown = String::with_capacity(bytes.len());
+        for chunk in bytes.utf8_chunks() {
+            shown.push_str(&Charset::Ascii.show(chunk.valid()));
+            for byte in chunk.invalid() {
+                shown.push_str(&format!("?\\{byte:02X}"));
+            }
+        }
+        Cow::Owned(shown)
     }
 
     /// Converts text to this character set.
@@ -71,22 +86,6 @@ impl Charset {
                 Some(letter) => shown.push(letter),
                 None if code > 0xffff => shown.push_str(&format!("{{U+{code:06X}}}")),
                 None => shown.push_str(&format!("{{U+{code:04X}}}")),
-            }
-        }
-        Cow::Owned(shown)
-    }
-
-    /// Converts a value that should be text. If it is not, it is shown in ASCII in every character set, and its wrong bytes as
-    /// hexadecimal numbers: `?\FF`.
-    pub fn show_bytes(self, bytes: &[u8]) -> Cow<'_, str> {
-        if let Ok(text) = std::str::from_utf8(bytes) {
-            return self.show(text);
-        }
-        let mut shown = String::with_capacity(bytes.len());
-        for chunk in bytes.utf8_chunks() {
-            shown.push_str(&Charset::Ascii.show(chunk.valid()));
-            for byte in chunk.invalid() {
-                shown.push_str(&format!("?\\{byte:02X}"));
             }
         }
         Cow::Owned(shown)

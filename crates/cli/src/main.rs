@@ -13,6 +13,7 @@ mod check_config;
 mod client_context;
 mod config;
 mod date_text;
+mod diff_program;
 mod import_config;
 mod index;
 mod install_links;
@@ -23,14 +24,18 @@ mod lock_text;
 mod out;
 #[cfg(any(test, feature = "package-files"))]
 mod package_files;
+mod process_owner;
 mod progress;
 mod serve;
 mod svn;
 mod svnadmin;
 mod svnauthz;
+mod svndumpfilter;
 mod svnfsfs;
 mod svnlook;
+mod svnrdump;
 mod svnserve;
+mod svnsync;
 mod tool_runner;
 mod version;
 mod xml;
@@ -90,16 +95,34 @@ const PERSONALITIES: &[Personality] = &[
         run: svnauthz::run_validate,
     },
     Personality {
+        name: "svndumpfilter",
+        word: "dumpfilter",
+        about: "leave nodes out of a dump stream",
+        run: svndumpfilter::run,
+    },
+    Personality {
         name: "svnfsfs",
         word: "fsfs",
         about: "examine how a repository is stored",
         run: svnfsfs::run,
     },
     Personality {
+        name: "svnrdump",
+        word: "rdump",
+        about: "dump and load repositories over the network",
+        run: svnrdump::run,
+    },
+    Personality {
         name: "svnserve",
         word: "svnserve",
         about: "serve repositories over svn://",
         run: svnserve::run,
+    },
+    Personality {
+        name: "svnsync",
+        word: "sync",
+        about: "mirror repositories",
+        run: svnsync::run,
     },
 ];
 

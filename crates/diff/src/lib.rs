@@ -30,4 +30,4 @@ pub use changes::{Change, changes, changes_while};
 pub use lines::{Lines, split};
 pub use options::{DiffOptions, Whitespace};
 pub use texts::{TextChanges, changes_of_texts};
-pub use unified::{Labels, unified, unified_while};
+pub use unified::{Labels, hunks_while, unified, unified_while};

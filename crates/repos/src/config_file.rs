@@ -6,6 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use base::ini::{Case, Ini};
+pub(crate) use base::shown_bytes as shown;
 use base::{Code, Error, Result, ResultExt};
 
 /// The identity, size and times of a file: they differ when it was replaced or rewritten.
@@ -107,18 +108,6 @@ pub(crate) fn read_ini(path: &Path, case: Case) -> Result<Ini> {
 /// Parses the bytes that were read from `path`.
 pub(crate) fn parse_file(text: &[u8], path: &Path, case: Case) -> Result<Ini> {
     Ini::parse(text, case).context(|| format!("Error while parsing config file: {}:", path.display()))
-}
-
-/// Returns `bytes` as text for a message: bytes that are not UTF-8 become `?\FF`, as in the incumbent's messages.
-pub(crate) fn shown(bytes: &[u8]) -> String {
-    let mut out = String::with_capacity(bytes.len());
-    for chunk in bytes.utf8_chunks() {
-        out.push_str(chunk.valid());
-        for b in chunk.invalid() {
-            out.push_str(&format!("?\\{b:02X}"));
-        }
-    }
-    out
 }
 
 /// More than any known configuration needs, and small enough for memory.

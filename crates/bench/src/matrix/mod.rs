@@ -14,7 +14,7 @@ mod plan;
 mod plots;
 mod programs;
 mod report;
-mod repositories;
+pub mod repositories;
 mod row;
 mod store;
 

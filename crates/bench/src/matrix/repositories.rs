@@ -39,7 +39,7 @@ impl Repositories<'_> {
     /// # Errors
     /// If it cannot be made.
     pub fn of(&self, row: &Row) -> Result<PathBuf, String> {
-        let disk = self.on_disk(row)?;
+        let disk = self.on_disk(row.format, row.is_packed)?;
         if row.medium == Medium::Disk {
             return Ok(disk);
         }
@@ -61,16 +61,20 @@ impl Repositories<'_> {
         entries.flatten().try_for_each(|entry| clear(&entry.path()))
     }
 
-    fn on_disk(&self, row: &Row) -> Result<PathBuf, String> {
-        let name = format!("matrix-{}-{}", self.history.name().replace(' ', "-"), row.format);
+    /// Returns the repository of a form on the disk, made if needed.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub fn on_disk(&self, format: u8, is_packed: bool) -> Result<PathBuf, String> {
+        let name = format!("matrix-{}-{}", self.history.name().replace(' ', "-"), format);
         let unpacked = workload::cached(self.data, &name, |path| {
-            empty(path, row.format, self.shard)?;
+            empty(path, format, self.shard)?;
             workload::load_file(path, &self.history.dump(self.data)?)?;
             workload::load_into(path, |out| {
                 history::write_blamed(out, BLAMED_REVISIONS, self.seed)
             })
         })?;
-        if !row.is_packed {
+        if !is_packed {
             return Ok(unpacked);
         }
         workload::cached(self.data, &format!("{name}-packed"), |path| {

@@ -6,7 +6,6 @@
 //! together with the changes listed below it.
 
 mod flatten;
-mod hash_order;
 
 use std::collections::HashSet;
 
@@ -17,7 +16,7 @@ use fsfs::{ChangeKind, ChangedPath, Node, Root};
 use crate::access::{Readable, Subtree};
 use crate::repo::Repository;
 
-pub(crate) use hash_order::hash_order;
+pub(crate) use base::hash_order::hash_order;
 
 /// What the receiver may get.
 #[derive(Clone, Debug)]

@@ -9,7 +9,8 @@ mod plain;
 mod ranges;
 mod search;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
 
 use base::{Code, Error, Props, RelPath, Result, Url};
 use client::log::{self, LogOptions, LogRange};
@@ -21,6 +22,7 @@ use self::plain::{PlainLog, SEPARATOR};
 use self::ranges::ChangeArg;
 use self::search::SearchOptions;
 use super::misuse;
+use super::options::TargetsOption;
 use crate::args::operand;
 use crate::args::revision::{Revision, RevisionRangeArg};
 use crate::client_context::target::{self, Target, TargetPath};
@@ -52,9 +54,8 @@ pub struct LogArgs {
     /// print the revisions that were merged, too
     #[arg(short = 'g', long)]
     use_merge_history: bool,
-    /// read more targets from file ARG, one a line
-    #[arg(long)]
-    targets: Option<OsString>,
+    #[command(flatten)]
+    targets: TargetsOption,
     /// do not follow copies
     #[arg(long)]
     stop_on_copy: bool,
@@ -81,8 +82,11 @@ impl LogArgs {
     pub fn run(mut self, out: &mut Out) -> Result<()> {
         self.revprops.check_conflicts()?;
         let mut operands = std::mem::take(&mut self.operands);
-        if let Some(file) = &self.targets {
-            operands.extend(target::read_targets(file)?);
+        if let Some(file) = &self.targets.targets {
+            let bytes = file.read()?;
+            let lines = bytes.split(|byte| matches!(byte, b'\n' | b'\r'));
+            let lines = lines.filter(|line| !line.is_empty());
+            operands.extend(lines.map(|line| OsStr::from_bytes(line).to_owned()));
         }
         self.revprops
             .check_mode(self.xml)

@@ -1,0 +1,43 @@
+//! Contexts of programs that work with two repositories, and sessions that a signal does not end.
+
+use base::{Cancel, Result, Url};
+use ra::{OpenOptions, Session};
+
+use super::{AccessOptions, AccessSettings, ClientContext};
+use crate::interrupt::Interrupt;
+use crate::out::Out;
+
+impl ClientContext {
+    /// As [`ClientContext::run`], with a context for each of two sets of options. A signal cancels both.
+    ///
+    /// # Errors
+    /// As of [`ClientContext::run`].
+    pub fn run_pair(
+        options: [AccessOptions; 2],
+        out: &mut Out,
+        work: impl FnOnce([&ClientContext; 2], &mut Out) -> Result<()>,
+    ) -> Result<()> {
+        let interrupt = Interrupt::install()?;
+        let [first, second] = options.map(|options| {
+            let settings = AccessSettings::of_options(&options, out)?;
+            ClientContext::new(settings, out, &interrupt.cancel)
+        });
+        let outcome = first.and_then(|first| {
+            let second = second?;
+            work([&first, &second], out)
+        });
+        interrupt.finish(out, outcome)
+    }
+
+    /// Opens a session that a signal does not end: for what must be completed.
+    ///
+    /// # Errors
+    /// Those of [`ra::open`].
+    pub fn open_uninterrupted(&self, url: &Url) -> Result<Box<dyn Session>> {
+        let options = OpenOptions {
+            cancel: Cancel::new(),
+            ..self.open.clone()
+        };
+        ra::open(url, &options)
+    }
+}
