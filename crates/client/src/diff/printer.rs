@@ -77,11 +77,8 @@ impl<'a> Printer<'a> {
     /// Prints the difference of a file's texts. Returns true if there is a header.
     fn texts(&mut self, change: &FileChange<'_>) -> Result<bool> {
         let (old, new) = (change.old, change.new);
-        let mime_types = [old, new].map(mime_type);
-        let is_binary = mime_types
-            .iter()
-            .flatten()
-            .any(|of| props::mime_type_is_binary(of));
+        let mime_types = [old, new].map(binary_type);
+        let is_binary = mime_types.iter().any(Option::is_some);
         if is_binary && !self.options.force {
             self.header(change)?;
             match self.options.git {
