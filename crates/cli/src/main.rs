@@ -30,8 +30,10 @@ mod serve;
 mod svn;
 mod svnadmin;
 mod svnauthz;
+mod svndumpfilter;
 mod svnfsfs;
 mod svnlook;
+mod svnrdump;
 mod svnserve;
 mod svnsync;
 mod tool_runner;
@@ -93,10 +95,22 @@ const PERSONALITIES: &[Personality] = &[
         run: svnauthz::run_validate,
     },
     Personality {
+        name: "svndumpfilter",
+        word: "dumpfilter",
+        about: "leave nodes out of a dump stream",
+        run: svndumpfilter::run,
+    },
+    Personality {
         name: "svnfsfs",
         word: "fsfs",
         about: "examine how a repository is stored",
         run: svnfsfs::run,
+    },
+    Personality {
+        name: "svnrdump",
+        word: "rdump",
+        about: "dump and load repositories over the network",
+        run: svnrdump::run,
     },
     Personality {
         name: "svnserve",

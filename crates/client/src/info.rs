@@ -78,9 +78,7 @@ pub fn info(
 /// Returns the locks of a file or in a tree; none if the server has no locks.
 fn find_locks(session: &mut dyn Session, kind: NodeKind, depth: Depth) -> Result<HashMap<FsPath, Lock>> {
     let found = if kind == NodeKind::File {
-        session
-            .get_lock(&RelPath::empty())
-            .map(|lock| Vec::from_iter(lock))
+        session.get_lock(&RelPath::empty()).map(Vec::from_iter)
     } else if depth > Depth::Empty {
         session.get_locks(&RelPath::empty(), depth)
     } else {

@@ -11,9 +11,10 @@ use client::export::{ExportEvent, ExportOptions, Source, export};
 use client::translate::LineEnd;
 
 use super::misuse;
+use super::options::{NonRecursiveOption, RevisionOption};
 use crate::args::date;
 use crate::args::operand;
-use crate::args::revision::{Revision, RevisionRangeArg};
+use crate::args::revision::Revision;
 use crate::client_context::target::{self, TargetPath};
 use crate::client_context::{AccessOptions, ClientContext};
 use crate::date_text;
@@ -27,18 +28,13 @@ use crate::progress::{Lines, Progress, ProgressOption};
 #[derive(clap::Args)]
 #[command(override_usage = "export [-r REV] URL[@PEGREV] [PATH]")]
 pub struct ExportArgs {
-    /// export revision ARG: a number, HEAD, or '{' DATE '}'
-    #[arg(short, long, value_parser = RevisionRangeArg::parse)]
-    revision: Option<RevisionRangeArg>,
+    #[command(flatten)]
+    revision: RevisionOption,
     /// print nothing but warnings and errors
     #[arg(short, long)]
     quiet: bool,
-    /// the older form of '--depth=files'
-    #[arg(short = 'N', long)]
-    non_recursive: bool,
-    /// go no deeper than ARG: 'empty', 'files', 'immediates' or 'infinity'
-    #[arg(long, value_parser = parse_depth)]
-    depth: Option<Depth>,
+    #[command(flatten)]
+    depth: NonRecursiveOption,
     /// write into directories that exist, and replace files
     #[arg(long)]
     force: bool,
@@ -69,7 +65,7 @@ impl ExportArgs {
     /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
         let native_line_end = self.native_line_end()?;
-        if self.revision.is_some_and(|range| range.end.is_some()) {
+        if self.revision.range().is_some_and(|range| range.end.is_some()) {
             let message = "Revision range is not allowed";
             return Err(Error::new(Code::CLIENT_REVISION_RANGE, message));
         }
@@ -115,10 +111,7 @@ impl ExportArgs {
         );
         let charset = out.charset();
         let options = ExportOptions {
-            depth: match (self.non_recursive, self.depth) {
-                (true, _) => Depth::Files,
-                (false, depth) => depth.unwrap_or(Depth::Infinity),
-            },
+            depth: self.depth.depth().unwrap_or(Depth::Infinity),
             force: self.force,
             ignore_externals: self.ignore_externals,
             ignore_keywords: self.ignore_keywords,
@@ -128,12 +121,13 @@ impl ExportArgs {
             long_date: &date_text::human,
             parse_date: &date::parse,
             file_name: &|name, directory| file_name(charset, name, directory),
+            current_dir: &std::env::current_dir().unwrap_or_default(),
             received: &received,
             cancel: context.cancel(),
         };
         let has_lines = progress.has_lines();
         let outcome = export(&source, &request.target, &options, &mut |event| match event {
-            ExportEvent::ExternalFailed(error) => {
+            ExportEvent::ExternalFailed(error) if !self.quiet => {
                 progress.suspend(|| out.print_warning(error));
                 Ok(())
             }
@@ -149,8 +143,8 @@ impl ExportArgs {
         Ok(Source {
             url: request.url.clone(),
             peg,
-            rev: match self.revision {
-                Some(range) => range.start.of_url()?,
+            rev: match self.revision.start() {
+                Some(start) => start.of_url()?,
                 None => peg,
             },
         })
@@ -260,16 +254,5 @@ fn print(event: &ExportEvent<'_>, out: &mut Out) -> Result<()> {
             (Some(rev), true) => format!("Exported external at revision {rev}."),
         }),
         ExportEvent::ExternalEnd => out.line(""),
-    }
-}
-
-fn parse_depth(text: &str) -> Result<Depth> {
-    match Depth::from_word(text.as_bytes()) {
-        depth @ (Depth::Empty | Depth::Files | Depth::Immediates | Depth::Infinity) => Ok(depth),
-        _ => {
-            let message =
-                format!("'{text}' is not a valid depth; try 'empty', 'files', 'immediates', or 'infinity'");
-            Err(Error::new(Code::CL_ARG_PARSING_ERROR, message))
-        }
     }
 }

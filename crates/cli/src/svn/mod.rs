@@ -3,8 +3,10 @@
 //! One file for each subcommand. Options and targets are parsed here; the work is in the crate `client`. [`options`] has the options
 //! that several subcommands share, [`help`] the layout of help texts, [`working_copy`] the names of the subcommands that are missing.
 
+mod blame;
 mod cat;
 mod commit_output;
+mod copy;
 mod delete;
 mod diff;
 mod entry_xml;
@@ -13,13 +15,21 @@ mod help;
 mod human_size;
 mod info;
 mod list;
+mod lock;
+mod log;
 mod mkdir;
+mod move_;
 pub mod options;
+mod propdel;
+mod propedit;
 mod propget;
 mod proplist;
 mod props;
+mod propset;
+mod revprop_target;
 mod revprops;
 mod target_list;
+mod unlock;
 mod working_copy;
 
 use std::ffi::{OsStr, OsString};
@@ -30,6 +40,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use self::working_copy::WorkingCopyArgs;
 use crate::args::{self, ArgumentError, IsGiven, ToolDefinition, ToolRequest};
+use crate::client_context;
 use crate::out::Out;
 use crate::{tool_runner, version};
 
@@ -43,7 +54,10 @@ pub struct SvnCli {
 
 #[derive(Subcommand)]
 enum SvnCommand {
+    #[command(visible_aliases = ["praise", "annotate", "ann"])]
+    Blame(blame::BlameArgs),
     Cat(cat::CatArgs),
+    Copy(copy::CopyArgs),
     Delete(delete::DeleteArgs),
     #[command(visible_alias = "di")]
     Diff(diff::DiffArgs),
@@ -51,9 +65,16 @@ enum SvnCommand {
     Help(help::HelpArgs),
     Info(info::InfoArgs),
     List(list::ListArgs),
+    Lock(lock::LockArgs),
+    Log(log::LogArgs),
     Mkdir(mkdir::MkdirArgs),
+    Move(move_::MoveArgs),
+    Propdel(propdel::PropdelArgs),
+    Propedit(propedit::PropeditArgs),
     Propget(propget::PropgetArgs),
     Proplist(proplist::ProplistArgs),
+    Propset(propset::PropsetArgs),
+    Unlock(unlock::UnlockArgs),
     // The subcommands that need a working copy.
     Add(WorkingCopyArgs),
     #[command(visible_alias = "cl")]
@@ -81,15 +102,24 @@ enum SvnCommand {
 impl SvnCommand {
     fn run(self, out: &mut Out) -> Result<()> {
         match self {
+            SvnCommand::Blame(this) => this.run(out),
             SvnCommand::Cat(this) => this.run(out),
+            SvnCommand::Copy(this) => this.run(out),
             SvnCommand::Delete(this) => this.run(out),
             SvnCommand::Diff(this) => this.run(out),
             SvnCommand::Export(this) => this.run(out),
             SvnCommand::Info(this) => this.run(out),
             SvnCommand::List(this) => this.run(out),
+            SvnCommand::Lock(this) => this.run(out),
+            SvnCommand::Log(this) => this.run(out),
             SvnCommand::Mkdir(this) => this.run(out),
+            SvnCommand::Move(this) => this.run(out),
+            SvnCommand::Propdel(this) => this.run(out),
+            SvnCommand::Propedit(this) => this.run(out),
             SvnCommand::Propget(this) => this.run(out),
             SvnCommand::Proplist(this) => this.run(out),
+            SvnCommand::Propset(this) => this.run(out),
+            SvnCommand::Unlock(this) => this.run(out),
             // `run` has answered help, and `repository` has refused the others.
             _ => Ok(()),
         }
@@ -101,7 +131,7 @@ const TOOL: ToolDefinition = ToolDefinition {
     command: SvnCli::command,
     once: &[],
     no_subcommand: "Subcommand argument required",
-    conflicts,
+    conflicts: client_context::options::conflicts,
     repository,
 };
 
@@ -125,6 +155,7 @@ fn run_subcommand(matches: &clap::ArgMatches, out: &mut Out) -> Result<()> {
     if let Some((name, given)) = matches.subcommand() {
         options::check_exclusive(name, given)?;
     }
+    client_context::check_early(matches, out)?;
     let parsed = SvnCli::from_arg_matches(matches).map_err(args::definition_error)?;
     let outcome = parsed.command.run(out);
     outcome.map_err(|error| match matches.subcommand_name() {
@@ -140,14 +171,6 @@ fn with_hint(out: &Out, subcommand: &str, error: Error) -> Error {
         return misuse(out, subcommand, error);
     }
     error
-}
-
-fn conflicts(given: IsGiven<'_>) -> Result<()> {
-    if given("non_interactive") && given("force_interactive") {
-        let message = "--non-interactive and --force-interactive are mutually exclusive";
-        return Err(Error::new(Code::CL_ARG_PARSING_ERROR, message));
-    }
-    Ok(())
 }
 
 fn repository(subcommand: &str, _given: IsGiven<'_>, _first: Option<&OsStr>) -> Result<(), ArgumentError> {

@@ -56,16 +56,6 @@ impl RevisionsOption {
         let changes = self.change.iter().flat_map(|changes| changes.0.iter().copied());
         self.revision.iter().copied().chain(changes).collect()
     }
-
-    /// True if `-r` was given.
-    pub fn has_revision(&self) -> bool {
-        !self.revision.is_empty()
-    }
-
-    /// True if `-c` was given, even without a change.
-    pub fn has_change(&self) -> bool {
-        !self.change.is_empty()
-    }
 }
 
 /// The changes of one `-c`.
@@ -206,20 +196,6 @@ pub struct XmlOptions {
     /// print what can be put together with the output of other runs
     #[arg(long)]
     pub incremental: bool,
-}
-
-impl XmlOptions {
-    /// Refuses `--incremental` without `--xml`, with the hint of the subcommand.
-    ///
-    /// # Errors
-    /// `CL_ARG_PARSING_ERROR`.
-    pub fn check(self) -> Result<()> {
-        if self.incremental && !self.xml {
-            let message = "'incremental' option only valid in XML mode";
-            return Err(Error::new(Code::CL_ARG_PARSING_ERROR, message));
-        }
-        Ok(())
-    }
 }
 
 /// `--targets`.

@@ -313,13 +313,7 @@ pub(super) fn export_file(
         true => target.join((options.file_name)(&url.basename(), target)?),
         false => target.to_owned(),
     };
-    if target.symlink_metadata().is_ok() && !options.force {
-        let message = format!(
-            "Destination file '{}' exists, and will not be overwritten unless forced",
-            target.display()
-        );
-        return Err(Error::new(Code::ILLEGAL_TARGET, message));
-    }
+    check_file_target(&target, options.force)?;
     let mut content = FileContent::default();
     let (path, request_path) = (target.clone(), RelPath::empty());
     let request = FileRequest {
@@ -344,4 +338,19 @@ pub(super) fn export_file(
     };
     content.finish(&at, &request_path, &target, None)?;
     notify(ExportEvent::Added(&target))
+}
+
+fn check_file_target(target: &Path, force: bool) -> Result<()> {
+    let message = match target.symlink_metadata() {
+        Ok(found) if found.is_dir() => format!(
+            "Destination '{}' exists. Cannot overwrite directory with non-directory",
+            target.display()
+        ),
+        Ok(_) if !force => format!(
+            "Destination file '{}' exists, and will not be overwritten unless forced",
+            target.display()
+        ),
+        _ => return Ok(()),
+    };
+    Err(Error::new(Code::ILLEGAL_TARGET, message))
 }

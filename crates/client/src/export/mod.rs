@@ -12,7 +12,7 @@ mod externals;
 mod node;
 mod parallel;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 
@@ -57,6 +57,8 @@ pub struct ExportOptions<'a> {
     pub parse_date: ParseDate<'a>,
     /// Returns a name of the repository as a name of the file system. The path is that of its directory, for errors.
     pub file_name: &'a (dyn Fn(&str, &Path) -> Result<OsString> + Sync),
+    /// The current directory, for messages.
+    pub current_dir: &'a Path,
     /// Counts the bytes of texts that were received.
     pub received: &'a AtomicU64,
     /// Ends the export between two files.
@@ -96,17 +98,10 @@ pub type Notify<'a> = &'a mut dyn FnMut(ExportEvent<'_>) -> Result<()>;
 /// the way; `CL_ERROR_PROCESSING_EXTERNALS` at the end if an external failed; those of the session, of `notify` and of the file system.
 pub fn export(source: &Source, target: &Path, options: &ExportOptions<'_>, notify: Notify<'_>) -> Result<()> {
     let tree = export_tree(source, target, options, notify)?;
-    let failed = if options.ignore_externals || options.depth != Depth::Infinity {
-        false
-    } else {
-        externals::export(&tree, options, notify)?
-    };
-    notify(tree.completed(false))?;
-    if failed {
-        let message = "Failure occurred processing one or more externals definitions";
-        return Err(Error::new(Code::CL_ERROR_PROCESSING_EXTERNALS, message));
+    if options.ignore_externals || options.depth != Depth::Infinity {
+        return notify(tree.completed(false));
     }
-    Ok(())
+    externals::export(tree, options, notify)
 }
 
 /// An exported tree or file, whose externals are not exported yet.
@@ -147,6 +142,9 @@ fn export_tree(
         rev,
         externals: Vec::new(),
     };
+    if let Some(name) = target.file_name().and_then(OsStr::to_str) {
+        (options.file_name)(name, target.parent().unwrap_or(target))?;
+    }
     match kind {
         NodeKind::File => editor::export_file(session, rev, target, options, notify)?,
         NodeKind::Dir => {

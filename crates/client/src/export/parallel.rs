@@ -9,7 +9,10 @@
 //!
 //! An error has its turn too: what comes before it is exported and reported as if there were one thread.
 //!
-//! A tree without subdirectories, or one session, is one part: no further connection is opened before there is work for it.
+//! A tree without subdirectories, or one session, is one part: no further connection is opened before there is work for it. A server
+//! may serve fewer connections than it accepts (svnserve's thread pool does), so no thread waits for another one with an open
+//! connection: a thread without work closes its connection, and nothing is held back while a connection is being opened. If another
+//! connection is refused, the export goes on with those that are open.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::{Path, PathBuf};
@@ -66,6 +69,10 @@ struct Queue {
     turn: Key,
     /// Events that were sent and not reported.
     held: usize,
+    /// Sessions that threads have.
+    sessions: usize,
+    /// Sessions that are being opened.
+    opening: usize,
     externals: BTreeMap<RelPath, Vec<u8>>,
 }
 
@@ -99,6 +106,7 @@ pub(super) fn export(
         queue: Mutex::default(),
         changed: Condvar::new(),
     };
+    shared.queue.lock().sessions = 1;
     shared.add(Part {
         key: Key::new(),
         path: RelPath::empty(),
@@ -130,8 +138,8 @@ impl Shared<'_> {
         self.changed.notify_all();
     }
 
-    /// Takes the first part, and decides whether it is divided; `None` if there is no more work.
-    fn take(&self) -> Option<(Part, bool)> {
+    /// Takes the first part, and decides whether it is divided; `None` if there is no more work. Closes the session before it waits.
+    fn take(&self, session: &mut Option<Box<dyn Session>>) -> Option<(Part, bool)> {
         let mut queue = self.queue.lock();
         loop {
             if queue.is_stopped {
@@ -150,13 +158,54 @@ impl Shared<'_> {
             if queue.active == 0 {
                 return None;
             }
+            if let Some(idle) = session.take() {
+                queue.sessions -= 1;
+                drop(queue);
+                drop(idle);
+                queue = self.queue.lock();
+                continue;
+            }
             self.changed.wait(&mut queue);
+        }
+    }
+
+    /// Makes sure that there is a usable session. Returns false if there is none, and other threads have some.
+    fn open(&self, session: &mut Option<Box<dyn Session>>) -> Result<bool> {
+        if session.as_ref().is_some_and(|session| session.is_usable()) {
+            return Ok(true);
+        }
+        let mut queue = self.queue.lock();
+        queue.sessions -= usize::from(session.take().is_some());
+        queue.opening += 1;
+        drop(queue);
+        self.changed.notify_all();
+        let opened = (self.options.open)(self.url);
+        let mut queue = self.queue.lock();
+        queue.opening -= 1;
+        match opened {
+            Ok(opened) => {
+                queue.sessions += 1;
+                *session = Some(opened);
+                Ok(true)
+            }
+            Err(error) if error.has(Code::CANCELLED) => Err(error),
+            Err(_) if queue.sessions > 0 => Ok(false),
+            Err(error) => Err(error),
         }
     }
 
     /// Exports parts until there are none left.
     fn work(&self, mut session: Option<Box<dyn Session>>, events: &Sender<(Key, PartEvent)>) {
-        while let Some((part, is_divided)) = self.take() {
+        while let Some((part, is_divided)) = self.take(&mut session) {
+            let opened = self.open(&mut session);
+            if let Ok(false) = opened {
+                let mut queue = self.queue.lock();
+                queue.active -= 1;
+                queue.parts.insert(part.key.clone(), part);
+                drop(queue);
+                self.changed.notify_all();
+                return;
+            }
             let mut sink = PartSink {
                 shared: self,
                 part: &part,
@@ -164,7 +213,11 @@ impl Shared<'_> {
                 children: 0,
                 events,
             };
-            let outcome = self.export_part(&mut session, &mut sink);
+            let outcome = match (opened, &mut session) {
+                (Ok(_), Some(session)) => self.export_part(&mut **session, &mut sink),
+                (Err(error), _) => Err(error),
+                (Ok(_), None) => Ok(BTreeMap::new()),
+            };
             let mut queue = self.queue.lock();
             queue.active -= 1;
             let end = match outcome {
@@ -193,15 +246,11 @@ impl Shared<'_> {
 
     fn export_part(
         &self,
-        session: &mut Option<Box<dyn Session>>,
+        session: &mut dyn Session,
         sink: &mut PartSink<'_>,
     ) -> Result<BTreeMap<RelPath, Vec<u8>>> {
         let part = sink.part;
         let url = self.url.join(&part.path);
-        let session = match session {
-            Some(session) if session.is_usable() => session,
-            other => other.insert((self.options.open)(self.url)?),
-        };
         session.reparent(&url)?;
         let at = TreeAt {
             root_url: self.root_url,
@@ -295,7 +344,7 @@ impl PartSink<'_> {
             if queue.is_stopped || is_over {
                 return Err(Error::bare(Code::CANCELLED));
             }
-            if queue.held <= MOST_HELD || queue.turn.starts_with(key) {
+            if queue.held <= MOST_HELD || queue.opening > 0 || queue.turn.starts_with(key) {
                 break;
             }
             self.shared.changed.wait(&mut queue);
