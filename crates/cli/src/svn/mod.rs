@@ -17,6 +17,7 @@ mod info;
 mod list;
 mod lock;
 mod log;
+mod mergeinfo;
 mod mkdir;
 mod move_;
 pub mod options;
@@ -67,6 +68,7 @@ enum SvnCommand {
     List(list::ListArgs),
     Lock(lock::LockArgs),
     Log(log::LogArgs),
+    Mergeinfo(mergeinfo::MergeinfoArgs),
     Mkdir(mkdir::MkdirArgs),
     Move(move_::MoveArgs),
     Propdel(propdel::PropdelArgs),
@@ -112,6 +114,7 @@ impl SvnCommand {
             SvnCommand::List(this) => this.run(out),
             SvnCommand::Lock(this) => this.run(out),
             SvnCommand::Log(this) => this.run(out),
+            SvnCommand::Mergeinfo(this) => this.run(out),
             SvnCommand::Mkdir(this) => this.run(out),
             SvnCommand::Move(this) => this.run(out),
             SvnCommand::Propdel(this) => this.run(out),
