@@ -24,6 +24,7 @@ pub mod list;
 pub mod locate;
 pub mod lock;
 pub mod log;
+pub mod mergeinfo;
 pub mod prop_rules;
 pub mod props;
 pub mod propset;

@@ -18,6 +18,7 @@ mod info;
 mod list;
 mod lock;
 mod log;
+mod mergeinfo;
 mod mkdir;
 mod move_;
 pub mod options;
@@ -69,6 +70,7 @@ enum SvnCommand {
     List(list::ListArgs),
     Lock(lock::LockArgs),
     Log(log::LogArgs),
+    Mergeinfo(mergeinfo::MergeinfoArgs),
     Mkdir(mkdir::MkdirArgs),
     Move(move_::MoveArgs),
     Propdel(propdel::PropdelArgs),
@@ -117,6 +119,7 @@ impl SvnCommand {
             SvnCommand::List(this) => this.run(out),
             SvnCommand::Lock(this) => this.run(out),
             SvnCommand::Log(this) => this.run(out),
+            SvnCommand::Mergeinfo(this) => this.run(out),
             SvnCommand::Mkdir(this) => this.run(out),
             SvnCommand::Move(this) => this.run(out),
             SvnCommand::Propdel(this) => this.run(out),

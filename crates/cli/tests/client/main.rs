@@ -2,6 +2,7 @@
 
 #![expect(clippy::too_many_lines, reason = "a test reads best as one piece")]
 
+mod arguments;
 mod blame;
 mod cat;
 mod context;
@@ -11,9 +12,15 @@ mod log;
 mod terminal;
 mod diff;
 mod export;
+mod diff;
+mod export;
 mod info;
+mod known;
 mod list;
 mod log;
+mod mergeinfo;
 mod props;
 mod read_repo;
+mod reading;
+mod targets;
 mod twins;
