@@ -33,6 +33,7 @@ mod svnauthz;
 mod svndumpfilter;
 mod svnfsfs;
 mod svnlook;
+mod svnmucc;
 mod svnrdump;
 mod svnserve;
 mod svnsync;
@@ -111,6 +112,12 @@ const PERSONALITIES: &[Personality] = &[
         word: "rdump",
         about: "dump and load repositories over the network",
         run: svnrdump::run,
+    },
+    Personality {
+        name: "svnmucc",
+        word: "mucc",
+        about: "change several URLs of a repository in one commit",
+        run: svnmucc::run,
     },
     Personality {
         name: "svnserve",
