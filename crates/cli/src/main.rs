@@ -33,6 +33,7 @@ mod svnauthz;
 mod svndumpfilter;
 mod svnfsfs;
 mod svnlook;
+mod svnmucc;
 mod svnrdump;
 mod svnserve;
 mod svnsync;
@@ -141,6 +142,12 @@ const PERSONALITIES: &[Personality] = &[
         run: svnrdump::run,
         section: 1,
         command: svnrdump::SvnrdumpCli::command,
+    },
+    Personality {
+        name: "svnmucc",
+        word: "mucc",
+        about: "change several URLs of a repository in one commit",
+        run: svnmucc::run,
     },
     Personality {
         name: "svnserve",
