@@ -30,6 +30,7 @@ mod serve;
 mod svn;
 mod svnadmin;
 mod svnauthz;
+mod svnbench;
 mod svnfsfs;
 mod svnlook;
 mod svnserve;
@@ -67,6 +68,12 @@ const PERSONALITIES: &[Personality] = &[
         word: "svn",
         about: "read and change repositories, without a working copy",
         run: svn::run,
+    },
+    Personality {
+        name: "svnbench",
+        word: "bench",
+        about: "measure the answers of a server",
+        run: svnbench::run,
     },
     Personality {
         name: "svnadmin",

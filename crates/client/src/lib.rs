@@ -14,6 +14,7 @@ pub mod commit_item;
 pub mod diff;
 pub mod export;
 pub mod externals;
+pub mod import;
 pub mod locate;
 pub mod prop_rules;
 pub mod rdump;

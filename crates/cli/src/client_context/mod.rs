@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use base::{Cancel, Result, Revnum, Url};
 use client::locate::{self, Revision};
-use ra::{OpenOptions, Session};
+use ra::{OpenOptions, Session, Traffic};
 
 pub use options::AccessOptions;
 
@@ -49,6 +49,7 @@ impl ClientContext {
         let open = OpenOptions {
             credentials: Arc::new(credentials::OptionCredentials::new(&options)),
             client_name: Some(out.program().to_owned()),
+            version_urls: out.program().ends_with("bench"),
             cancel: interrupt.cancel.clone(),
             ..OpenOptions::default()
         };
@@ -71,6 +72,11 @@ impl ClientContext {
         let mut session = self.open(url)?;
         let rev = locate::move_to_node(&mut *session, peg, operative)?;
         Ok(OpenNode { session, rev })
+    }
+
+    /// Counts what is exchanged with servers.
+    pub fn traffic(&self) -> &Traffic {
+        &self.open.traffic
     }
 
     /// The flag that a signal sets.

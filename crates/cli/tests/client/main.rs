@@ -4,4 +4,5 @@
 
 mod cat;
 mod export;
+mod svnbench;
 mod twins;
