@@ -31,6 +31,7 @@ mod svn;
 mod svnadmin;
 mod svnauthz;
 mod svnbench;
+mod svndumpfilter;
 mod svnfsfs;
 mod svnlook;
 mod svnserve;
@@ -98,6 +99,12 @@ const PERSONALITIES: &[Personality] = &[
         word: "authz-validate",
         about: "check an authz file",
         run: svnauthz::run_validate,
+    },
+    Personality {
+        name: "svndumpfilter",
+        word: "dumpfilter",
+        about: "leave nodes out of a dump stream",
+        run: svndumpfilter::run,
     },
     Personality {
         name: "svnfsfs",

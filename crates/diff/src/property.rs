@@ -6,7 +6,7 @@ use base::mergeinfo::Inheritance;
 use base::{Mergeinfo, PropChange, Props, props};
 
 use crate::options::DiffOptions;
-use crate::unified::{Style, hunks_while};
+use crate::unified::{Style, styled_hunks_while};
 
 /// Prints the `changes` of the property list `old`: one paragraph per property, in the order of `changes`.
 pub fn section(old: &Props, changes: &[PropChange]) -> Vec<u8> {
@@ -52,7 +52,13 @@ fn paragraph(old: &Props, change: &PropChange, go_on: &dyn Fn() -> bool, out: &m
     let old = old.get(name).map_or(&b""[..], Vec::as_slice);
     let new = new.as_deref().unwrap_or_default();
     // A user's options apply to texts: a property's white space always counts.
-    out.extend(hunks_while(old, new, &DiffOptions::default(), &PROPERTY, go_on)?);
+    out.extend(styled_hunks_while(
+        old,
+        new,
+        &DiffOptions::default(),
+        &PROPERTY,
+        go_on,
+    )?);
     Some(())
 }
 

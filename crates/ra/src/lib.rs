@@ -48,6 +48,7 @@
 //! ```
 
 mod answers;
+mod certificate;
 mod dav;
 mod local;
 mod log_limit;
@@ -63,10 +64,11 @@ pub use answers::{
     ChangeAction, CommitInfo, Directory, Dirent, FileInfo, FileRev, FileRevSink, LocationSegment, LogChange,
     LogEntry, ReplaySink,
 };
+pub use certificate::CertificateInfo;
 pub use options::{
     AuthMechanism, BulkUpdates, CertificateFailures, CertificateProblem, CertificateTrust, ClientCertificate,
-    Clock, Credentials, FixedPassword, HttpOptions, Limits, NoCredentials, OpenOptions, Password,
-    PasswordRequest, Proxy, Tunnels,
+    Clock, Credentials, FixedPassword, HttpOptions, HttpOptionsOf, Limits, NoCredentials, OpenOptions,
+    Password, PasswordRequest, Proxy, Tunnels,
 };
 pub use requests::{
     Capability, CommitRequest, DirectoryRequest, DirentFields, FileRequest, FileRevsRequest, ListRequest,

@@ -196,15 +196,15 @@ fn with_shared_settings(command: Command) -> Command {
 /// Returns all options of all subcommands, each once.
 fn all_options<'a>(subcommands: impl Iterator<Item = &'a Command>) -> Vec<Arg> {
     let flag = |id: &'static str| Arg::new(id).long(id).action(ArgAction::SetTrue);
-    let mut table = vec![
-        flag(HELP).short('h').short_alias('?'),
-        flag(VERSION),
-        flag(QUIET).short('q'),
-    ];
+    let mut table = vec![flag(HELP).short('h').short_alias('?'), flag(VERSION)];
     for arg in subcommands.flat_map(Command::get_arguments) {
         if !arg.is_positional() && !table.iter().any(|seen| seen.get_id() == arg.get_id()) {
             table.push(arg.clone());
         }
+    }
+    // A tool may have the option without its letter.
+    if !table.iter().any(|arg| arg.get_id() == QUIET) {
+        table.push(flag(QUIET).short('q'));
     }
     table
 }

@@ -3,7 +3,7 @@
 use base::{Cancel, Result, Url};
 use ra::{OpenOptions, Session};
 
-use super::{AccessOptions, ClientContext};
+use super::{AccessOptions, AccessSettings, ClientContext};
 use crate::interrupt::Interrupt;
 use crate::out::Out;
 
@@ -18,7 +18,10 @@ impl ClientContext {
         work: impl FnOnce([&ClientContext; 2], &mut Out) -> Result<()>,
     ) -> Result<()> {
         let interrupt = Interrupt::install()?;
-        let [first, second] = options.map(|options| ClientContext::new(options, out, &interrupt));
+        let [first, second] = options.map(|options| {
+            let settings = AccessSettings::of_options(&options, out)?;
+            ClientContext::new(settings, out, &interrupt.cancel)
+        });
         let outcome = first.and_then(|first| {
             let second = second?;
             work([&first, &second], out)

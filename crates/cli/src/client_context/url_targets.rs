@@ -1,5 +1,7 @@
 //! Targets of commands that take either URLs or paths of working copies, never both.
 
+use std::ffi::OsString;
+
 use base::{Code, Error, Result, Url};
 
 use super::target::{Target, TargetPath};
@@ -37,7 +39,7 @@ pub fn uniform(targets: &[Target]) -> Result<UniformTargets> {
 
 /// # Errors
 /// `ILLEGAL_TARGET` for a target with a peg revision.
-pub fn refuse_pegs(targets: &[Target], typed: &[std::ffi::OsString]) -> Result<()> {
+pub fn refuse_pegs(targets: &[Target], typed: &[OsString]) -> Result<()> {
     for (target, typed) in targets.iter().zip(typed) {
         if target.peg.is_some() {
             let shown = typed.to_string_lossy();

@@ -1,10 +1,14 @@
 //! The frame of commands that commit: the log message, the output of the commit, and the hints to errors.
 
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
+
 use base::{Code, Error, Result, Url};
 use client::url_commit::{CommitEvent, UrlCommit};
 use ra::{CommitInfo, Session};
 
 use super::misuse;
+use super::options::InputFile;
 use crate::client_context::ClientContext;
 use crate::client_context::log_message::LogMessage;
 use crate::out::Out;
@@ -51,4 +55,19 @@ pub fn with_help_hint(out: &Out, subcommand: &str, error: Error) -> Error {
         Code::CL_ARG_PARSING_ERROR | Code::CL_INSUFFICIENT_ARGS => misuse(out, subcommand, error),
         _ => error,
     }
+}
+
+/// Returns the operands and behind them the targets that a file has, one a line.
+///
+/// # Errors
+/// `errno`.
+pub fn with_targets_file(operands: &[OsString], file: Option<&InputFile>) -> Result<Vec<OsString>> {
+    let mut all = operands.to_vec();
+    if let Some(file) = file {
+        let bytes = file.read()?;
+        let lines = bytes.split(|byte| matches!(byte, b'\n' | b'\r'));
+        let lines = lines.map(<[u8]>::trim_ascii).filter(|line| !line.is_empty());
+        all.extend(lines.map(|line| OsStr::from_bytes(line).to_owned()));
+    }
+    Ok(all)
 }

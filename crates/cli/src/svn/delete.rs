@@ -5,7 +5,8 @@ use std::ffi::OsString;
 use base::{Code, Error, Result};
 use client::url_commit;
 
-use super::commit_output::{commit_urls, with_help_hint};
+use super::commit_output::{commit_urls, with_help_hint, with_targets_file};
+use super::options::TargetsOption;
 use crate::client_context::log_message::{LogMessage, LogMessageOptions};
 use crate::client_context::target;
 use crate::client_context::url_targets::{
@@ -24,9 +25,8 @@ pub struct DeleteArgs {
     /// print nothing
     #[arg(short, long)]
     quiet: bool,
-    /// read more targets from file ARG, one a line
-    #[arg(long)]
-    targets: Option<OsString>,
+    #[command(flatten)]
+    targets: TargetsOption,
     #[command(flatten)]
     log: LogMessageOptions,
     /// leave the files of a working copy; of no effect for URLs
@@ -48,17 +48,18 @@ impl DeleteArgs {
     }
 
     fn work(&self, context: &ClientContext, message: &mut LogMessage, out: &mut Out) -> Result<()> {
-        if self.operands.is_empty() {
+        let operands = with_targets_file(&self.operands, self.targets.targets.as_ref())?;
+        if operands.is_empty() {
             return Err(Error::bare(Code::CL_INSUFFICIENT_ARGS));
         }
-        let targets = target::parse_targets(&self.operands)?;
+        let targets = target::parse_targets(&operands)?;
         let uniform = uniform(&targets).map_err(|error| error.wrap_bare(Code::CL_ARG_PARSING_ERROR))?;
         let urls = match uniform {
             UniformTargets::Paths(_) if self.log.is_given() => return Err(unnecessary_message()),
             UniformTargets::Paths(paths) => return Err(not_a_working_copy(&paths[0])),
             UniformTargets::Urls(urls) => urls,
         };
-        refuse_pegs(&targets, &self.operands)?;
+        refuse_pegs(&targets, &operands)?;
         commit_urls(context, out, message, self.quiet, |ui| {
             url_commit::delete(ui, &urls)
         })

@@ -56,16 +56,6 @@ impl RevisionsOption {
         let changes = self.change.iter().flat_map(|changes| changes.0.iter().copied());
         self.revision.iter().copied().chain(changes).collect()
     }
-
-    /// True if `-r` was given.
-    pub fn has_revision(&self) -> bool {
-        !self.revision.is_empty()
-    }
-
-    /// True if `-c` was given, even without a change.
-    pub fn has_change(&self) -> bool {
-        !self.change.is_empty()
-    }
 }
 
 /// The changes of one `-c`.
@@ -208,20 +198,6 @@ pub struct XmlOptions {
     pub incremental: bool,
 }
 
-impl XmlOptions {
-    /// Refuses `--incremental` without `--xml`, with the hint of the subcommand.
-    ///
-    /// # Errors
-    /// `CL_ARG_PARSING_ERROR`.
-    pub fn check(self) -> Result<()> {
-        if self.incremental && !self.xml {
-            let message = "'incremental' option only valid in XML mode";
-            return Err(Error::new(Code::CL_ARG_PARSING_ERROR, message));
-        }
-        Ok(())
-    }
-}
-
 /// `--targets`.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct TargetsOption {
@@ -315,8 +291,17 @@ pub fn check_exclusive(subcommand: &str, given: &ArgMatches) -> Result<()> {
     if count("message") > 0 && count("file") > 0 {
         return refuse("--message (-m) and --file (-F) are mutually exclusive");
     }
-    if count("diff_cmd") > 0 && count("internal_diff") > 0 {
+    let is_internal = given.try_get_one("internal_diff").ok().flatten() == Some(&true);
+    if count("diff_cmd") > 0 && is_internal {
         return refuse("--diff-cmd and --internal-diff are mutually exclusive");
+    }
+    let takes_range = matches!(subcommand, "blame" | "diff" | "log" | "merge" | "mergeinfo");
+    let ranges = given.try_get_many::<RevisionRangeArg>("revision").ok().flatten();
+    if !takes_range && ranges.is_some_and(|mut all| all.any(|range| range.end.is_some())) {
+        return Err(Error::new(
+            Code::CLIENT_REVISION_RANGE,
+            "Revision range is not allowed",
+        ));
     }
     Ok(())
 }

@@ -2,7 +2,14 @@
 
 #![expect(clippy::too_many_lines, reason = "a test reads best as one piece")]
 
+mod blame;
 mod cat;
+mod log;
 mod export;
 mod svnbench;
+mod diff;
+mod info;
+mod list;
+mod props;
+mod read_repo;
 mod twins;

@@ -110,6 +110,35 @@ impl TwinClients {
         })
     }
 
+    /// Runs [`TwinClients::same`] for each line, and reports all that differ.
+    pub fn all_same(&self, lines: &[&str]) {
+        let failed: Vec<String> = lines
+            .iter()
+            .filter_map(|line| {
+                let outcome = std::panic::catch_unwind(|| self.same(line));
+                let message = outcome.err()?;
+                Some(message.downcast_ref::<String>().cloned().unwrap_or_default())
+            })
+            .collect();
+        assert!(
+            failed.is_empty(),
+            "{} differ\n{}",
+            failed.len(),
+            failed.join("\n")
+        );
+    }
+
+    /// As [`TwinClients::same`], for output without a defined order: the lines are compared in the order of their texts.
+    pub fn same_unordered(&self, line: &str) {
+        let words: Vec<&str> = line.split_ascii_whitespace().collect();
+        let [theirs, ours] = Side::BOTH.map(|side| {
+            let one = self.of(side);
+            let shape = one.shape(&one.tool(&words).run());
+            normalize::sorted_lines(&shape).join("\n")
+        });
+        assert!(ours == theirs, "{line}\n--- theirs\n{theirs}\n--- ours\n{ours}");
+    }
+
     /// Compares the dumps of both repositories, without dates and UUIDs.
     pub fn same_repositories(&self) {
         let [theirs, ours] = Side::BOTH.map(|side| {
@@ -223,8 +252,36 @@ impl OneSide {
             &text,
             &[(&self.url, "{URL}"), (&scratch, "{SCRATCH}"), (&port, "{PORT}")],
         );
-        normalize::mask_dates(&normalize::mask_uuids(&text))
+        sort_attributes(&normalize::mask_dates(&normalize::mask_uuids(&text)))
     }
+}
+
+/// Sorts the attributes of each tag: Subversion's have no defined order.
+fn sort_attributes(text: &str) -> String {
+    let is_attribute = |line: &str| line.starts_with("   ") && line.contains("=\"");
+    let mut lines: Vec<(&str, &str)> = Vec::new();
+    let mut tag = 0;
+    for line in text.split('\n') {
+        // The end of a tag stays where it is.
+        let end = line
+            .find('>')
+            .filter(|_| is_attribute(line))
+            .unwrap_or(line.len());
+        let end = if line[..end].ends_with('/') { end - 1 } else { end };
+        lines.push(line.split_at(end));
+        if !is_attribute(line) {
+            tag = lines.len();
+        } else if end < line.len() {
+            let mut attributes: Vec<&str> = lines[tag..].iter().map(|(name, _)| *name).collect();
+            attributes.sort_unstable();
+            for (line, attribute) in lines[tag..].iter_mut().zip(attributes) {
+                line.0 = attribute;
+            }
+            tag = lines.len();
+        }
+    }
+    let lines: Vec<String> = lines.iter().map(|(line, end)| format!("{line}{end}")).collect();
+    lines.join("\n")
 }
 
 /// Returns whose servers the clients use.

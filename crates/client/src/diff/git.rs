@@ -24,12 +24,11 @@ pub(super) fn header(path: &str, change: &FileChange<'_>, with_mode: bool) -> St
 
 /// Returns the mode of a file.
 fn mode(props: &Props) -> &'static str {
-    if props.contains_key(SPECIAL) {
-        "120644"
-    } else if props.contains_key(EXECUTABLE) {
-        "100755"
-    } else {
-        "100644"
+    match (props.contains_key(SPECIAL), props.contains_key(EXECUTABLE)) {
+        (true, true) => "120755",
+        (true, false) => "120644",
+        (false, true) => "100755",
+        (false, false) => "100644",
     }
 }
 

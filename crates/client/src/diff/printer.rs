@@ -84,9 +84,10 @@ impl<'a> Printer<'a> {
             }
             return Ok(true);
         }
-        let labels = self.labels.pair(change.path, change.action, self.options.git);
         if let Some(run) = self.options.external {
-            self.header(change)?;
+            // A program does not know Git's form.
+            self.index(change.path, "")?;
+            let labels = self.labels.pair(change.path, change.action, false);
             let texts = ExternalTexts {
                 labels: [&labels[0], &labels[1]],
                 texts: [&old.text, &new.text],
@@ -94,21 +95,25 @@ impl<'a> Printer<'a> {
             run(&texts)?;
             return Ok(true);
         }
-        let patch = self.unified(change, &labels)?;
+        let hunks = self.hunks(change)?;
         let is_named = match change.action {
             Action::Added => true,
             Action::Deleted => self.options.git,
             Action::Modified => false,
         };
-        if patch.is_empty() && !is_named {
+        if hunks.is_empty() && !is_named {
             return Ok(false);
         }
         self.header(change)?;
-        (self.write)(&patch)?;
+        if !hunks.is_empty() {
+            self.labels(change.path, change.action)?;
+            (self.write)(&hunks)?;
+        }
         Ok(true)
     }
 
-    fn unified(&self, change: &FileChange<'_>, labels: &[String; 2]) -> Result<Vec<u8>> {
+    /// Compares the texts of a file.
+    fn hunks(&self, change: &FileChange<'_>) -> Result<Vec<u8>> {
         let (old, new) = (change.old, change.new);
         if old.text.equals(&new.text)? && !self.options.git {
             return Ok(Vec::new());
@@ -119,16 +124,8 @@ impl<'a> Printer<'a> {
             old_bytes = git::text(old_bytes, &old.props);
             new_bytes = git::text(new_bytes, &new.props);
         }
-        let labels = [
-            (self.options.encode)(&labels[0])?,
-            (self.options.encode)(&labels[1])?,
-        ];
-        let labels = diff::Labels {
-            old: &labels[0],
-            new: &labels[1],
-        };
         let go_on = || !self.cancel.is_cancelled();
-        diff::unified_while(old_bytes, new_bytes, labels, self.options.texts, &go_on)
+        diff::hunks_while(old_bytes, new_bytes, self.options.texts, &go_on)
             .ok_or_else(|| cancelled(self.cancel))
     }
 

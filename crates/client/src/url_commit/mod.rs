@@ -3,9 +3,11 @@
 //! Each command finds out what it needs from the repository, describes the coming changes to its caller ([`DescribeCommit`]) and drives
 //! the edit in the order of paths ([`path_driver`]).
 
+mod copy;
 mod delete;
 mod mkdir;
 pub mod path_driver;
+mod pin_externals;
 
 use base::{Code, Error, Props, Result, Url};
 use delta::editor::Editor;
@@ -13,8 +15,10 @@ use ra::{CommitInfo, CommitRequest, Session};
 
 use crate::commit_item::{CommitItem, DescribeCommit};
 
+pub use copy::{CopyRequest, CopySource, copy};
 pub use delete::delete;
 pub use mkdir::mkdir;
+pub use pin_externals::PinExternals;
 
 /// What the commands need of their caller.
 pub struct UrlCommit<'a> {

@@ -26,7 +26,7 @@ pub fn drive_paths(
     for path in paths {
         while open
             .last()
-            .is_some_and(|(dir, _)| path.relative_to(dir).is_none())
+            .is_some_and(|(dir, _)| path.relative_to(dir).is_none_or(|below| below.is_empty()))
         {
             let (_, dir) = open.pop().expect("because it has a last entry");
             editor.close_directory(dir)?;
