@@ -315,7 +315,10 @@ mod tests {
         };
         let mut keywords = Keywords::new(b"Id Rev Own=%r", &facts).contracting();
         let mut out = Vec::new();
-        keywords.expand(b"$Id: foo $ $Rev:: 12 $ $Own: x $ $Id$ $Rev: $ $Date: x $", &mut out);
+        keywords.expand(
+            b"$Id: foo $ $Rev:: 12 $ $Own: x $ $Id$ $Rev: $ $Date: x $",
+            &mut out,
+        );
         keywords.finish(&mut out);
         let expected = "$Id$ $Rev::    $ $Own$ $Id$ $Rev$ $Date: x $";
         assert_eq!(String::from_utf8_lossy(&out), expected);

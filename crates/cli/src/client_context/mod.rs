@@ -26,8 +26,7 @@ use base::{Cancel, Result, Revnum, Url};
 use clap::{ArgMatches, FromArgMatches as _};
 use client::config::RuntimeConfig;
 use client::locate::{self, Revision};
-use ra::{OpenOptions, Session, Traffic};
-use ra::{CertificateFailures, OpenOptions, Session};
+use ra::{CertificateFailures, OpenOptions, Session, Traffic};
 
 use credentials::UserCredentials;
 pub use options::AccessOptions;
@@ -64,18 +63,6 @@ impl ClientContext {
         interrupt.finish(out, outcome)
     }
 
-    fn new(options: AccessOptions, out: &Out, interrupt: &Interrupt) -> Result<ClientContext> {
-        let open = OpenOptions {
-            credentials: Arc::new(credentials::OptionCredentials::new(&options)),
-            client_name: Some(out.program().to_owned()),
-            version_urls: out.program().ends_with("bench"),
-            cancel: interrupt.cancel.clone(),
-            ..OpenOptions::default()
-        };
-        Ok(ClientContext { open })
-    }
-
-    /// Opens a session at a URL.
     /// Returns a context of settings. `cancel` ends its waits.
     ///
     /// # Errors
@@ -85,6 +72,7 @@ impl ClientContext {
         let client_name = out.program().rsplit(' ').next().unwrap_or_default();
         let open = OpenOptions {
             client_name: Some(client_name.to_owned()),
+            version_urls: client_name.ends_with("bench"),
             cancel: cancel.clone(),
             ..OpenOptions::default()
         };

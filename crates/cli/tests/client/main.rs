@@ -4,12 +4,11 @@
 
 mod blame;
 mod cat;
-mod log;
-mod export;
-mod svnbench;
 mod diff;
+mod export;
 mod info;
 mod list;
+mod log;
 mod props;
 mod read_repo;
 mod twins;

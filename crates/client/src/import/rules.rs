@@ -107,7 +107,10 @@ impl Rules {
 
     /// Adds what the properties of a directory at or above the target say about all that is below.
     pub(super) fn add_inherited(&mut self, props: &Props, options: &ImportOptions<'_>) {
-        if let Some(value) = props.get("svn:global-ignores").filter(|_| options.ignores.is_some()) {
+        if let Some(value) = props
+            .get("svn:global-ignores")
+            .filter(|_| options.ignores.is_some())
+        {
             self.ignores.extend(words(value));
         }
         if let Some(value) = props
@@ -155,7 +158,10 @@ pub(super) fn has_binary_type(props: &Props) -> bool {
     let Some(kind) = props.get(MIME_TYPE) else {
         return false;
     };
-    let len = kind.iter().position(|byte| b"; ".contains(byte)).unwrap_or(kind.len());
+    let len = kind
+        .iter()
+        .position(|byte| b"; ".contains(byte))
+        .unwrap_or(kind.len());
     let kind = &kind[..len];
     !kind.starts_with(b"text/") && !matches!(kind, b"image/x-xbitmap" | b"image/x-xpixmap")
 }
@@ -185,7 +191,9 @@ fn is_boolean(name: &str) -> bool {
 fn unquoted(value: &str) -> &str {
     for quote in ['"', '\''] {
         if value.len() > 1
-            && let Some(inner) = value.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote))
+            && let Some(inner) = value
+                .strip_prefix(quote)
+                .and_then(|rest| rest.strip_suffix(quote))
         {
             return inner;
         }
@@ -210,10 +218,7 @@ fn split_semicolons(text: &str) -> Vec<String> {
 fn words(value: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(value);
     let words = text.split(['\n', '\r', '\t', '\u{b}', ' ']);
-    words
-        .filter(|word| !word.is_empty())
-        .map(str::to_owned)
-        .collect()
+    words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
 
 #[cfg(test)]
@@ -223,7 +228,9 @@ mod tests {
     #[test]
     fn properties_are_parsed_as_the_incumbent_parses_them() {
         let mut auto = AutoProps::default();
-        auto.add_lines(b"*.l = svn:eol-style=LF;a=b;;c;  sp  =  v v  \n*.E = svn:executable;foo;bar=;svn:needs-lock=x\n");
+        auto.add_lines(
+            b"*.l = svn:eol-style=LF;a=b;;c;  sp  =  v v  \n*.E = svn:executable;foo;bar=;svn:needs-lock=x\n",
+        );
         let of = |name: &str| -> Vec<(String, String)> {
             let text = |value: Vec<u8>| String::from_utf8(value).expect("text");
             auto.of(name)
@@ -237,8 +244,16 @@ mod tests {
                 .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
                 .collect()
         };
-        assert_eq!(of("x.L"), pairs(&[("a", "b;c"), ("sp", "v v"), ("svn:eol-style", "LF")]));
-        let expected = [("bar", ""), ("foo", ""), ("svn:executable", "*"), ("svn:needs-lock", "*")];
+        assert_eq!(
+            of("x.L"),
+            pairs(&[("a", "b;c"), ("sp", "v v"), ("svn:eol-style", "LF")])
+        );
+        let expected = [
+            ("bar", ""),
+            ("foo", ""),
+            ("svn:executable", "*"),
+            ("svn:needs-lock", "*"),
+        ];
         assert_eq!(of("y.e"), pairs(&expected));
         assert_eq!(of("y.x"), []);
     }

@@ -43,12 +43,14 @@ impl Normalization {
             .get(KEYWORDS)
             .map(|names| Keywords::new(names, &facts).contracting());
         let keywords = keywords.filter(|keywords| !keywords.is_empty());
-        Ok((line_end.is_some() || keywords.is_some()).then_some(Normalization {
-            line_end,
-            after_cr: false,
-            keywords,
-            lines: Vec::new(),
-        }))
+        Ok(
+            (line_end.is_some() || keywords.is_some()).then_some(Normalization {
+                line_end,
+                after_cr: false,
+                keywords,
+                lines: Vec::new(),
+            }),
+        )
     }
 
     /// Appends the next part of the text to `out`, as far as it is certain.

@@ -254,8 +254,8 @@ impl Walk<'_> {
 
 /// Sends the text that describes a symbolic link.
 fn link(path: &Path, absolute: &Path, sender: &Sender) -> Result<(), Stop> {
-    let target =
-        fs::read_link(absolute).map_err(|error| Error::io("Can't read contents of link", absolute, &error))?;
+    let target = fs::read_link(absolute)
+        .map_err(|error| Error::io("Can't read contents of link", absolute, &error))?;
     let text = [b"link ", target.as_os_str().as_bytes()].concat();
     let props = Props::from([(SPECIAL.to_owned(), b"*".to_vec())]);
     send(
@@ -327,11 +327,20 @@ fn check_name(name: &str, path: &Path, options: &ImportOptions<'_>) -> Result<()
 
 fn not_utf8(name: &[u8], directory: &Path) -> Error {
     let valid = std::str::from_utf8(name).map_or_else(|error| error.valid_up_to(), str::len);
-    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!(" {byte:02x}")).collect::<String>();
+    let hex = |bytes: &[u8]| {
+        bytes
+            .iter()
+            .map(|byte| format!(" {byte:02x}"))
+            .collect::<String>()
+    };
     let shown = &name[valid.saturating_sub(24)..valid];
     let wrong = &name[valid..(valid + 4).min(name.len())];
     let (shown, wrong) = (hex(shown), hex(wrong));
-    let message = format!("Valid UTF-8 data\n(hex:{shown})\nfollowed by invalid UTF-8 sequence\n(hex:{wrong})");
-    let context = format!("Error converting entry in directory '{}' to UTF-8", directory.display());
+    let message =
+        format!("Valid UTF-8 data\n(hex:{shown})\nfollowed by invalid UTF-8 sequence\n(hex:{wrong})");
+    let context = format!(
+        "Error converting entry in directory '{}' to UTF-8",
+        directory.display()
+    );
     Error::new(Code(22), message).context(context)
 }
