@@ -30,6 +30,7 @@ mod serve;
 mod svn;
 mod svnadmin;
 mod svnauthz;
+mod svnbench;
 mod svndumpfilter;
 mod svnfsfs;
 mod svnlook;
@@ -86,6 +87,12 @@ const PERSONALITIES: &[Personality] = &[
         run: svn::run,
         section: 1,
         command: svn::SvnCli::command,
+    },
+    Personality {
+        name: "svnbench",
+        word: "bench",
+        about: "measure the answers of a server",
+        run: svnbench::run,
     },
     Personality {
         name: "svnadmin",

@@ -19,6 +19,7 @@ pub mod config;
 pub mod diff;
 pub mod export;
 pub mod externals;
+pub mod import;
 pub mod info;
 pub mod list;
 pub mod locate;

@@ -14,6 +14,7 @@ mod entry_xml;
 mod export;
 mod help;
 mod human_size;
+mod import;
 mod info;
 mod list;
 mod lock;
@@ -66,6 +67,7 @@ enum SvnCommand {
     Diff(diff::DiffArgs),
     Export(export::ExportArgs),
     Help(help::HelpArgs),
+    Import(import::ImportArgs),
     Info(info::InfoArgs),
     List(list::ListArgs),
     Lock(lock::LockArgs),
@@ -115,6 +117,7 @@ impl SvnCommand {
             SvnCommand::Delete(this) => this.run(out),
             SvnCommand::Diff(this) => this.run(out),
             SvnCommand::Export(this) => this.run(out),
+            SvnCommand::Import(this) => this.run(out),
             SvnCommand::Info(this) => this.run(out),
             SvnCommand::List(this) => this.run(out),
             SvnCommand::Lock(this) => this.run(out),
