@@ -11,6 +11,7 @@
 pub mod certificates;
 pub mod credentials;
 pub mod hosts;
+pub mod input_file;
 pub mod log_message;
 pub mod options;
 mod pair;
