@@ -11,6 +11,7 @@
 pub mod certificates;
 pub mod credentials;
 pub mod hosts;
+pub mod input_file;
 pub mod log_message;
 pub mod options;
 mod pair;
@@ -27,6 +28,7 @@ use clap::{ArgMatches, FromArgMatches as _};
 use client::config::RuntimeConfig;
 use client::locate::{self, Revision};
 use ra::{CertificateFailures, OpenOptions, RedirectNotice, Session};
+use ra::{CertificateFailures, OpenOptions, Session, Traffic};
 
 use credentials::UserCredentials;
 pub use options::AccessOptions;
@@ -72,6 +74,7 @@ impl ClientContext {
         let open = OpenOptions {
             redirected: Some(show).filter(|_| client_name == "svn"),
             client_name: Some(client_name.to_owned()),
+            version_urls: client_name.ends_with("bench"),
             cancel: cancel.clone(),
             ..OpenOptions::default()
         };
@@ -132,6 +135,11 @@ impl ClientContext {
         let mut session = self.open(url)?;
         let rev = locate::move_to_node(&mut *session, peg, operative)?;
         Ok(OpenNode { session, rev })
+    }
+
+    /// Counts what is exchanged with servers.
+    pub fn traffic(&self) -> &Traffic {
+        &self.open.traffic
     }
 
     /// The flag that a signal sets.

@@ -14,10 +14,12 @@ mod entry_xml;
 mod export;
 mod help;
 mod human_size;
+mod import;
 mod info;
 mod list;
 mod lock;
 mod log;
+mod mergeinfo;
 mod mkdir;
 mod move_;
 pub mod options;
@@ -65,10 +67,12 @@ enum SvnCommand {
     Diff(diff::DiffArgs),
     Export(export::ExportArgs),
     Help(help::HelpArgs),
+    Import(import::ImportArgs),
     Info(info::InfoArgs),
     List(list::ListArgs),
     Lock(lock::LockArgs),
     Log(log::LogArgs),
+    Mergeinfo(mergeinfo::MergeinfoArgs),
     Mkdir(mkdir::MkdirArgs),
     Move(move_::MoveArgs),
     Propdel(propdel::PropdelArgs),
@@ -104,8 +108,6 @@ enum SvnCommand {
 impl SvnCommand {
     fn run(self, out: &mut Out) -> Result<()> {
         match self {
-            // `tool_runner` has answered it.
-            SvnCommand::Help(_) => Ok(()),
             SvnCommand::Auth(this) => this.run(out),
             SvnCommand::Blame(this) => this.run(out),
             SvnCommand::Cat(this) => this.run(out),
@@ -113,10 +115,12 @@ impl SvnCommand {
             SvnCommand::Delete(this) => this.run(out),
             SvnCommand::Diff(this) => this.run(out),
             SvnCommand::Export(this) => this.run(out),
+            SvnCommand::Import(this) => this.run(out),
             SvnCommand::Info(this) => this.run(out),
             SvnCommand::List(this) => this.run(out),
             SvnCommand::Lock(this) => this.run(out),
             SvnCommand::Log(this) => this.run(out),
+            SvnCommand::Mergeinfo(this) => this.run(out),
             SvnCommand::Mkdir(this) => this.run(out),
             SvnCommand::Move(this) => this.run(out),
             SvnCommand::Propdel(this) => this.run(out),

@@ -2,15 +2,20 @@
 
 #![expect(clippy::too_many_lines, reason = "a test reads best as one piece")]
 
+mod arguments;
 mod blame;
 mod cat;
 mod context;
 mod diff;
 mod export;
 mod info;
+mod known;
 mod list;
 mod log;
+mod mergeinfo;
 mod props;
 mod read_repo;
+mod reading;
+mod targets;
 mod terminal;
 mod twins;
