@@ -8,7 +8,7 @@ use crate::interrupt::Interrupt;
 use crate::out::Out;
 
 impl ClientContext {
-    /// As [`ClientContext::run`], with a context for each of two sets of options. A signal cancels both.
+    /// As [`ClientContext::run`], with a context for each of two sets of options, which differ in the account only. A signal cancels both.
     ///
     /// # Errors
     /// As of [`ClientContext::run`].
@@ -18,12 +18,12 @@ impl ClientContext {
         work: impl FnOnce([&ClientContext; 2], &mut Out) -> Result<()>,
     ) -> Result<()> {
         let interrupt = Interrupt::install()?;
-        let [first, second] = options.map(|options| {
-            let settings = AccessSettings::of_options(&options, out)?;
-            ClientContext::new(settings, out, &interrupt.cancel)
-        });
+        let [first, second] = options;
+        let settings = AccessSettings::of_options(&first, out);
+        let first = settings.and_then(|settings| ClientContext::new(settings, out, &interrupt.cancel));
         let outcome = first.and_then(|first| {
-            let second = second?;
+            let failures = second.trusted_failures()?;
+            let second = first.with_account(second.username, second.password, failures)?;
             work([&first, &second], out)
         });
         interrupt.finish(out, outcome)
