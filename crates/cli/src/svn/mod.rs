@@ -3,6 +3,7 @@
 //! One file for each subcommand. Options and targets are parsed here; the work is in the crate `client`. [`options`] has the options
 //! that several subcommands share, [`help`] the layout of help texts, [`working_copy`] the names of the subcommands that are missing.
 
+mod auth;
 mod blame;
 mod cat;
 mod commit_output;
@@ -13,6 +14,7 @@ mod entry_xml;
 mod export;
 mod help;
 mod human_size;
+mod import;
 mod info;
 mod list;
 mod lock;
@@ -55,6 +57,7 @@ pub struct SvnCli {
 
 #[derive(Subcommand)]
 enum SvnCommand {
+    Auth(auth::AuthArgs),
     #[command(visible_aliases = ["praise", "annotate", "ann"])]
     Blame(blame::BlameArgs),
     Cat(cat::CatArgs),
@@ -64,6 +67,7 @@ enum SvnCommand {
     Diff(diff::DiffArgs),
     Export(export::ExportArgs),
     Help(help::HelpArgs),
+    Import(import::ImportArgs),
     Info(info::InfoArgs),
     List(list::ListArgs),
     Lock(lock::LockArgs),
@@ -104,12 +108,14 @@ enum SvnCommand {
 impl SvnCommand {
     fn run(self, out: &mut Out) -> Result<()> {
         match self {
+            SvnCommand::Auth(this) => this.run(out),
             SvnCommand::Blame(this) => this.run(out),
             SvnCommand::Cat(this) => this.run(out),
             SvnCommand::Copy(this) => this.run(out),
             SvnCommand::Delete(this) => this.run(out),
             SvnCommand::Diff(this) => this.run(out),
             SvnCommand::Export(this) => this.run(out),
+            SvnCommand::Import(this) => this.run(out),
             SvnCommand::Info(this) => this.run(out),
             SvnCommand::List(this) => this.run(out),
             SvnCommand::Lock(this) => this.run(out),

@@ -5,6 +5,7 @@
 mod arguments;
 mod blame;
 mod cat;
+mod context;
 mod diff;
 mod export;
 mod info;
@@ -16,4 +17,5 @@ mod props;
 mod read_repo;
 mod reading;
 mod targets;
+mod terminal;
 mod twins;

@@ -29,6 +29,7 @@ pub use bookkeeping::{MirrorInfo, info};
 pub use copy_revprops::{CopyRange, CopyRevision, copy_revprops};
 pub use initialize::initialize;
 pub use normalize::PropEncoding;
+pub(crate) use normalize::with_line_feeds;
 pub use synchronize::synchronize;
 
 /// Opens sessions.

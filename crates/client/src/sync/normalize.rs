@@ -92,7 +92,7 @@ pub struct RevisionProps {
 }
 
 /// Makes line feeds of all line ends: CR LF, and CR alone.
-fn with_line_feeds(text: &[u8]) -> Vec<u8> {
+pub fn with_line_feeds(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     let mut bytes = text.iter().peekable();
     while let Some(byte) = bytes.next() {

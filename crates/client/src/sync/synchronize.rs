@@ -7,9 +7,10 @@ use super::bookkeeping::{self, CURRENTLY_COPYING, LAST_MERGED, MirrorState};
 use super::editor::MirrorEditor;
 use super::normalize::RevisionProps;
 use super::revprops::{self, WriteMode};
-use super::writer::{CommittedRevision, CompleteRevision, RevisionWriter};
+use super::writer::{CommittedRevision, CompleteRevision};
 use super::{NormalizedCounts, Observer, SyncContext, SyncEvent, invalid, open_mirror, with_lock};
 use crate::replay_ahead::ReplayAhead;
+use crate::session_thread::SessionThread;
 
 /// Copies the revisions of the source that the mirror lacks. `source` replaces the URL that the mirror has.
 ///
@@ -123,7 +124,7 @@ impl PendingCopy {
             Ok(session) => session,
             Err(error) => return (Some(bookkeeping), Err(error)),
         };
-        let mut writer = match RevisionWriter::start(bookkeeping) {
+        let mut writer = match SessionThread::start(bookkeeping) {
             Ok(writer) => writer,
             Err(error) => return (None, Err(error)),
         };
@@ -173,12 +174,15 @@ impl PendingCopy {
             counts.node_props += commit(commits, rev, &wanted, is_set, &mut revisions, progress, context)?;
             progress.end_texts()?;
             (progress.observer)(SyncEvent::Committed(rev))?;
-            progress.writer.begin(CommittedRevision {
+            let committed = CommittedRevision {
                 rev,
                 wanted,
                 is_set,
                 next: (rev < end).then(|| rev.next()),
-            })?;
+            };
+            progress
+                .writer
+                .begin(Box::new(|session| committed.complete(session)))?;
         }
         progress.catch_up()?;
         Ok(counts)
@@ -233,7 +237,7 @@ fn is_log(name: &str) -> bool {
 
 /// The progress, in the order in which it is reported: what concerns a revision follows the completion of the one before.
 struct Progress<'a> {
-    writer: &'a mut RevisionWriter,
+    writer: &'a mut SessionThread<CompleteRevision>,
     observer: Observer<'a>,
     /// The texts of the current revision.
     texts: u64,

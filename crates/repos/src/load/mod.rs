@@ -2,7 +2,7 @@
 //!
 //! The stream is read once, forward, and never held. A revision record begins a transaction, the node records behind
 //! it are applied as they come, and the next revision record (or the end) commits. Revision numbers in the stream and
-//! in the repository may differ; [`renumber`](mod@renumber) maps them, so that copies and mergeinfo name the right
+//! in the repository may differ; [`Renumbering`] maps them, so that copies and mergeinfo name the right
 //! revisions.
 //!
 //! Revisions are committed in groups (`commits`): a group becomes durable and visible at once, and its events are
@@ -17,7 +17,6 @@ mod apply;
 mod commits;
 mod input;
 mod prop;
-mod renumber;
 mod revprops;
 
 use std::cell::RefCell;
@@ -29,12 +28,11 @@ use base::{Cancel, Code, Error, FsPath, Props, RelPath, Result, Revnum, props};
 use fsfs::Txn;
 
 use crate::commit::txn_steps;
-use crate::dumpfile::{DumpReader, DumpRecord, RevisionHeaders};
+use crate::dumpfile::{DumpReader, DumpRecord, Renumbering, RevisionHeaders};
 use crate::hooks::Hooks;
 use crate::props_rules;
 use crate::repo::Repository;
 use commits::{Commits, EventQueue, PendingCommits};
-use renumber::Renumbering;
 
 pub use crate::commit::Clock;
 pub use revprops::revprops;

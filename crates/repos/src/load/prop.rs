@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use base::mergeinfo::Source;
 use base::{Code, Mergeinfo, RelPath, Result, props, with_line_feeds};
 
+use crate::dumpfile::Renumbering;
 use crate::load::commits::EventQueue;
-use crate::load::renumber::Renumbering;
 use crate::load::{LoadEvent, LoadOptions};
 use crate::props_rules;
 

@@ -12,12 +12,12 @@
 
 use std::collections::HashMap;
 
-use base::Revnum;
-use base::mergeinfo::{Range, Rangelist};
+use crate::Revnum;
+use crate::mergeinfo::{Range, Rangelist};
 
 /// The numbers so far.
 #[derive(Debug, Default)]
-pub(super) struct Renumbering {
+pub struct Renumbering {
     /// Stream to repository, as the incumbent maps it: numbers of the stream stand for missing ones.
     quirky: HashMap<Revnum, Revnum>,
     /// Stream to repository, without the incumbent's error.
@@ -32,18 +32,18 @@ pub(super) struct Renumbering {
 
 impl Renumbering {
     /// Begins a revision of the stream; it will follow `youngest`.
-    pub(super) fn begin(&mut self, original: Revnum, youngest: Revnum) {
+    pub fn begin(&mut self, original: Revnum, youngest: Revnum) {
         self.oldest.get_or_insert(original);
         self.current = (original, youngest.next());
     }
 
     /// Returns the number in the stream of the revision that is being loaded.
-    pub(super) fn original(&self) -> Revnum {
+    pub fn original(&self) -> Revnum {
         self.current.0
     }
 
     /// Records a committed revision.
-    pub(super) fn committed(&mut self, original: Revnum, rev: Revnum) {
+    pub fn committed(&mut self, original: Revnum, rev: Revnum) {
         if let Some((before, before_here)) = self.last {
             // Bounded: a stream may claim to have a revision 2^60.
             let missing = (before.0 + 1..original.0).take(LARGEST_GAP);
@@ -57,9 +57,11 @@ impl Renumbering {
         self.last = Some((original, rev));
     }
 
-    /// Returns the revision in the repository that a copy of `rev` comes from. `Err` is a number that no revision
-    /// has.
-    pub(super) fn source(&self, rev: i64) -> Result<Revnum, i128> {
+    /// Returns the revision in the repository that a copy of `rev` comes from.
+    ///
+    /// # Errors
+    /// A number that no revision has.
+    pub fn source(&self, rev: i64) -> Result<Revnum, i128> {
         let brought = u64::try_from(rev)
             .ok()
             .and_then(|rev| self.quirky.get(&Revnum(rev)));
@@ -78,7 +80,7 @@ impl Renumbering {
     }
 
     /// Returns the ranges with the repository's numbers.
-    pub(super) fn ranges(&self, ranges: &Rangelist) -> Rangelist {
+    pub fn ranges(&self, ranges: &Rangelist) -> Rangelist {
         let Some(oldest) = self.oldest else {
             return ranges.clone();
         };
@@ -177,7 +179,7 @@ const LARGEST_GAP: usize = 1 << 20;
 
 #[cfg(test)]
 mod tests {
-    use base::Mergeinfo;
+    use crate::Mergeinfo;
 
     use super::*;
 
@@ -194,7 +196,7 @@ mod tests {
         let parsed = Mergeinfo::parse(format!("/a:{ranges}").as_bytes()).expect("mergeinfo");
         let (_, ranges) = parsed.iter().next().expect("a source");
         let mut made = Mergeinfo::new();
-        made.add(base::mergeinfo::Source::new("/a"), &numbers.ranges(ranges));
+        made.add(crate::mergeinfo::Source::new("/a"), &numbers.ranges(ranges));
         made.to_string().trim_start_matches("/a:").to_owned()
     }
 
