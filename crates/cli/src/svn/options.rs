@@ -210,7 +210,7 @@ pub struct XmlOptions {
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct ChangelistOption {
     /// only members of changelist ARG, which is a list of files of a working copy
-    #[arg(long, alias = "cl", action = clap::ArgAction::Append)]
+    #[arg(long, visible_alias = "cl", action = clap::ArgAction::Append)]
     pub changelist: Vec<String>,
 }
 
