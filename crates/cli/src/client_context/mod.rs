@@ -158,6 +158,11 @@ impl ClientContext {
         &self.settings
     }
 
+    /// What asks the user.
+    pub fn prompter(&self) -> Arc<Prompter> {
+        Arc::clone(&self.prompter)
+    }
+
     /// True if the user can be asked.
     pub fn is_interactive(&self) -> bool {
         self.settings.is_interactive
