@@ -2,19 +2,26 @@
 
 #![expect(clippy::too_many_lines, reason = "a test reads best as one piece")]
 
+mod arguments;
 mod blame;
 mod cat;
+mod context;
 mod diff;
 mod export;
 mod info;
+mod known;
 mod list;
 mod locking;
 mod log;
 mod log_messages;
+mod mergeinfo;
 mod props;
 mod random_writes;
 mod read_repo;
 mod revprops;
 mod svnmucc;
+mod reading;
+mod targets;
+mod terminal;
 mod twins;
 mod writing;
