@@ -3,4 +3,7 @@
 #![expect(clippy::too_many_lines, reason = "a test reads best as one piece")]
 
 mod cat;
+mod mirrors;
+mod svnrdump;
+mod svnsync;
 mod twins;

@@ -166,6 +166,9 @@ impl Editor for DumpEditor<'_> {
 
     fn open_root(&mut self, _base: Option<Revnum>) -> Result<DirToken> {
         let is_added = self.added_root.as_ref().is_some_and(|root| !root.is_empty());
+        if let Some(root) = &self.added_root {
+            write_parents(root, self.output)?;
+        }
         let mut record = self.open(&RelPath::empty(), NodeKind::Dir)?;
         if is_added {
             record.action = NodeAction::Add;
@@ -279,6 +282,25 @@ fn change(changes: &mut PropChanges, name: &str, value: Option<&[u8]>) {
         let value = value.map(|value| normalize(name, value).into_owned());
         changes.insert(name.to_owned(), value);
     }
+}
+
+/// Writes additions of the directories above the root of a tree, without their properties.
+fn write_parents(root: &RelPath, output: Output<'_>) -> Result<()> {
+    let mut above = Vec::new();
+    let mut next = root.parent();
+    while let Some(parent) = next.filter(|parent| !parent.is_empty()) {
+        next = parent.parent();
+        above.push(parent);
+    }
+    above.into_iter().rev().try_for_each(|dir| {
+        let record = NodeRecord {
+            path: dir.as_str().to_owned(),
+            kind: NodeKind::Dir,
+            action: NodeAction::Add,
+            copyfrom: None,
+        };
+        record.write(&PropChanges::new(), None, None, output)
+    })
 }
 
 fn not_open() -> Error {
