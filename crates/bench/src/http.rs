@@ -17,8 +17,9 @@ use clap::Args;
 use crate::cells::{Goal, TableCell};
 use crate::lean_client::RequestList;
 use crate::measure::RunCost;
+use crate::rivals::SvenBinary;
+use crate::rivals::apache::{self, HttpSettings};
 use crate::rivals::servers::StartedServer;
-use crate::rivals::{SvenBinary, apache};
 use crate::serving::{ClientFactory, ServerJob, Warmth, client};
 use crate::setup::Selection;
 use crate::workload::{self, RepositoryForm, Workload};
@@ -85,8 +86,13 @@ struct HttpBench<'a> {
 impl HttpBench<'_> {
     fn start(&self, is_ours: bool, root: &Path) -> Result<StartedServer, String> {
         match is_ours {
-            true => apache::start_sven(self.sven, root, self.level, self.scratch),
-            false => apache::start_apache(root, self.level, self.scratch),
+            true => apache::start_sven(
+                self.sven,
+                root,
+                HttpSettings::large_cache(self.level),
+                self.scratch,
+            ),
+            false => apache::start_apache(root, HttpSettings::large_cache(self.level), self.scratch),
         }
     }
 

@@ -14,6 +14,7 @@
 )]
 
 mod cells;
+mod client;
 mod delta_sample;
 mod http;
 mod huge;
@@ -21,6 +22,7 @@ mod jobs;
 mod lean_client;
 mod load;
 mod machine;
+mod matrix;
 mod measure;
 mod plot;
 mod procfs;
@@ -57,6 +59,10 @@ enum BenchCommand {
     Write(write::WriteOptions),
     /// Many clients at once: idle ones, with one request each, exporting ones
     Load(load::LoadOptions),
+    /// The client programs: svn, svnbench, svnsync, svnrdump, svndumpfilter
+    Client(client::ClientOptions),
+    /// Every operation in every format, form, cache, protocol, medium and state of the caches
+    Matrix(matrix::MatrixOptions),
     /// HTTP: export, log, list, import and many clients, beside Apache
     Http(http::HttpOptions),
     /// Sends a list of HTTP requests and discards the responses: the lean client of `http`
@@ -82,6 +88,8 @@ fn main() -> ExitCode {
         BenchCommand::Write(options) => write::main(options),
         BenchCommand::Load(options) => load::main(options),
         BenchCommand::Http(options) => http::main(options),
+        BenchCommand::Client(options) => client::main(options),
+        BenchCommand::Matrix(options) => matrix::main(options),
         BenchCommand::SendRequests(options) => lean_client::main(&options),
         BenchCommand::Generate { revisions, seed } => {
             workload::history::write(&mut std::io::stdout().lock(), revisions, seed)

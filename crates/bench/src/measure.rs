@@ -81,7 +81,7 @@ fn tool_with(command: &mut Command, input: Stdio, output: Stdio) -> Result<RunCo
 }
 
 /// Waits for the end of a child without reaping it and returns its time. Calls `sample` repeatedly meanwhile.
-fn watch(child: &Child, mut sample: impl FnMut()) -> Result<Instant, String> {
+pub fn watch(child: &Child, mut sample: impl FnMut()) -> Result<Instant, String> {
     let pid = Pid::from_child(child);
     let (sender, receiver) = mpsc::channel();
     // Sampling sleeps, so another thread waits for the end.

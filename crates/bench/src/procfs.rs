@@ -93,6 +93,55 @@ impl ProcessStat {
     }
 }
 
+/// What a process has read and written, by `/proc/PID/io`.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct IoUsage {
+    /// The bytes that it read, from files (in memory or not) and sockets.
+    pub bytes_read: f64,
+    /// The system calls that read or wrote.
+    pub calls: f64,
+}
+
+impl IoUsage {
+    /// Returns the figures of a process, which may have ended but not been waited for; `None` where the kernel does not tell.
+    pub fn of(pid: u32) -> Option<IoUsage> {
+        IoUsage::parse(&fs::read_to_string(format!("/proc/{pid}/io")).ok()?)
+    }
+
+    fn parse(text: &str) -> Option<IoUsage> {
+        let field = |name: &str| -> Option<f64> {
+            let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+            line.trim().parse().ok()
+        };
+        Some(IoUsage {
+            bytes_read: field("rchar:")?,
+            calls: field("syscr:")? + field("syscw:")?,
+        })
+    }
+}
+
+impl Add for IoUsage {
+    type Output = IoUsage;
+
+    fn add(self, other: IoUsage) -> IoUsage {
+        IoUsage {
+            bytes_read: self.bytes_read + other.bytes_read,
+            calls: self.calls + other.calls,
+        }
+    }
+}
+
+impl Sub for IoUsage {
+    type Output = IoUsage;
+
+    fn sub(self, other: IoUsage) -> IoUsage {
+        IoUsage {
+            bytes_read: self.bytes_read - other.bytes_read,
+            calls: self.calls - other.calls,
+        }
+    }
+}
+
 /// Returns the running children of all threads of a process.
 pub fn children(pid: u32) -> Vec<u32> {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten();
@@ -215,6 +264,17 @@ mod tests {
         assert!(stat.is_kernel_thread);
         let times = MachineTimes::parse("cpu  1 2 3 4 5 6 7 800 0 0\ncpu0 9 9 9 9\n");
         assert_eq!((times.used, times.stolen), (6.0 / ticks, 800.0 / ticks));
+    }
+
+    #[test]
+    fn reads_and_calls_are_where_the_manual_says() {
+        let text = "rchar: 10\nwchar: 20\nsyscr: 3\nsyscw: 4\nread_bytes: 5\n";
+        let usage = IoUsage {
+            bytes_read: 10.0,
+            calls: 7.0,
+        };
+        assert_eq!(IoUsage::parse(text), Some(usage));
+        assert_eq!(IoUsage::parse(""), None);
     }
 
     #[test]

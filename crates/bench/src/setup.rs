@@ -37,6 +37,11 @@ impl Directories {
         SvenBinary::find(self.sven.as_deref())
     }
 
+    /// Returns the path of a file of results.
+    pub fn result(&self, name: &str) -> PathBuf {
+        self.results.join(name)
+    }
+
     /// Writes one file of results.
     ///
     /// # Errors

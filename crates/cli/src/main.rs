@@ -13,6 +13,7 @@ mod check_config;
 mod client_context;
 mod config;
 mod date_text;
+mod diff_program;
 mod import_config;
 mod index;
 mod install_links;
@@ -29,6 +30,7 @@ mod serve;
 mod svn;
 mod svnadmin;
 mod svnauthz;
+mod svndumpfilter;
 mod svnfsfs;
 mod svnlook;
 mod svnrdump;
@@ -91,6 +93,12 @@ const PERSONALITIES: &[Personality] = &[
         word: "authz-validate",
         about: "check an authz file",
         run: svnauthz::run_validate,
+    },
+    Personality {
+        name: "svndumpfilter",
+        word: "dumpfilter",
+        about: "leave nodes out of a dump stream",
+        run: svndumpfilter::run,
     },
     Personality {
         name: "svnfsfs",

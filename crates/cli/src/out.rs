@@ -5,8 +5,10 @@
 
 use std::io::{self, BufWriter, Stdout, Write};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use base::{Code, Error, Result};
+use parking_lot::Mutex;
 
 use crate::locale::Charset;
 
@@ -14,7 +16,38 @@ use crate::locale::Charset;
 pub struct Out {
     program: String,
     charset: Charset,
-    stdout: BufWriter<Stdout>,
+    stdout: Arc<Mutex<BufWriter<Stdout>>>,
+}
+
+/// Another handle of the same streams, for prompts and notices in the middle of a request.
+#[derive(Clone)]
+pub struct SharedOut {
+    charset: Charset,
+    stdout: Arc<Mutex<BufWriter<Stdout>>>,
+}
+
+impl SharedOut {
+    /// Returns the character set of the terminal.
+    pub fn charset(&self) -> Charset {
+        self.charset
+    }
+
+    /// Prints text and a line feed on standard output, after all that was printed before.
+    ///
+    /// # Errors
+    /// See [`Out::print`].
+    pub fn line(&self, text: &str) -> Result<()> {
+        let line = format!("{text}\n");
+        self.stdout
+            .lock()
+            .write_all(self.charset.show(&line).as_bytes())
+            .map_err(|e| write_failed(&e, "Write error"))
+    }
+
+    /// Flushes standard output, so that a prompt comes after it. A failure is reported by the next call of [`Out`].
+    pub fn flush(&self) {
+        _ = self.stdout.lock().flush();
+    }
 }
 
 impl Out {
@@ -23,7 +56,7 @@ impl Out {
         Out {
             program: program.into(),
             charset: Charset::from_env(),
-            stdout: BufWriter::with_capacity(64 << 10, io::stdout()),
+            stdout: Arc::new(Mutex::new(BufWriter::with_capacity(64 << 10, io::stdout()))),
         }
     }
 
@@ -37,6 +70,14 @@ impl Out {
         self.charset
     }
 
+    /// Returns another handle of the streams.
+    pub fn share(&self) -> SharedOut {
+        SharedOut {
+            charset: self.charset,
+            stdout: Arc::clone(&self.stdout),
+        }
+    }
+
     /// Prints text on standard output.
     ///
     /// # Errors
@@ -44,6 +85,19 @@ impl Out {
     pub fn print(&mut self, text: &str) -> Result<()> {
         let shown = self.charset.show(text);
         self.stdout
+            .lock()
+            .write_all(shown.as_bytes())
+            .map_err(|e| write_failed(&e, "Write error"))
+    }
+
+    /// Prints bytes that may not be text on standard output, in the terminal's character set.
+    ///
+    /// # Errors
+    /// See [`Out::print`].
+    pub fn print_bytes(&mut self, bytes: &[u8]) -> Result<()> {
+        let shown = self.charset.show_bytes(bytes);
+        self.stdout
+            .lock()
             .write_all(shown.as_bytes())
             .map_err(|e| write_failed(&e, "Write error"))
     }
@@ -63,6 +117,7 @@ impl Out {
     /// See [`Out::print`].
     pub fn raw(&mut self, bytes: &[u8]) -> Result<()> {
         self.stdout
+            .lock()
             .write_all(bytes)
             .map_err(|e| write_failed(&e, "Can't write to stream"))
     }
@@ -72,12 +127,15 @@ impl Out {
     /// # Errors
     /// See [`Out::print`].
     pub fn flush(&mut self) -> Result<()> {
-        self.stdout.flush().map_err(|e| write_failed(&e, "Write error"))
+        self.stdout
+            .lock()
+            .flush()
+            .map_err(|e| write_failed(&e, "Write error"))
     }
 
     /// Flushes standard output, then prints text on standard error. A closed standard error is ignored.
     pub fn print_stderr(&mut self, text: &str) {
-        let _ = self.stdout.flush();
+        let _ = self.stdout.lock().flush();
         let _ = io::stderr().write_all(self.charset.show(text).as_bytes());
     }
 
@@ -109,7 +167,8 @@ impl Out {
             Ok(code) => code,
             Err(error) if error.has(Code::IO_PIPE_WRITE_ERROR) || error.has(EPIPE) => {
                 // Dropping the writer would write the rest of the buffer to the closed pipe again.
-                let (_, _) = self.stdout.into_parts();
+                let rest = std::mem::replace(&mut *self.stdout.lock(), BufWriter::new(io::stdout()));
+                let (_, _) = rest.into_parts();
                 ExitCode::FAILURE
             }
             Err(error) => {

@@ -40,8 +40,8 @@ pub fn run_with_codes(
         }
     };
     let outcome = match request {
-        ToolRequest::Help(topics) => print_help(tool, &mut out, &topics).map(|()| ExitCode::SUCCESS),
-        ToolRequest::Version { quiet } => out
+        ToolRequest::Help { topics, .. } => print_help(tool, &mut out, &topics).map(|()| ExitCode::SUCCESS),
+        ToolRequest::Version { quiet, .. } => out
             .print(&version::text(tool.name, quiet))
             .map(|()| ExitCode::SUCCESS),
         ToolRequest::Run(matches) => work(matches, &mut out),
@@ -50,7 +50,7 @@ pub fn run_with_codes(
 }
 
 /// Prints what is wrong with the argument list.
-fn print_argument_error(tool: &ToolDefinition, mut out: Out, error: ArgumentError) {
+pub fn print_argument_error(tool: &ToolDefinition, mut out: Out, error: ArgumentError) {
     match error.lines(out.program(), tool.no_subcommand) {
         Some(lines) => out.print_stderr(&lines),
         None => {

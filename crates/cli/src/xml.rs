@@ -20,6 +20,24 @@ pub fn text(text: &str) -> String {
     out
 }
 
+/// Escapes a value that should be text, up to its first NUL. Control characters are written as decimal numbers, `?\001`; other bytes
+/// that are not UTF-8 stay.
+pub fn value(value: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(value.len());
+    for &byte in value.iter().take_while(|byte| **byte != 0) {
+        match byte {
+            b'&' => out.extend_from_slice(b"&amp;"),
+            b'<' => out.extend_from_slice(b"&lt;"),
+            b'>' => out.extend_from_slice(b"&gt;"),
+            b'\r' => out.extend_from_slice(b"&#13;"),
+            b'\t' | b'\n' => out.push(byte),
+            byte if byte.is_ascii_control() => out.extend_from_slice(format!("?\\{byte:03}").as_bytes()),
+            byte => out.push(byte),
+        }
+    }
+    out
+}
+
 /// Returns a start tag with its attributes; `end` is `>` or `/>`, and a line feed where the layout has one.
 pub fn tag(name: &str, attributes: &[(&str, &str)], end: &str) -> String {
     let mut out = format!("<{name}");
@@ -77,6 +95,10 @@ mod tests {
         assert_eq!(
             tag("p", &[("n", "a\"'\n")], "/>"),
             "<p\n   n=\"a&quot;&apos;&#10;\"/>"
+        );
+        assert_eq!(
+            value(b"<\xff\x01\x7f\r\n&>\0x"),
+            b"&lt;\xff?\\001?\\127&#13;\n&amp;&gt;"
         );
         assert!(is_safe(b"a\tb") && !is_safe(b"a\0") && !is_safe(b"\xff"));
     }

@@ -86,7 +86,7 @@ fn parse_line(directory: &str, line: &str, parse_date: ParseDate<'_>) -> Result<
 }
 
 /// Returns the words of a line: separated by blanks, with quotes and backslashes as in a shell.
-fn words(line: &str) -> Vec<String> {
+pub(crate) fn words(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut chars = line.chars().peekable();
     loop {

@@ -42,7 +42,8 @@ pub fn move_to_node(session: &mut dyn Session, peg: Revision, operative: Revisio
     } else {
         operative.number(session)?
     };
-    if rev == peg_rev {
+    // The root is at the root in every revision, even if the peg revision does not exist.
+    if rev == peg_rev || session.url() == session.root_url() {
         return Ok(rev);
     }
     let locations = session.locations(&RelPath::empty(), peg_rev, &[rev])?;

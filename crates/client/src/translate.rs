@@ -3,8 +3,8 @@
 //! A repository stores the text of a file with `svn:eol-style` `native` with line feeds, and keywords as the user
 //! committed them. [`Translation`] converts a text on its way to the user, in parts, so that it is never whole in memory.
 
+use base::Props;
 use base::keywords::{FileFacts, KEYWORDS, Keywords};
-use base::{Code, Error, Props, Result};
 
 /// The property that names a file's line ends.
 pub const EOL_STYLE: &str = "svn:eol-style";
@@ -47,18 +47,11 @@ impl LineEnd {
     }
 }
 
-/// Returns the line end of a file with these properties; `None` if its text is not converted.
-///
-/// # Errors
-/// `IO_UNKNOWN_EOL` for an unknown `svn:eol-style`.
-pub fn line_end(props: &Props, native: LineEnd) -> Result<Option<LineEnd>> {
-    match props.get(EOL_STYLE).map(Vec::as_slice) {
-        None => Ok(None),
-        Some(b"native") => Ok(Some(native)),
-        Some(name) => match LineEnd::parse(name) {
-            Some(end) => Ok(Some(end)),
-            None => Err(Error::bare(Code::IO_UNKNOWN_EOL)),
-        },
+/// Returns the line end of a file with these properties; `None` if its text is not converted, as for an unknown style.
+pub fn line_end(props: &Props, native: LineEnd) -> Option<LineEnd> {
+    match props.get(EOL_STYLE)?.as_slice() {
+        b"native" => Some(native),
+        name => LineEnd::parse(name),
     }
 }
 
@@ -75,21 +68,18 @@ pub struct Translation {
 impl Translation {
     /// Returns the conversion of a file's text; `None` if nothing changes. `facts` are the values of keywords; without them keywords
     /// stay as they are.
-    ///
-    /// # Errors
-    /// See [`line_end`].
-    pub fn new(props: &Props, native: LineEnd, facts: Option<&FileFacts<'_>>) -> Result<Option<Translation>> {
-        let line_end = line_end(props, native)?;
+    pub fn new(props: &Props, native: LineEnd, facts: Option<&FileFacts<'_>>) -> Option<Translation> {
+        let line_end = line_end(props, native);
         let names = props.get(KEYWORDS).zip(facts);
         let keywords = names
             .map(|(names, facts)| Keywords::new(names, facts))
             .filter(|keywords| !keywords.is_empty());
-        Ok((line_end.is_some() || keywords.is_some()).then_some(Translation {
+        (line_end.is_some() || keywords.is_some()).then_some(Translation {
             line_end,
             keywords,
             after_cr: false,
             lines: Vec::new(),
-        }))
+        })
     }
 
     /// Appends the next part of the text to `out`, converted as far as it is certain.
@@ -163,8 +153,7 @@ mod tests {
             root_url: "file:///r",
             path: "f",
         };
-        let translation = Translation::new(&props, native, Some(&facts)).expect("known styles");
-        let Some(mut translation) = translation else {
+        let Some(mut translation) = Translation::new(&props, native, Some(&facts)) else {
             return text.to_owned();
         };
         let mut out = Vec::new();
@@ -197,9 +186,10 @@ mod tests {
     }
 
     #[test]
-    fn unknown_styles_are_errors() {
-        let props = Props::from([(EOL_STYLE.to_owned(), b"unix".to_vec())]);
-        let error = Translation::new(&props, LineEnd::Lf, None).expect_err("unknown");
-        assert_eq!(error.code(), Code::IO_UNKNOWN_EOL);
+    fn unknown_styles_convert_nothing() {
+        for style in ["unix", "", "Native", "native ", "lf"] {
+            let props = Props::from([(EOL_STYLE.to_owned(), style.into())]);
+            assert!(Translation::new(&props, LineEnd::Lf, None).is_none(), "{style}");
+        }
     }
 }

@@ -74,4 +74,4 @@ fn equal_ends(old: &[&[u8]], new: &[&[u8]]) -> (usize, usize) {
 }
 
 /// Equal lines at the end that are compared nevertheless.
-const KEPT: usize = 50;
+pub(crate) const KEPT: usize = 50;

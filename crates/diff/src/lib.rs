@@ -23,9 +23,11 @@ mod lcs;
 mod lines;
 pub mod options;
 pub mod property;
+mod texts;
 mod unified;
 
 pub use changes::{Change, changes, changes_while};
 pub use lines::{Lines, split};
 pub use options::{DiffOptions, Whitespace};
-pub use unified::{Labels, unified, unified_while};
+pub use texts::{TextChanges, changes_of_texts};
+pub use unified::{Labels, hunks_while, unified, unified_while};

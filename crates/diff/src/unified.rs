@@ -42,7 +42,7 @@ pub fn unified_while(
     go_on: &dyn Fn() -> bool,
 ) -> Option<Vec<u8>> {
     let mut out = Vec::new();
-    let hunks = hunks_while(old, new, options, &TEXT, go_on)?;
+    let hunks = hunks_while(old, new, options, go_on)?;
     if hunks.is_empty() {
         return Some(out);
     }
@@ -55,12 +55,18 @@ pub fn unified_while(
     Some(out)
 }
 
-/// Prints the hunks only.
-pub(crate) fn hunks(old: &[u8], new: &[u8], options: &DiffOptions, style: &Style) -> Vec<u8> {
-    hunks_while(old, new, options, style, &|| true).unwrap_or_default()
+/// As [`unified_while`], without the labels.
+pub fn hunks_while(
+    old: &[u8],
+    new: &[u8],
+    options: &DiffOptions,
+    go_on: &dyn Fn() -> bool,
+) -> Option<Vec<u8>> {
+    styled_hunks_while(old, new, options, &TEXT, go_on)
 }
 
-fn hunks_while(
+/// As [`hunks_while`], with the marks of a style.
+pub(crate) fn styled_hunks_while(
     old: &[u8],
     new: &[u8],
     options: &DiffOptions,

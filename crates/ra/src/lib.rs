@@ -48,6 +48,7 @@
 //! ```
 
 mod answers;
+mod certificate;
 mod dav;
 mod local;
 mod log_limit;
@@ -55,6 +56,7 @@ mod options;
 mod requests;
 mod session;
 mod svn;
+mod traffic;
 
 use base::{Code, Depth, Error, Result, Url};
 
@@ -62,10 +64,11 @@ pub use answers::{
     ChangeAction, CommitInfo, Directory, Dirent, FileInfo, FileRev, FileRevSink, LocationSegment, LogChange,
     LogEntry, ReplaySink,
 };
+pub use certificate::CertificateInfo;
 pub use options::{
     AuthMechanism, BulkUpdates, CertificateFailures, CertificateProblem, CertificateTrust, ClientCertificate,
-    Clock, Credentials, FixedPassword, HttpOptions, Limits, NoCredentials, OpenOptions, Password,
-    PasswordRequest, Proxy, Tunnels,
+    Clock, Credentials, FixedPassword, HttpOptions, HttpOptionsOf, Limits, NoCredentials, OpenOptions,
+    Password, PasswordRequest, Proxy, Tunnels,
 };
 pub use requests::{
     Capability, CommitRequest, DirectoryRequest, DirentFields, FileRequest, FileRevsRequest, ListRequest,
@@ -73,6 +76,7 @@ pub use requests::{
     ReportRequest, Reporter, RevpropChange, UnlockTarget,
 };
 pub use session::Session;
+pub use traffic::Traffic;
 
 /// Opens a session at a URL, which need not exist in the repository.
 ///

@@ -3,11 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use base::{Cancel, Date, Result};
+use base::{Cancel, Date, Result, Url};
+
+use crate::traffic::Traffic;
 
 /// The parameters of [`crate::open`] besides the URL. Clones share the credentials.
 #[derive(Clone)]
@@ -18,6 +20,9 @@ pub struct OpenOptions {
     pub tunnels: Tunnels,
     /// How http:// and https:// are spoken.
     pub http: HttpOptions,
+    /// Returns how http:// and https:// are spoken with the host of a URL, in place of `http`. It is called for each host: also for one
+    /// to which a server redirects.
+    pub http_of: Option<HttpOptionsOf>,
     /// The name of the calling program, for the server's log.
     pub client_name: Option<String>,
     /// Ends every wait for the server, and long work on a local repository.
@@ -28,7 +33,12 @@ pub struct OpenOptions {
     pub cache_bytes: u64,
     /// The current time, for commits and locks in a repository on disk.
     pub clock: Clock,
+    /// Counts what is exchanged with servers.
+    pub traffic: Traffic,
 }
+
+/// Returns how http:// and https:// are spoken with the host of a URL.
+pub type HttpOptionsOf = Arc<dyn Fn(&Url) -> Result<HttpOptions> + Send + Sync>;
 
 /// Returns the current time.
 pub type Clock = Arc<dyn Fn() -> Date + Send + Sync>;
@@ -39,11 +49,13 @@ impl Default for OpenOptions {
             credentials: Arc::new(NoCredentials),
             tunnels: Tunnels::default(),
             http: HttpOptions::default(),
+            http_of: None,
             client_name: None,
             cancel: Cancel::default(),
             limits: Limits::default(),
             cache_bytes: 16 << 20,
             clock: Arc::new(system_time),
+            traffic: Traffic::default(),
         }
     }
 }
@@ -103,8 +115,13 @@ pub struct HttpOptions {
     pub bulk_updates: BulkUpdates,
     /// The most connections of one session; at least 1.
     pub connections: usize,
+    /// Whether edits contain the URL of each file's version as the property `svn:wc:ra_dav:version-url`, as Subversion's library
+    /// passes it to its callers.
+    pub version_urls: bool,
     /// How many permanent redirects are followed when a session is opened. The session's URL is the last one.
     pub redirects: u32,
+    /// The longest time in which a server neither sends nor receives anything, in place of [`Limits::idle`].
+    pub timeout: Option<Duration>,
 }
 
 impl Default for HttpOptions {
@@ -117,7 +134,9 @@ impl Default for HttpOptions {
             compression: true,
             bulk_updates: BulkUpdates::Auto,
             connections: 4,
+            version_urls: false,
             redirects: 3,
+            timeout: None,
         }
     }
 }
@@ -167,7 +186,9 @@ pub struct CertificateProblem {
     pub valid_from: Option<Date>,
     /// The end of its validity.
     pub valid_until: Option<Date>,
-    /// The issuer's distinguished name.
+    /// The first common name of its subject.
+    pub hostname: Option<String>,
+    /// The parts of the issuer's name, from the common name to the country, with the address in parentheses.
     pub issuer: String,
     /// The certificate (DER).
     pub der: Vec<u8>,
@@ -204,7 +225,7 @@ pub enum CertificateTrust {
 /// A certificate of the client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientCertificate {
-    /// A file with the certificate, those of its authorities, and its key without a passphrase (PEM).
+    /// A file with the certificate, those of its authorities, and its key: PKCS#12, or PEM without a passphrase.
     pub file: PathBuf,
 }
 
@@ -234,19 +255,37 @@ pub trait Credentials: Send + Sync {
         Ok(CertificateTrust::Reject)
     }
 
-    /// Returns the client's certificate for a server that demands one: `realm` is `https://host:port`.
+    /// Returns the client's certificate for a server that demands one: `realm` is `https://host:port`, `attempt` is the number of files
+    /// before that could not be read. `None` to go on without one.
     ///
     /// # Errors
     /// Any error ends the request of the session.
-    fn client_certificate(&self, _realm: &str) -> Result<Option<ClientCertificate>> {
+    fn client_certificate(&self, _realm: &str, _attempt: u32) -> Result<Option<ClientCertificate>> {
         Ok(None)
     }
 
-    /// Returns the user who commits to a repository on disk, and who holds locks in it. `None` is anonymous.
+    /// Returns the passphrase of a client certificate.
     ///
     /// # Errors
     /// Any error ends the request of the session.
-    fn local_user(&self) -> Result<Option<String>> {
+    fn client_passphrase(&self, _file: &Path) -> Result<Option<String>> {
+        Ok(None)
+    }
+
+    /// What [`Credentials::client_passphrase`] returned for this file is right.
+    ///
+    /// # Errors
+    /// Any error ends the request of the session.
+    fn passphrase_accepted(&self, _file: &Path, _passphrase: &str) -> Result<()> {
+        Ok(())
+    }
+
+    /// Returns the user who commits to a repository on disk, and who holds locks in it. `None` is anonymous. `realm` is the UUID of
+    /// the repository.
+    ///
+    /// # Errors
+    /// Any error ends the request of the session.
+    fn local_user(&self, _realm: &str) -> Result<Option<String>> {
         Ok(None)
     }
 }
@@ -300,7 +339,7 @@ impl Credentials for FixedPassword {
         Ok(Some(self.0.clone()).filter(|_| request.attempt == 0 && !request.redirected))
     }
 
-    fn local_user(&self) -> Result<Option<String>> {
+    fn local_user(&self, _realm: &str) -> Result<Option<String>> {
         Ok(Some(self.0.user.clone()))
     }
 }

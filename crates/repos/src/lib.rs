@@ -3,7 +3,7 @@
 //! [`Repository`] opens a directory with `format`, `conf/`, `db/`, `hooks/`. On top of the storage engine this crate
 //! decides which paths a user may read ([`access`], [`authz`]), what an update or a diff sends ([`report`]), and what
 //! a revision changed ([`replay`], [`dump`]); it answers requests about history ([`log`], [`history`], [`file_revs`],
-//! [`mergeinfo`], [`list`]). All changes pass here too: an edit becomes a revision in [`commit`] or, step by step, in
+//! [`mergeinfo`], [`list`]); [`filter_stream`] filters what [`dump`] wrote. All changes pass here too: an edit becomes a revision in [`commit`] or, step by step, in
 //! [`transaction`]; dump streams do in [`load`]. The administrator's [`hooks`] run before and after.
 //!
 //! What is absent: sockets, protocols, terminals. Everything here is synchronous, except that other threads
@@ -48,6 +48,7 @@ mod config_file;
 mod create;
 pub mod dump;
 pub mod file_revs;
+pub mod filter_stream;
 mod get;
 pub mod history;
 pub mod hooks;

@@ -3,6 +3,9 @@
 //!
 //! The scenarios are in `crates/cli/tests/interop`. Over svn:// the oracle is svnserve; over HTTP (with HTTPv2 and
 //! without) and HTTPS it is Apache with mod_dav_svn.
+//!
+//! Then Sven's own client programs run beside Subversion's (`crates/cli/tests/client`): over `file://`, svn:// and both dialects of HTTP, first
+//! with Subversion's servers, then with Sven's. `--clients` runs these alone.
 
 use crate::run::{exists, run_with};
 
@@ -43,6 +46,11 @@ pub fn main(rest: &[String]) -> Result<(), String> {
             return Err(format!("{tool} is not installed: run ./dev deps"));
         }
     }
+    if let [clients, filters @ ..] = rest
+        && clients == "--clients"
+    {
+        return clients_beside_subversions(filters);
+    }
     let (chosen, filters): (&[&str], _) = match rest {
         [over, name, filters @ ..] if over == "--over" => {
             let known = TRANSPORTS.iter().position(|known| known == name);
@@ -62,6 +70,20 @@ pub fn main(rest: &[String]) -> Result<(), String> {
         }
         println!("interop over {transport}");
         run_with("cargo", &args, &[("SVEN_INTEROP_OVER", transport)])?;
+    }
+    match rest {
+        [] => clients_beside_subversions(&[]),
+        _ => Ok(()),
+    }
+}
+
+/// Runs the tests of Sven's client programs with both kinds of servers.
+fn clients_beside_subversions(filters: &[String]) -> Result<(), String> {
+    for servers in ["theirs", "ours"] {
+        println!("client programs, servers: {servers}");
+        let mut args = vec!["test", "--package", "sven", "--locked", "--test", "client", "--"];
+        args.extend(filters.iter().map(String::as_str));
+        run_with("cargo", &args, &[("SVEN_CLIENT_SERVERS", servers)])?;
     }
     Ok(())
 }

@@ -18,6 +18,10 @@ pub(super) fn malformed() -> Error {
     )
 }
 
+pub(super) fn unrecognized() -> Error {
+    Error::new(Code::STREAM_MALFORMED_DATA, "Unrecognized record type in stream")
+}
+
 pub(super) fn too_much() -> Error {
     Error::new(
         Code::STREAM_MALFORMED_DATA,

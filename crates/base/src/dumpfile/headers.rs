@@ -17,6 +17,17 @@ pub enum DumpRecord {
     Node(Box<NodeHeaders<'static>>),
 }
 
+/// What a record describes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecordKind {
+    /// The repository's UUID.
+    Uuid,
+    /// A revision.
+    Revision,
+    /// The change of one node.
+    Node,
+}
+
 /// The headers of a revision record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RevisionHeaders {
@@ -116,25 +127,44 @@ pub struct NodeHeaders<'a> {
 }
 
 /// Names of headers.
-pub(super) mod name {
+pub mod name {
+    /// The header `SVN-fs-dump-format-version`.
     pub const VERSION: &str = "SVN-fs-dump-format-version";
+    /// The header `UUID`.
     pub const UUID: &str = "UUID";
+    /// The header `Revision-number`.
     pub const REVISION: &str = "Revision-number";
+    /// The header `Node-path`.
     pub const PATH: &str = "Node-path";
+    /// The header `Node-kind`.
     pub const KIND: &str = "Node-kind";
+    /// The header `Node-action`.
     pub const ACTION: &str = "Node-action";
+    /// The header `Node-copyfrom-rev`.
     pub const COPYFROM_REV: &str = "Node-copyfrom-rev";
+    /// The header `Node-copyfrom-path`.
     pub const COPYFROM_PATH: &str = "Node-copyfrom-path";
+    /// The header `Text-copy-source-md5`.
     pub const COPY_SOURCE_MD5: &str = "Text-copy-source-md5";
+    /// The header `Text-copy-source-sha1`.
     pub const COPY_SOURCE_SHA1: &str = "Text-copy-source-sha1";
+    /// The header `Prop-delta`.
     pub const PROP_DELTA: &str = "Prop-delta";
+    /// The header `Text-delta`.
     pub const TEXT_DELTA: &str = "Text-delta";
+    /// The header `Text-delta-base-md5`.
     pub const DELTA_BASE_MD5: &str = "Text-delta-base-md5";
+    /// The header `Text-delta-base-sha1`.
     pub const DELTA_BASE_SHA1: &str = "Text-delta-base-sha1";
+    /// The header `Text-content-md5`.
     pub const CONTENT_MD5: &str = "Text-content-md5";
+    /// The header `Text-content-sha1`.
     pub const CONTENT_SHA1: &str = "Text-content-sha1";
+    /// The header `Prop-content-length`.
     pub const PROP_LENGTH: &str = "Prop-content-length";
+    /// The header `Text-content-length`.
     pub const TEXT_LENGTH: &str = "Text-content-length";
+    /// The header `Content-length`.
     pub const CONTENT_LENGTH: &str = "Content-length";
 
     /// All of them.

@@ -7,6 +7,7 @@
 //!
 //! What is absent: repositories, and the decision what is written.
 
+mod block;
 mod errors;
 mod headers;
 mod parse;
@@ -14,8 +15,11 @@ mod read;
 mod renumber;
 mod write;
 
-pub use headers::{DumpRecord, NodeAction, NodeHeaders, RevisionHeaders};
-pub use read::DumpReader;
+pub use block::HeaderBlock;
+pub use headers::name;
+pub use headers::{DumpRecord, NodeAction, NodeHeaders, RecordKind, RevisionHeaders};
+pub use parse::leading_number;
+pub use read::{DumpReader, RawPropChange};
 pub use renumber::Renumbering;
 pub use write::{write_revision, write_start};
 

@@ -1,6 +1,7 @@
 //! Parses header lines to values.
 
 use crate::checksum::{Md5, Sha1};
+use crate::dumpfile::block::HeaderBlock;
 use crate::dumpfile::headers::{NodeAction, NodeHeaders, name};
 use crate::{Code, Error, NodeKind, Result, Revnum, shown_bytes as shown};
 
@@ -90,6 +91,37 @@ impl RawHeaders {
     }
 }
 
+/// The headers that decide how the content of a record is read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ContentLengths {
+    pub props: Option<u64>,
+    pub text: Option<u64>,
+    pub total: Option<u64>,
+    /// The node is a file.
+    pub is_file: bool,
+}
+
+impl ContentLengths {
+    pub fn of_node(node: &NodeHeaders<'_>) -> Self {
+        ContentLengths {
+            props: node.prop_length,
+            text: node.text_length,
+            total: node.content_length,
+            is_file: node.kind == Some(NodeKind::File),
+        }
+    }
+
+    pub fn of_block(block: &HeaderBlock) -> Self {
+        let number = |name| block.get(name).map(length);
+        ContentLengths {
+            props: number(name::PROP_LENGTH),
+            text: number(name::TEXT_LENGTH),
+            total: number(name::CONTENT_LENGTH),
+            is_file: block.get(name::KIND) == Some(b"file"),
+        }
+    }
+}
+
 /// Parses the version of the format. White space before it is skipped.
 pub(super) fn supported_version(value: &[u8]) -> Result<u32> {
     let version = Revnum::parse(value.trim_ascii_start()).ok_or_else(|| not_a_number(value))?;
@@ -127,7 +159,7 @@ fn length(value: &[u8]) -> u64 {
 }
 
 /// Parses the number with which a text begins; limited to 64 bits. `None` if there are no digits.
-fn leading_number(value: &[u8]) -> Option<i64> {
+pub fn leading_number(value: &[u8]) -> Option<i64> {
     let text = value.trim_ascii_start();
     let (sign, digits) = match text.first() {
         Some(b'-') => (-1, &text[1..]),

@@ -10,21 +10,32 @@
 //! properties; the text begins right there. What the content length leaves over the *announced* lengths of both is
 //! skipped.
 //!
+//! [`DumpReader::next_block`] reads the same records for tools that pass them on: all headers, as they are written.
+//! [`DumpReader::next_raw_prop`] and [`DumpReader::copy_text`] then pass on the content.
+//!
 //! One check is stricter than the incumbent's: the number of a revision begins with a digit. Subversion reads `x` as
 //! 0, and loading would replace the properties of revision 0.
 
 use std::io::{BufRead, Read as _};
 
-use crate::dumpfile::errors::{bad_magic, malformed, premature_end, read_error, too_much, unterminated};
-use crate::dumpfile::headers::{DumpRecord, NodeHeaders, RevisionHeaders, name};
-use crate::dumpfile::parse::{Headers, RawHeaders, no_colon, no_value, strict_length, supported_version};
-use crate::{Code, Error, NodeKind, PropChange, Result};
+use crate::{Code, Error, PropChange, Result};
+
+use crate::dumpfile::block::HeaderBlock;
+use crate::dumpfile::errors::{
+    bad_magic, malformed, premature_end, read_error, too_much, unrecognized, unterminated,
+};
+use crate::dumpfile::headers::{DumpRecord, RecordKind, RevisionHeaders, name};
+use crate::dumpfile::parse::{
+    ContentLengths, Headers, RawHeaders, no_colon, no_value, strict_length, supported_version,
+};
 
 /// A stream that is being read. After an error it must not be used any more.
 pub struct DumpReader<R> {
     input: R,
     version: u32,
     content: RemainingContent,
+    /// The last line that was read, without its line feed.
+    line: Vec<u8>,
 }
 
 /// The content of the current record that was not read yet.
@@ -71,17 +82,19 @@ impl<R: BufRead> DumpReader<R> {
             input,
             version: 0,
             content: RemainingContent::default(),
+            line: Vec::new(),
         };
-        let line = match reader.line(MAGIC_LIMIT)? {
-            ReadLine::Whole(line) => line,
-            ReadLine::TooLong(start) => return Err(bad_magic(&start)),
+        match reader.read_line(MAGIC_LIMIT)? {
+            ReadLine::Whole => {}
+            ReadLine::TooLong => return Err(bad_magic(&reader.line)),
             ReadLine::Cut | ReadLine::End => return Err(premature_end()),
-        };
-        let Some(version) = line
+        }
+        let Some(version) = reader
+            .line
             .strip_prefix(name::VERSION.as_bytes())
             .and_then(|rest| rest.strip_prefix(b":"))
         else {
-            return Err(bad_magic(&line));
+            return Err(bad_magic(&reader.line));
         };
         reader.version = supported_version(version)?;
         Ok(reader)
@@ -99,14 +112,44 @@ impl<R: BufRead> DumpReader<R> {
     /// `BAD_CHECKSUM_PARSE`; the system's, if the input fails.
     pub fn next_record(&mut self) -> Result<Option<DumpRecord>> {
         loop {
-            self.skip_content()?;
-            let Some(first) = self.first_line()? else {
+            let mut headers = Headers::default();
+            if !self.read_headers(|name, value| {
+                headers.set(name, value);
+                Ok(())
+            })? {
                 return Ok(None);
-            };
-            let raw = self.headers(first)?;
-            if let Some(record) = self.begin(raw)? {
+            }
+            if let Some(record) = self.begin(headers.parse()?)? {
                 return Ok(Some(record));
             }
+        }
+    }
+
+    /// Reads all headers of the next record into `block`; returns what the record describes, or `None` at the end of
+    /// the stream.
+    ///
+    /// # Errors
+    /// As [`next_record`](Self::next_record), except that only the lengths of the content are looked at.
+    pub fn next_block(&mut self, block: &mut HeaderBlock) -> Result<Option<RecordKind>> {
+        loop {
+            block.clear();
+            if !self.read_headers(|name, value| block.push(name, value))? {
+                return Ok(None);
+            }
+            let kind = if block.get(name::REVISION).is_some() {
+                RecordKind::Revision
+            } else if block.get(name::PATH).is_some() {
+                RecordKind::Node
+            } else if block.get(name::UUID).is_some() {
+                RecordKind::Uuid
+            } else {
+                let version = block.get(name::VERSION).ok_or_else(unrecognized)?;
+                self.version = supported_version(version)?;
+                self.expect_content(ContentLengths::of_block(block), RecordOwner::Stream)?;
+                continue;
+            };
+            self.expect_content(ContentLengths::of_block(block), kind.into())?;
+            return Ok(Some(kind));
         }
     }
 
@@ -116,6 +159,29 @@ impl<R: BufRead> DumpReader<R> {
     /// # Errors
     /// `STREAM_MALFORMED_DATA`, `INCOMPLETE_DATA`.
     pub fn next_prop(&mut self) -> Result<Option<PropChange>> {
+        let Some((name, value)) = self.raw_prop()? else {
+            return Ok(None);
+        };
+        let change = (String::from_utf8(name).map_err(|_| malformed())?, value);
+        if self.content.is_bare {
+            return Err(malformed());
+        }
+        Ok(Some(change))
+    }
+
+    /// As [`next_prop`](Self::next_prop), with the name as it is written: it need not be UTF-8.
+    ///
+    /// # Errors
+    /// `STREAM_MALFORMED_DATA`, `INCOMPLETE_DATA`.
+    pub fn next_raw_prop(&mut self) -> Result<Option<RawPropChange>> {
+        let change = self.raw_prop()?;
+        if change.is_some() && self.content.is_bare {
+            return Err(malformed());
+        }
+        Ok(change)
+    }
+
+    fn raw_prop(&mut self) -> Result<Option<RawPropChange>> {
         let Some(section) = self.content.props else {
             return Ok(None);
         };
@@ -123,24 +189,26 @@ impl<R: BufRead> DumpReader<R> {
             self.end_props(section)?;
             return Ok(None);
         }
-        let line = self.prop_line(unterminated)?;
-        if line == b"PROPS-END" {
+        self.prop_line(unterminated)?;
+        if self.line == b"PROPS-END" {
             self.end_props(self.content.props.unwrap_or(section))?;
             return Ok(None);
         }
-        let change = match line.split_at_checked(2) {
+        let change = match self.line.split_at_checked(2) {
             Some((b"K ", length)) => {
+                let length = strict_length(length)?;
                 let name = self.prop_payload(length)?;
-                let line = self.prop_line(premature_end)?;
-                let length = line.strip_prefix(b"V ").ok_or_else(malformed)?;
-                (prop_name(name)?, Some(self.prop_payload(length)?))
+                self.prop_line(premature_end)?;
+                let length = self.line.strip_prefix(b"V ").ok_or_else(malformed)?;
+                let length = strict_length(length)?;
+                (prop_name(name), Some(self.prop_payload(length)?))
             }
-            Some((b"D ", length)) if self.content.deletions => (prop_name(self.prop_payload(length)?)?, None),
+            Some((b"D ", length)) if self.content.deletions => {
+                let length = strict_length(length)?;
+                (prop_name(self.prop_payload(length)?), None)
+            }
             _ => return Err(malformed()),
         };
-        if self.content.is_bare {
-            return Err(malformed());
-        }
         Ok(Some(change))
     }
 
@@ -182,40 +250,78 @@ impl<R: BufRead> DumpReader<R> {
         Ok(length)
     }
 
-    /// Returns the first header line of the next record, after any empty ones.
-    fn first_line(&mut self) -> Result<Option<Vec<u8>>> {
+    /// Passes the rest of the text to `write`, in parts. Skips unread properties.
+    ///
+    /// # Errors
+    /// `INCOMPLETE_DATA` if the stream ends before the text does. Only whole units of [`COPY_UNIT`] bytes of what there
+    /// was of it have been written then, as the incumbent's tools do. Those of `write`.
+    pub fn copy_text(&mut self, mut write: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        self.skip_props()?;
+        let Some(left) = self.content.text.filter(|left| *left > 0) else {
+            return Ok(());
+        };
+        let ahead = fill(&mut self.input)?;
+        if let Some(whole) = usize::try_from(left).ok().and_then(|left| ahead.get(..left)) {
+            write(whole)?;
+            let length = whole.len();
+            self.input.consume(length);
+            self.content.text = Some(0);
+            return Ok(());
+        }
+        let mut part = Vec::new();
+        while let Some(left) = self.content.text.filter(|left| *left > 0) {
+            let wanted = left.min(COPY_PART);
+            part.clear();
+            let mut input = self.input.by_ref().take(wanted);
+            input.read_to_end(&mut part).map_err(|e| read_error(&e))?;
+            if (part.len() as u64) < wanted {
+                write(&part[..part.len() - part.len() % COPY_UNIT])?;
+                return Err(premature_end());
+            }
+            write(&part)?;
+            self.content.text = Some(left - wanted);
+        }
+        Ok(())
+    }
+
+    /// Reads the first header line of the next record, after any empty ones. False at the end of the stream.
+    fn first_line(&mut self) -> Result<bool> {
         loop {
             let next = self.peek()?;
             match next {
-                None => return Ok(None),
+                None => return Ok(false),
                 Some(byte) if byte.is_ascii_whitespace() || byte == 0x0b => self.skip_line()?,
-                Some(_) => return self.header_line().map(Some),
+                Some(_) => return self.header_line().map(|()| true),
             }
         }
     }
 
-    /// Collects the headers of a record. They end with an empty line, or with the stream.
-    fn headers(&mut self, first: Vec<u8>) -> Result<RawHeaders> {
-        let mut headers = Headers::default();
-        let mut line = first;
+    /// Reads the headers of the next record. They end with an empty line, or with the stream. False if there is no
+    /// record.
+    fn read_headers(&mut self, mut add: impl FnMut(&[u8], &[u8]) -> Result<()>) -> Result<bool> {
+        self.skip_content()?;
+        if !self.first_line()? {
+            return Ok(false);
+        }
         loop {
-            let Some(colon) = memchr::memchr(b':', &line) else {
-                return Err(no_colon(&line));
+            let line = &self.line;
+            let Some(colon) = memchr::memchr(b':', line) else {
+                return Err(no_colon(line));
             };
             if line[..colon].contains(&0) {
-                return Err(no_colon(&line));
+                return Err(no_colon(line));
             }
             if line.len() < colon + 2 {
                 return Err(no_value(&line[..colon]));
             }
             // Two bytes are skipped, whatever the second one is.
-            headers.set(&line[..colon], line.get(colon + 2..).unwrap_or_default());
+            add(&line[..colon], line.get(colon + 2..).unwrap_or_default())?;
             if self.peek()?.is_none() {
-                return headers.parse();
+                return Ok(true);
             }
-            line = self.header_line()?;
-            if line.is_empty() {
-                return headers.parse();
+            self.header_line()?;
+            if self.line.is_empty() {
+                return Ok(true);
             }
         }
     }
@@ -224,7 +330,7 @@ impl<R: BufRead> DumpReader<R> {
     fn begin(&mut self, raw: RawHeaders) -> Result<Option<DumpRecord>> {
         let node = raw.node;
         if let Some(number) = raw.revision {
-            self.expect_content(&node, RecordOwner::Revision)?;
+            self.expect_content(ContentLengths::of_node(&node), RecordOwner::Revision)?;
             return Ok(Some(DumpRecord::Revision(RevisionHeaders {
                 number,
                 prop_length: node.prop_length,
@@ -232,29 +338,30 @@ impl<R: BufRead> DumpReader<R> {
             })));
         }
         if raw.has_path {
-            self.expect_content(&node, RecordOwner::Node)?;
+            self.expect_content(ContentLengths::of_node(&node), RecordOwner::Node)?;
             return Ok(Some(DumpRecord::Node(Box::new(node))));
         }
         if let Some(uuid) = raw.uuid {
-            self.expect_content(&node, RecordOwner::Stream)?;
+            self.expect_content(ContentLengths::of_node(&node), RecordOwner::Stream)?;
             return Ok(Some(DumpRecord::Uuid(uuid)));
         }
         match raw.version {
             Some(version) => {
                 self.version = supported_version(&version)?;
-                self.expect_content(&node, RecordOwner::Stream)?;
+                self.expect_content(ContentLengths::of_node(&node), RecordOwner::Stream)?;
                 Ok(None)
             }
-            None => Err(Error::new(
-                Code::STREAM_MALFORMED_DATA,
-                "Unrecognized record type in stream",
-            )),
+            None => Err(unrecognized()),
         }
     }
 
-    fn expect_content(&mut self, headers: &NodeHeaders<'_>, owner: RecordOwner) -> Result<()> {
-        let (props, text) = (headers.prop_length, headers.text_length);
-        let total = headers.content_length;
+    fn expect_content(&mut self, lengths: ContentLengths, owner: RecordOwner) -> Result<()> {
+        let ContentLengths {
+            props,
+            text,
+            total,
+            is_file,
+        } = lengths;
         if owner == RecordOwner::Stream && text.is_some() {
             return Err(malformed());
         }
@@ -279,7 +386,7 @@ impl<R: BufRead> DumpReader<R> {
             self.content.props = Some(section(total));
             self.content.rest = 0;
             self.content.old = Some(UnsizedContent {
-                is_file: owner == RecordOwner::Node && headers.kind == Some(NodeKind::File),
+                is_file: owner == RecordOwner::Node && is_file,
                 owner,
             });
         }
@@ -307,7 +414,7 @@ impl<R: BufRead> DumpReader<R> {
     }
 
     fn skip_props(&mut self) -> Result<()> {
-        while self.next_prop()?.is_some() {}
+        while self.next_raw_prop()?.is_some() {}
         Ok(())
     }
 
@@ -333,21 +440,21 @@ impl<R: BufRead> DumpReader<R> {
     }
 
     /// Reads a line of the property section; `end` is the error if the stream ends before or in it.
-    fn prop_line(&mut self, end: fn() -> Error) -> Result<Vec<u8>> {
-        match self.line(PROP_LINE_LIMIT)? {
-            ReadLine::Whole(mut line) => {
-                self.count(line.len() as u64 + 1);
+    fn prop_line(&mut self, end: fn() -> Error) -> Result<()> {
+        match self.read_line(PROP_LINE_LIMIT)? {
+            ReadLine::Whole => {
+                self.count(self.line.len() as u64 + 1);
                 // The incumbent's lines are C strings.
-                line.truncate(memchr::memchr(0, &line).unwrap_or(line.len()));
-                Ok(line)
+                let length = memchr::memchr(0, &self.line).unwrap_or(self.line.len());
+                self.line.truncate(length);
+                Ok(())
             }
-            ReadLine::TooLong(_) => Err(malformed()),
+            ReadLine::TooLong => Err(malformed()),
             ReadLine::Cut | ReadLine::End => Err(end()),
         }
     }
 
-    fn prop_payload(&mut self, length: &[u8]) -> Result<Vec<u8>> {
-        let length = strict_length(length)?;
+    fn prop_payload(&mut self, length: u64) -> Result<Vec<u8>> {
         // Grows with the bytes that arrive, not with the length that the stream claims.
         let mut payload = Vec::new();
         let mut input = self.input.by_ref().take(length);
@@ -367,10 +474,10 @@ impl<R: BufRead> DumpReader<R> {
         }
     }
 
-    fn header_line(&mut self) -> Result<Vec<u8>> {
-        match self.line(HEADER_LIMIT)? {
-            ReadLine::Whole(line) => Ok(line),
-            ReadLine::TooLong(_) => Err(Error::new(
+    fn header_line(&mut self) -> Result<()> {
+        match self.read_line(HEADER_LIMIT)? {
+            ReadLine::Whole => Ok(()),
+            ReadLine::TooLong => Err(Error::new(
                 Code::STREAM_MALFORMED_DATA,
                 "Dump stream contains a header that is too long",
             )),
@@ -378,9 +485,10 @@ impl<R: BufRead> DumpReader<R> {
         }
     }
 
-    /// Reads a line of at most `limit` bytes.
-    fn line(&mut self, limit: usize) -> Result<ReadLine> {
-        let mut line = Vec::new();
+    /// Reads a line of at most `limit` bytes into `self.line`.
+    fn read_line(&mut self, limit: usize) -> Result<ReadLine> {
+        let line = &mut self.line;
+        line.clear();
         loop {
             let ahead = fill(&mut self.input)?;
             if ahead.is_empty() {
@@ -395,14 +503,14 @@ impl<R: BufRead> DumpReader<R> {
             if let Some(at) = memchr::memchr(b'\n', window) {
                 line.extend_from_slice(&window[..at]);
                 self.input.consume(at + 1);
-                return Ok(ReadLine::Whole(line));
+                return Ok(ReadLine::Whole);
             }
             let length = window.len();
             line.extend_from_slice(window);
             self.input.consume(length);
             if line.len() > limit {
                 line.pop();
-                return Ok(ReadLine::TooLong(line));
+                return Ok(ReadLine::TooLong);
             }
         }
     }
@@ -452,22 +560,36 @@ enum RecordOwner {
     Node,
 }
 
+impl From<RecordKind> for RecordOwner {
+    fn from(kind: RecordKind) -> Self {
+        match kind {
+            RecordKind::Uuid => RecordOwner::Stream,
+            RecordKind::Revision => RecordOwner::Revision,
+            RecordKind::Node => RecordOwner::Node,
+        }
+    }
+}
+
+/// How much of a line was read.
 enum ReadLine {
-    /// Without its line feed.
-    Whole(Vec<u8>),
+    /// All of it.
+    Whole,
     /// As much of it as was allowed.
-    TooLong(Vec<u8>),
+    TooLong,
     /// The stream ended inside it.
     Cut,
     /// The stream ended before it.
     End,
 }
 
-fn prop_name(mut name: Vec<u8>) -> Result<String> {
+fn prop_name(mut name: Vec<u8>) -> Vec<u8> {
     // The incumbent's names are C strings.
     name.truncate(memchr::memchr(0, &name).unwrap_or(name.len()));
-    String::from_utf8(name).map_err(|_| malformed())
+    name
 }
+
+/// A property as it is written: its name and its new value, `None` if it is deleted.
+pub type RawPropChange = (Vec<u8>, Option<Vec<u8>>);
 
 fn fill(input: &mut impl BufRead) -> Result<&[u8]> {
     // Interrupted calls are tried again first: the borrow of the result cannot pass through a loop.
@@ -479,6 +601,10 @@ fn fill(input: &mut impl BufRead) -> Result<&[u8]> {
     input.fill_buf().map_err(|e| read_error(&e))
 }
 
+/// How much of a text [`DumpReader::copy_text`] holds, bytes.
+const COPY_PART: u64 = 16 * COPY_UNIT as u64;
+/// The unit in which the incumbent copies texts, bytes.
+const COPY_UNIT: usize = 16 << 10;
 /// Longest magic line that is looked at, bytes.
 const MAGIC_LIMIT: usize = 80;
 /// Longest header line, bytes: a path fits many times.

@@ -21,15 +21,15 @@ pub enum Case {
     Ignored,
 }
 
-/// A parsed configuration file.
-#[derive(Debug)]
+/// A parsed configuration file, or several with the same meaning, the later ones over the earlier.
+#[derive(Clone, Debug)]
 pub struct Ini {
     case: Case,
     sections: Vec<Section>,
     by_name: HashMap<Vec<u8>, usize>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Section {
     /// As first written.
     name: Vec<u8>,
@@ -44,19 +44,40 @@ impl Ini {
     /// # Errors
     /// `MALFORMED_FILE` with `line N: …`.
     pub fn parse(text: &[u8], case: Case) -> Result<Self> {
-        let mut values = Ini {
+        let mut values = Ini::empty(case);
+        values.read(text)?;
+        Ok(values)
+    }
+
+    /// Returns no values.
+    pub fn empty(case: Case) -> Self {
+        Ini {
             case,
             sections: Vec::new(),
             by_name: HashMap::new(),
+        }
+    }
+
+    /// Adds the values of another file. They replace those of the same name.
+    ///
+    /// # Errors
+    /// `MALFORMED_FILE` with `line N: …`. The values before that line are added.
+    pub fn read(&mut self, text: &[u8]) -> Result<()> {
+        let collector = &mut Collector {
+            values: self,
+            open: 0,
         };
-        parse(
-            text,
-            &mut Collector {
-                values: &mut values,
-                open: 0,
-            },
-        )?;
-        Ok(values)
+        parse(text, collector)
+    }
+
+    /// Sets a value.
+    pub fn set(&mut self, section: &[u8], option: &[u8], value: &[u8]) {
+        let mut collector = Collector {
+            values: self,
+            open: 0,
+        };
+        collector.open(section);
+        collector.put(option, value);
     }
 
     /// The names of the sections, in the order of the file.
@@ -229,8 +250,8 @@ struct Collector<'v> {
     open: usize,
 }
 
-impl IniVisitor for Collector<'_> {
-    fn section(&mut self, name: &[u8]) -> Result<()> {
+impl Collector<'_> {
+    fn open(&mut self, name: &[u8]) {
         let folded = self.values.fold(name).into_owned();
         let sections = &mut self.values.sections;
         self.open = *self.values.by_name.entry(folded).or_insert_with(|| {
@@ -241,10 +262,9 @@ impl IniVisitor for Collector<'_> {
             });
             sections.len() - 1
         });
-        Ok(())
     }
 
-    fn option(&mut self, name: &[u8], value: &[u8]) -> Result<()> {
+    fn put(&mut self, name: &[u8], value: &[u8]) {
         let folded = self.values.fold(name).into_owned();
         let section = &mut self.values.sections[self.open];
         let known = section.by_name.get(&folded).copied();
@@ -255,6 +275,17 @@ impl IniVisitor for Collector<'_> {
                 section.options.push((name.to_vec(), value.to_vec()));
             }
         }
+    }
+}
+
+impl IniVisitor for Collector<'_> {
+    fn section(&mut self, name: &[u8]) -> Result<()> {
+        self.open(name);
+        Ok(())
+    }
+
+    fn option(&mut self, name: &[u8], value: &[u8]) -> Result<()> {
+        self.put(name, value);
         Ok(())
     }
 }

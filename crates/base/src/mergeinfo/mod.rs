@@ -113,6 +113,24 @@ impl Mergeinfo {
         parse::mergeinfo(text)
     }
 
+    /// Reads a property value. The sources with their ranges are in the order in which the incumbent walks the table that
+    /// its parser makes; as [`Mergeinfo::iter_hash_order`] if the sources are inserted in the order of their lines.
+    ///
+    /// # Errors
+    /// As [`Mergeinfo::parse`].
+    pub fn parse_hash_order(text: &[u8]) -> Result<Vec<(Source, Rangelist)>> {
+        let (mergeinfo, order) = parse::with_order(text)?;
+        let mut sources: Vec<(Source, Rangelist)> = order
+            .into_iter()
+            .filter_map(|source| {
+                let ranges = mergeinfo.get(&source)?.clone();
+                Some((source, ranges))
+            })
+            .collect();
+        hash_order::sort(&mut sources, |(source, _)| source.as_str().as_bytes());
+        Ok(sources)
+    }
+
     /// True if there is no source. (That is a value too: it stops inheritance.)
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -3,12 +3,32 @@
 //! A line ends at a newline; its last colon ends the path, so a path may have colons and even spaces. White space
 //! may precede the first revision. A comma may precede a newline, but not the end of the value.
 
+use std::collections::HashSet;
+
 use super::{Mergeinfo, Range, Rangelist, Source};
 use crate::error::{Error, Result};
 use crate::error_codes::Code;
 use crate::revnum::Revnum;
 
 pub(super) fn mergeinfo(text: &[u8]) -> Result<Mergeinfo> {
+    lines(text).map(merged)
+}
+
+/// Reads a value, and returns its sources also in the order of their first lines.
+pub(super) fn with_order(text: &[u8]) -> Result<(Mergeinfo, Vec<Source>)> {
+    let lines = lines(text)?;
+    let mut order: Vec<Source> = Vec::with_capacity(lines.len());
+    let mut seen = HashSet::with_capacity(lines.len());
+    for (source, _) in &lines {
+        if seen.insert(source.clone()) {
+            order.push(source.clone());
+        }
+    }
+    Ok((merged(lines), order))
+}
+
+/// Reads the lines of a value.
+fn lines(text: &[u8]) -> Result<Vec<(Source, Rangelist)>> {
     // The incumbent's parser takes a C string.
     let text = text.split(|byte| *byte == 0).next().unwrap_or_default();
     let text = std::str::from_utf8(text).map_err(|_| bad("Mergeinfo is not in UTF-8"))?;
@@ -31,6 +51,10 @@ pub(super) fn mergeinfo(text: &[u8]) -> Result<Mergeinfo> {
         lines.push((Source::new(path), join(ranges)?));
         rest = revisions.0;
     }
+    Ok(lines)
+}
+
+fn merged(mut lines: Vec<(Source, Rangelist)>) -> Mergeinfo {
     // A stable sort, and neighbours merged: one pass, however many lines name the same source.
     lines.sort_by(|a, b| a.0.cmp(&b.0));
     let mut merged: Vec<(Source, Rangelist)> = Vec::with_capacity(lines.len());
@@ -40,7 +64,7 @@ pub(super) fn mergeinfo(text: &[u8]) -> Result<Mergeinfo> {
             _ => merged.push((source, ranges)),
         }
     }
-    Ok(Mergeinfo(merged))
+    Mergeinfo(merged)
 }
 
 /// What is left of the value; messages quote all of it, other lines too.

@@ -12,6 +12,28 @@ const MODULES: &str = "/usr/lib/apache2/modules";
 /// The modules to load.
 const LOADED: [&str; 6] = ["mpm_event", "authn_core", "authz_core", "mime", "dav", "dav_svn"];
 
+/// The settings that both servers have.
+#[derive(Clone, Copy, Debug)]
+pub struct HttpSettings {
+    /// The level of compression of texts, 0 to 9.
+    pub level: u8,
+    /// The cache, in MiB.
+    pub cache: u32,
+    /// Whether Apache reads blocks; Sven decides itself.
+    pub block_read: bool,
+}
+
+impl HttpSettings {
+    /// Returns the settings of the measurements with a large cache.
+    pub fn large_cache(level: u8) -> HttpSettings {
+        HttpSettings {
+            level,
+            cache: 1024,
+            block_read: false,
+        }
+    }
+}
+
 /// Starts Sven for the repositories below `root`, with write access for everyone.
 ///
 /// # Errors
@@ -19,12 +41,13 @@ const LOADED: [&str; 6] = ["mpm_event", "authn_core", "authz_core", "mime", "dav
 pub fn start_sven(
     sven: &SvenBinary,
     root: &Path,
-    level: u8,
+    settings: HttpSettings,
     scratch: &Path,
 ) -> Result<StartedServer, String> {
     let port = free_port()?;
+    let HttpSettings { level, cache, .. } = settings;
     let text = format!(
-        "[listen]\nhttp = \"127.0.0.1:{port}\"\n[compression]\nlevel = {level}\ngzip = false\n[cache]\nmemory = \"1 GiB\"\n\
+        "[listen]\nhttp = \"127.0.0.1:{port}\"\n[compression]\nlevel = {level}\ngzip = false\n[cache]\nmemory = \"{cache} MiB\"\n\
          [[location]]\npath = \"/svn\"\nparent = {:?}\nanonymous = true\n",
         root.display().to_string()
     );
@@ -46,8 +69,14 @@ pub fn start_sven(
 ///
 /// # Errors
 /// If it does not listen within ten seconds.
-pub fn start_apache(root: &Path, level: u8, scratch: &Path) -> Result<StartedServer, String> {
+pub fn start_apache(root: &Path, settings: HttpSettings, scratch: &Path) -> Result<StartedServer, String> {
     let port = free_port()?;
+    let HttpSettings {
+        level,
+        cache,
+        block_read,
+    } = settings;
+    let (cache, block_read) = (cache * 1024, if block_read { "on" } else { "off" });
     let modules: String = LOADED
         .iter()
         .map(|name| format!("LoadModule {name}_module {MODULES}/mod_{name}.so\n"))
@@ -58,9 +87,9 @@ pub fn start_apache(root: &Path, level: u8, scratch: &Path) -> Result<StartedSer
          TypesConfig /etc/mime.types\nErrorLog {scratch_text}/error.log\nLogLevel crit\n\
          StartServers 1\nServerLimit 1\nThreadLimit 128\nThreadsPerChild 128\nMaxRequestWorkers 128\n\
          MinSpareThreads 128\nMaxSpareThreads 128\nKeepAlive On\nMaxKeepAliveRequests 0\n\
-         LimitXMLRequestBody 0\nSVNInMemoryCacheSize 1048576\nSVNCompressionLevel {level}\n\
+         LimitXMLRequestBody 0\nSVNInMemoryCacheSize {cache}\nSVNCompressionLevel {level}\n\
          <Location /svn>\nDAV svn\nSVNParentPath {}\nSVNCacheFullTexts on\nSVNCacheTextDeltas on\nSVNCacheRevProps on\n\
-         SVNPathAuthz off\n</Location>\n",
+         SVNPathAuthz off\nSVNBlockRead {block_read}\n</Location>\n",
         root.display()
     );
     let config = scratch.join("apache.conf");

@@ -3,6 +3,7 @@
 pub mod apache;
 pub mod servers;
 
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -36,6 +37,14 @@ impl SvenBinary {
         } else {
             Err(format!("{} is not there", binary.display()))
         }
+    }
+
+    /// Returns the length and the time of the binary: two runs with the same ones measure the same program.
+    pub fn fingerprint(&self) -> String {
+        let meta = std::fs::metadata(&self.binary);
+        meta.map_or(String::new(), |meta| {
+            format!("{} bytes, {}", meta.len(), meta.mtime())
+        })
     }
 
     /// True if this Sven has the subcommand.

@@ -87,6 +87,29 @@ pub fn write(out: &mut dyn Write, revisions: u32, seed: u64) -> Result<()> {
     Ok(())
 }
 
+/// Writes a dump stream that adds `trunk/blamed.c`, a text of 60 KB, and changes it: it has `revisions` revisions. For repositories that
+/// have a trunk.
+pub fn write_blamed(out: &mut dyn Write, revisions: u32, seed: u64) -> Result<()> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut stream = DumpWriter::begin(out)?;
+    let mut text = text::text(60_000, &mut rng);
+    for number in 1..=revisions {
+        let author = ["alice", "bob", "carol"][rng.random_range(0..3usize)];
+        let (date, log) = (date(1_000_000 + number), format!("change {number}"));
+        stream.revision(
+            number,
+            &[("svn:author", author), ("svn:date", &date), ("svn:log", &log)],
+        )?;
+        if number == 1 {
+            stream.add_file("trunk/blamed.c", &[], &text)?;
+        } else {
+            text = text::edit(&text, rng.random_range(1..6), &mut rng);
+            stream.change_text("trunk/blamed.c", &text)?;
+        }
+    }
+    Ok(())
+}
+
 struct GeneratedFile {
     path: String,
     text: Vec<u8>,

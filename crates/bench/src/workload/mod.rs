@@ -123,7 +123,7 @@ impl Workload {
 }
 
 /// Returns `folder/name`. If it does not exist, `make` makes it at a temporary path first.
-fn cached(
+pub fn cached(
     folder: &Path,
     name: &str,
     make: impl FnOnce(&Path) -> Result<(), String>,
@@ -147,6 +147,14 @@ fn load(
     produce: impl FnOnce(&mut dyn std::io::Write) -> std::io::Result<()>,
 ) -> Result<(), String> {
     run(Command::new("svnadmin").arg("create").arg(repository))?;
+    load_into(repository, produce)
+}
+
+/// Loads the dump stream that `produce` writes behind what a repository has, with Subversion's `svnadmin load`.
+pub fn load_into(
+    repository: &Path,
+    produce: impl FnOnce(&mut dyn std::io::Write) -> std::io::Result<()>,
+) -> Result<(), String> {
     let mut loader = Command::new("svnadmin")
         .args(["load", "-q", "--no-flush-to-disk", "-M", "512"])
         .arg(repository)
@@ -166,8 +174,8 @@ fn load(
     }
 }
 
-/// Loads a dump stream into an empty repository, with Subversion's `svnadmin load`.
-fn load_file(repository: &Path, dump: &Path) -> Result<(), String> {
+/// Loads a dump stream into a repository, with Subversion's `svnadmin load`.
+pub fn load_file(repository: &Path, dump: &Path) -> Result<(), String> {
     let input = fs::File::open(dump).map_err(|e| format!("{}: {e}", dump.display()))?;
     let mut loader = Command::new("svnadmin");
     loader

@@ -36,6 +36,8 @@ pub enum ArgumentError {
     },
     /// Plain text before the hint, as `svnlook` prints for a missing repository.
     Plain(String),
+    /// Plain text without a hint.
+    Unexplained(String),
     /// An error with a number.
     Failed(Error),
 }
@@ -53,6 +55,7 @@ impl ArgumentError {
             ArgumentError::Nothing => hint,
             ArgumentError::NoSubcommand => format!("{no_subcommand}\n{hint}"),
             ArgumentError::UnknownSubcommand(_) | ArgumentError::Plain(_) => format!("{self}\n{hint}"),
+            ArgumentError::Unexplained(text) => format!("{text}\n"),
             ArgumentError::NotAccepted { subcommand, .. } => {
                 format!("{self}\nType '{program} help {subcommand}' for usage.\n")
             }
@@ -84,7 +87,7 @@ impl fmt::Display for ArgumentError {
             ArgumentError::NotAccepted { subcommand, option } => {
                 write!(f, "Subcommand '{subcommand}' doesn't accept option '{option}'")
             }
-            ArgumentError::Plain(text) => f.write_str(text),
+            ArgumentError::Plain(text) | ArgumentError::Unexplained(text) => f.write_str(text),
             ArgumentError::Failed(error) => error.fmt(f),
             ArgumentError::Nothing | ArgumentError::NoSubcommand => {
                 f.write_str("subcommand argument required")

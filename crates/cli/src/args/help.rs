@@ -107,7 +107,7 @@ pub fn option_line(arg: &Arg) -> String {
 }
 
 /// Returns the description of a command, each paragraph wrapped.
-fn essay(command: &Command) -> String {
+pub fn essay(command: &Command) -> String {
     let about = command.get_long_about().or(command.get_about());
     let about = about.map(ToString::to_string).unwrap_or_default();
     let mut text = String::new();
@@ -136,7 +136,8 @@ fn essay(command: &Command) -> String {
     text
 }
 
-fn with_aliases(sub: &Command) -> String {
+/// Returns the name of a subcommand with its aliases.
+pub fn with_aliases(sub: &Command) -> String {
     let aliases: Vec<&str> = sub.get_visible_aliases().collect();
     if aliases.is_empty() {
         sub.get_name().to_owned()

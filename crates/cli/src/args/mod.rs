@@ -44,12 +44,19 @@ pub type IsGiven<'a> = &'a dyn Fn(&str) -> bool;
 
 /// A parsed argument list.
 pub enum ToolRequest {
-    /// Help on these topics, or general help if the list is empty.
-    Help(Vec<String>),
+    /// Help.
+    Help {
+        /// The topics; empty for general help.
+        topics: Vec<String>,
+        /// True for all options (`-v`, where the tool has it).
+        verbose: bool,
+    },
     /// The version.
     Version {
         /// True for the number alone (`-q`).
         quiet: bool,
+        /// True for the versions of libraries too (`-v`, where the tool has it).
+        verbose: bool,
     },
     /// A subcommand with its options.
     Run(ArgMatches),
@@ -82,12 +89,17 @@ pub fn parse(
     } else if let Some(first) = words.operands.pop_front() {
         first.to_string_lossy().into_owned()
     } else if given(VERSION) {
+        let with_help = help::find(&command, "help");
         return match words
             .options
             .iter()
-            .all(|g| [VERSION, QUIET].contains(&table[g.option].get_id().as_str()))
+            .map(|g| table[g.option].get_id().as_str())
+            .all(|id| [VERSION, QUIET].contains(&id) || with_help.is_some_and(|help| accepts(help, id)))
         {
-            true => Ok(ToolRequest::Version { quiet: given(QUIET) }),
+            true => Ok(ToolRequest::Version {
+                quiet: given(QUIET),
+                verbose: given(VERBOSE),
+            }),
             false => Err(ArgumentError::Nothing),
         };
     } else {
@@ -106,7 +118,10 @@ pub fn parse(
             .operands
             .iter()
             .map(|word| word.to_string_lossy().into_owned());
-        return Ok(ToolRequest::Help(topics.collect()));
+        return Ok(ToolRequest::Help {
+            topics: topics.collect(),
+            verbose: given(VERBOSE),
+        });
     }
     let mut line = vec![OsString::from(tool.name), OsString::from(canonical)];
     line.extend(unambiguous_words(&table, &words));
@@ -125,7 +140,7 @@ fn check_accepted<'a>(
 ) -> Result<(), ArgumentError> {
     for option in options {
         let id = option.get_id().as_str();
-        if id != HELP && !subcommand.get_arguments().any(|arg| arg.get_id() == id) {
+        if id != HELP && !accepts(subcommand, id) {
             return Err(ArgumentError::NotAccepted {
                 subcommand: subcommand.get_name().to_owned(),
                 option: help::option_name(option),
@@ -133,6 +148,11 @@ fn check_accepted<'a>(
         }
     }
     Ok(())
+}
+
+/// True if the subcommand has an option with this clap id.
+fn accepts(subcommand: &Command, id: &str) -> bool {
+    subcommand.get_arguments().any(|arg| arg.get_id() == id)
 }
 
 /// Parses the words after the name of a tool without subcommands; `command` defines its options. Help and version are
@@ -176,15 +196,15 @@ fn with_shared_settings(command: Command) -> Command {
 /// Returns all options of all subcommands, each once.
 fn all_options<'a>(subcommands: impl Iterator<Item = &'a Command>) -> Vec<Arg> {
     let flag = |id: &'static str| Arg::new(id).long(id).action(ArgAction::SetTrue);
-    let mut table = vec![
-        flag(HELP).short('h').short_alias('?'),
-        flag(VERSION),
-        flag(QUIET).short('q'),
-    ];
+    let mut table = vec![flag(HELP).short('h').short_alias('?'), flag(VERSION)];
     for arg in subcommands.flat_map(Command::get_arguments) {
         if !arg.is_positional() && !table.iter().any(|seen| seen.get_id() == arg.get_id()) {
             table.push(arg.clone());
         }
+    }
+    // A tool may have the option without its letter.
+    if !table.iter().any(|arg| arg.get_id() == QUIET) {
+        table.push(flag(QUIET).short('q'));
     }
     table
 }
@@ -247,3 +267,4 @@ pub fn definition_error(error: clap::Error) -> Error {
 const HELP: &str = "help";
 const VERSION: &str = "version";
 const QUIET: &str = "quiet";
+const VERBOSE: &str = "verbose";

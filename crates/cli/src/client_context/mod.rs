@@ -1,28 +1,49 @@
 //! What all client programs share: their options for access to repositories, how they open sessions, and the targets on their
 //! command lines.
 //!
-//! [`AccessOptions`] are the options as typed. A [`ClientContext`] is made of them once for each run: it opens sessions, for several
-//! threads too, and has the flag that a signal sets. [`target`] parses targets, [`credentials`] answers the demands of servers.
+//! [`AccessOptions`] are the options as typed, [`AccessSettings`] what they mean together with the configuration area and the environment.
+//! A [`ClientContext`] is made of them once for each run: it opens sessions, for several threads too, asks the user, and has the
+//! flag that a signal sets. [`ClientContext::with_account`] makes a second one for a program with two accounts.
+//!
+//! [`target`] parses targets, [`credentials`] and [`certificates`] answer the demands of servers, [`hosts`] has the options of sessions that
+//! depend on the host, [`prompt`] the questions on the terminal, [`log_message`] gets the message of a commit.
 
+pub mod certificates;
 pub mod credentials;
+pub mod hosts;
+pub mod log_message;
 pub mod options;
 mod pair;
+pub mod prompt;
+pub mod revprop_arg;
+pub mod settings;
 pub mod target;
+pub mod url_targets;
 
 use std::sync::Arc;
 
 use base::{Cancel, Result, Revnum, Url};
+use clap::{ArgMatches, FromArgMatches as _};
+use client::config::RuntimeConfig;
 use client::locate::{self, Revision};
-use ra::{OpenOptions, Session};
+use ra::{CertificateFailures, OpenOptions, Session};
 
+use credentials::UserCredentials;
 pub use options::AccessOptions;
+use prompt::{Echo, Prompter};
+pub use settings::AccessSettings;
 
 use crate::interrupt::Interrupt;
-use crate::out::Out;
+use crate::out::{Out, SharedOut};
 
 /// The environment of one run of a client program.
 pub struct ClientContext {
     open: OpenOptions,
+    settings: AccessSettings,
+    prompter: Arc<Prompter>,
+    out: SharedOut,
+    /// True if the user is informed of the URL to which a server redirects.
+    shows_redirects: bool,
 }
 
 impl ClientContext {
@@ -36,27 +57,80 @@ impl ClientContext {
         work: impl FnOnce(&ClientContext, &mut Out) -> Result<()>,
     ) -> Result<()> {
         let interrupt = Interrupt::install()?;
-        let context = ClientContext::new(options, out, &interrupt);
+        let settings = AccessSettings::of_options(&options, out);
+        let context = settings.and_then(|settings| ClientContext::new(settings, out, &interrupt.cancel));
         let outcome = context.and_then(|context| work(&context, out));
         interrupt.finish(out, outcome)
     }
 
-    fn new(options: AccessOptions, out: &Out, interrupt: &Interrupt) -> Result<ClientContext> {
-        let open = OpenOptions {
-            credentials: Arc::new(credentials::OptionCredentials::new(&options)),
-            client_name: Some(out.program().to_owned()),
-            cancel: interrupt.cancel.clone(),
-            ..OpenOptions::default()
-        };
-        Ok(ClientContext { open })
-    }
-
-    /// Opens a session at a URL.
+    /// Returns a context of settings. `cancel` ends its waits.
     ///
     /// # Errors
-    /// Those of [`ra::open`].
+    /// `BAD_CONFIG_VALUE` for tunnels.
+    pub fn new(settings: AccessSettings, out: &Out, cancel: &Cancel) -> Result<ClientContext> {
+        let prompter = Prompter::new(settings.is_interactive, out.share(), cancel.clone());
+        let client_name = out.program().rsplit(' ').next().unwrap_or_default();
+        let open = OpenOptions {
+            client_name: Some(client_name.to_owned()),
+            cancel: cancel.clone(),
+            ..OpenOptions::default()
+        };
+        ClientContext {
+            open,
+            settings: settings.clone(),
+            prompter: Arc::new(prompter),
+            out: out.share(),
+            shows_redirects: client_name == "svn",
+        }
+        .with_settings(settings)
+    }
+
+    /// Returns a context like this one for another account: svnsync has one for each repository.
+    ///
+    /// # Errors
+    /// As [`ClientContext::new`].
+    pub fn with_account(
+        &self,
+        username: Option<String>,
+        password: Option<String>,
+        trusted_failures: CertificateFailures,
+    ) -> Result<ClientContext> {
+        self.with_settings(self.settings.with_account(username, password, trusted_failures))
+    }
+
+    /// Returns a context like this one with other settings, and credentials of its own.
+    ///
+    /// # Errors
+    /// As [`ClientContext::new`].
+    pub fn with_settings(&self, settings: AccessSettings) -> Result<ClientContext> {
+        let config = Arc::clone(&settings.config);
+        let open = OpenOptions {
+            credentials: Arc::new(UserCredentials::new(settings.clone(), Arc::clone(&self.prompter))),
+            tunnels: hosts::tunnels(&config)?,
+            http_of: Some(Arc::new(move |url| hosts::http_options(&config, url))),
+            ..self.open.clone()
+        };
+        Ok(ClientContext {
+            open,
+            settings,
+            prompter: Arc::clone(&self.prompter),
+            out: self.out.clone(),
+            shows_redirects: self.shows_redirects,
+        })
+    }
+
+    /// Opens a session at a URL. Prints the URL to which the server redirects.
+    ///
+    /// # Errors
+    /// Those of [`ra::open`]; `BAD_CONFIG_VALUE`.
     pub fn open(&self, url: &Url) -> Result<Box<dyn Session>> {
-        ra::open(url, &self.open)
+        hosts::check_storage(&self.settings.config, url)?;
+        let session = ra::open(url, &self.open)?;
+        if self.shows_redirects && session.url() != url {
+            self.out
+                .line(&format!("Redirecting to URL '{}':", session.url()))?;
+        }
+        Ok(session)
     }
 
     /// Opens a session at the node that a target names, where the node was in the operative revision.
@@ -72,6 +146,44 @@ impl ClientContext {
     /// The flag that a signal sets.
     pub fn cancel(&self) -> &Cancel {
         &self.open.cancel
+    }
+
+    /// The configuration.
+    pub fn config(&self) -> &RuntimeConfig {
+        &self.settings.config
+    }
+
+    /// The settings of the account.
+    pub fn settings(&self) -> &AccessSettings {
+        &self.settings
+    }
+
+    /// True if the user can be asked.
+    pub fn is_interactive(&self) -> bool {
+        self.settings.is_interactive
+    }
+
+    /// Prints a text on the terminal and returns the line that the user types.
+    ///
+    /// # Errors
+    /// As [`Prompter::ask`].
+    pub fn prompt(&self, text: &str) -> Result<String> {
+        self.prompter.ask(text, Echo::Shown)
+    }
+}
+
+/// Makes the checks of access options that the incumbent makes before those of a subcommand.
+///
+/// # Errors
+/// As [`AccessSettings::of_options`].
+pub fn check_early(matches: &ArgMatches, out: &mut Out) -> Result<()> {
+    let Some((_, matches)) = matches.subcommand() else {
+        return Ok(());
+    };
+    match AccessOptions::from_arg_matches(matches) {
+        Ok(options) => settings::check_early(&options, out),
+        // The subcommand does not have them.
+        Err(_) => Ok(()),
     }
 }
 

@@ -1,4 +1,15 @@
 //! The options of client programs for access to repositories.
+//!
+//! The checks are in the incumbent's order. Values are checked while the words are parsed ([`config_option`], [`failures`]); options that
+//! exclude each other before the subcommand is known ([`conflicts`]); the rest before the subcommand runs.
+
+use std::io::{self, IsTerminal as _};
+
+use base::{Code, Error, Result};
+use client::config::option::ConfigOption;
+use ra::CertificateFailures;
+
+use crate::args::IsGiven;
 
 /// The options, as typed.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -27,12 +38,115 @@ pub struct AccessOptions {
     pub trust_server_cert: bool,
     /// with '--non-interactive', accept certificates of servers in spite of the failures ARG, separated by commas:
     /// unknown-ca, cn-mismatch, expired, not-yet-valid, other
-    #[arg(long)]
+    #[arg(long, value_parser = failures)]
     pub trust_server_cert_failures: Option<String>,
     /// read the configuration in directory ARG
     #[arg(long)]
     pub config_dir: Option<String>,
     /// set an option of the configuration: FILE:SECTION:OPTION=VALUE, where FILE is 'config' or 'servers'
-    #[arg(long, action = clap::ArgAction::Append)]
+    #[arg(long, action = clap::ArgAction::Append, value_parser = config_option)]
     pub config_option: Vec<String>,
+}
+
+impl AccessOptions {
+    /// True if the user can be asked: unless it is excluded, if standard input is a terminal.
+    pub fn is_interactive(&self) -> bool {
+        is_interactive(self.non_interactive, self.force_interactive)
+    }
+
+    /// Returns the failures of certificates that are accepted.
+    ///
+    /// # Errors
+    /// `CL_ARG_PARSING_ERROR` for an unknown failure.
+    pub fn trusted_failures(&self) -> Result<CertificateFailures> {
+        let words = self.trust_server_cert_failures.as_deref();
+        let mut trusted = parse_failures(words.unwrap_or_default())?;
+        trusted.unknown_issuer |= self.trust_server_cert;
+        Ok(trusted)
+    }
+
+    /// Checks options that need or exclude each other.
+    ///
+    /// # Errors
+    /// `CL_ARG_PARSING_ERROR`.
+    pub fn check(&self) -> Result<()> {
+        if self.non_interactive && self.force_interactive {
+            return Err(both_interactive());
+        }
+        let is_trusting =
+            self.trust_server_cert || self.trusted_failures()? != CertificateFailures::default();
+        for (is_given, name) in [
+            (is_trusting, "--trust-server-cert-failures"),
+            (self.password_from_stdin, "--password-from-stdin"),
+        ] {
+            if is_given && self.is_interactive() {
+                let message = format!("{name} requires --non-interactive");
+                return Err(Error::new(Code::CL_ARG_PARSING_ERROR, message));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Checks options that exclude each other in every subcommand.
+///
+/// # Errors
+/// `CL_ARG_PARSING_ERROR`.
+pub fn conflicts(given: IsGiven<'_>) -> Result<()> {
+    match given("non_interactive") && given("force_interactive") {
+        true => Err(both_interactive()),
+        false => Ok(()),
+    }
+}
+
+/// Checks the argument of `--config-option`.
+///
+/// # Errors
+/// `CL_ARG_PARSING_ERROR`.
+pub fn config_option(text: &str) -> Result<String> {
+    ConfigOption::parse(text).map(|_| text.to_owned())
+}
+
+/// Checks the argument of `--trust-server-cert-failures`.
+///
+/// # Errors
+/// `CL_ARG_PARSING_ERROR`.
+pub fn failures(text: &str) -> Result<String> {
+    parse_failures(text).map(|_| text.to_owned())
+}
+
+/// Parses the argument of `--trust-server-cert-failures`.
+///
+/// # Errors
+/// `CL_ARG_PARSING_ERROR` for an unknown failure.
+pub fn parse_failures(text: &str) -> Result<CertificateFailures> {
+    let mut failures = CertificateFailures::default();
+    for word in client::config::list(text) {
+        match word {
+            "unknown-ca" => failures.unknown_issuer = true,
+            "cn-mismatch" => failures.other_host = true,
+            "expired" => failures.expired = true,
+            "not-yet-valid" => failures.not_yet_valid = true,
+            "other" => failures.other = true,
+            _ => {
+                let message = format!(
+                    "Unknown value '{word}' for --trust-server-cert-failures.\n\
+                     Supported values: unknown-ca, cn-mismatch, expired, not-yet-valid, other"
+                );
+                return Err(Error::new(Code::CL_ARG_PARSING_ERROR, message));
+            }
+        }
+    }
+    Ok(failures)
+}
+
+fn both_interactive() -> Error {
+    Error::new(
+        Code::CL_ARG_PARSING_ERROR,
+        "--non-interactive and --force-interactive are mutually exclusive",
+    )
+}
+
+fn is_interactive(non_interactive: bool, force_interactive: bool) -> bool {
+    force_interactive || (!non_interactive && io::stdin().is_terminal())
 }

@@ -1,11 +1,20 @@
 //! The targets on a command line: URLs and paths, with peg revisions.
+//!
+//! Targets are read in two steps, as the incumbent does, because errors of the second step come after the output for the targets
+//! before. [`read_targets`] makes all targets canonical and resolves `^/`; a peg revision is not looked at. [`TypedTarget::parse`]
+//! splits one of them into the path and the peg revision. An escaped `@` (`%40`) is an `@` after the first step, so that it begins a
+//! peg revision in the second.
 
 use std::ffi::OsString;
+use std::path::{Component, Path, PathBuf};
 
-use base::{Code, Error, Result, Url};
+use base::{Code, Error, Result, Url, percent};
 
+use super::ClientContext;
 use crate::args::operand;
 use crate::args::revision::{Revision, RevisionRangeArg};
+use crate::out::Out;
+use crate::svn::options::TargetsOption;
 
 /// A target.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,43 +34,304 @@ pub enum TargetPath {
     Local(String),
 }
 
-/// Parses the operands as targets.
+impl Target {
+    /// Returns the URL.
+    ///
+    /// # Errors
+    /// `WC_NOT_WORKING_COPY` for a local path.
+    pub fn url(&self) -> Result<&Url> {
+        match &self.path {
+            TargetPath::Url(url) => Ok(url),
+            TargetPath::Local(path) => Err(not_a_working_copy(path)),
+        }
+    }
+}
+
+/// Returns the error for a local path that is not in a working copy.
+pub fn not_a_working_copy(path: &str) -> Error {
+    let message = format!("'{}' is not a working copy", absolute(path).display());
+    Error::new(Code::WC_NOT_WORKING_COPY, message)
+}
+
+/// Returns a local path as an absolute one, without `..`. Symbolic links are not followed.
+fn absolute(path: &str) -> PathBuf {
+    let mut absolute = std::env::current_dir().unwrap_or_default();
+    for component in Path::new(path).components() {
+        match component {
+            Component::RootDir | Component::Prefix(_) => absolute = PathBuf::from("/"),
+            Component::CurDir => {}
+            Component::ParentDir => {
+                absolute.pop();
+            }
+            Component::Normal(name) => absolute.push(name),
+        }
+    }
+    absolute
+}
+
+/// A target as typed, made canonical, with its peg revision.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TypedTarget(String);
+
+impl TypedTarget {
+    /// The current directory.
+    pub fn current_directory() -> TypedTarget {
+        TypedTarget(String::new())
+    }
+
+    /// The canonical text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// True for a URL.
+    pub fn is_url(&self) -> bool {
+        is_url(&self.0)
+    }
+
+    /// Splits the target into the path and the peg revision.
+    ///
+    /// # Errors
+    /// `CL_ARG_PARSING_ERROR` for a malformed peg revision.
+    pub fn parse(&self) -> Result<Target> {
+        let (text, peg) = split_at_peg(&self.0);
+        let peg = match peg.filter(|peg| !peg.is_empty()) {
+            Some(peg) => Some(self.parse_peg(peg)?),
+            None => None,
+        };
+        Ok(Target {
+            path: parse_path(text)?,
+            peg,
+        })
+    }
+
+    fn parse_peg(&self, peg: &str) -> Result<Revision> {
+        let decoded = match peg.to_ascii_lowercase() {
+            lower if self.is_url() && lower.starts_with("%7b") && lower.ends_with("%7d") => {
+                String::from_utf8_lossy(&percent::decode(peg.as_bytes())).into_owned()
+            }
+            _ => peg.to_owned(),
+        };
+        if let Ok(RevisionRangeArg { start, end: None }) = RevisionRangeArg::parse(&decoded) {
+            return Ok(start);
+        }
+        let mut message = format!("Syntax error parsing peg revision '{peg}'");
+        if self.0.starts_with("svn+ssh://") && self.0.matches('@').count() == 1 {
+            message.push_str(&format!("; did you mean '{}@'?", self.0));
+        }
+        Err(Error::new(Code::CL_ARG_PARSING_ERROR, message))
+    }
+}
+
+/// Reads the targets of a command line and of the file of `--targets`.
+///
+/// # Errors
+/// `errno` 22 for text in another character set; `BAD_FILENAME` for a target without a path; `BAD_URL`; `WC_NOT_WORKING_COPY` for `^/`
+/// without a URL, and `ILLEGAL_TARGET` for `^/` with URLs of several repositories.
+pub fn read_targets(
+    context: &ClientContext,
+    out: &mut Out,
+    operands: &[OsString],
+    file: &TargetsOption,
+) -> Result<Vec<TypedTarget>> {
+    use std::os::unix::ffi::OsStrExt as _;
+    let charset = out.charset();
+    let mut texts = Vec::with_capacity(operands.len());
+    for word in operands {
+        texts.push(charset.read(word.as_bytes())?.to_owned());
+    }
+    if let Some(file) = &file.targets {
+        let bytes = file.read()?;
+        let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+        let lines = charset.read(&bytes[..end])?.split(['\n', '\r']);
+        texts.extend(lines.filter(|line| !line.is_empty()).map(str::to_owned));
+    }
+    let (targets, skipped) = canonical_targets(context, &texts)?;
+    for text in skipped.iter().rev() {
+        let code = Code::RESERVED_FILENAME_SPECIFIED;
+        let line = format!(
+            "{}: Skipping argument: {code}: '{text}' ends in a reserved name\n",
+            out.program()
+        );
+        out.print_stderr(&line);
+    }
+    Ok(targets)
+}
+
+/// Makes targets canonical. Returns them, and those that are skipped.
+fn canonical_targets<'a>(
+    context: &ClientContext,
+    texts: &'a [String],
+) -> Result<(Vec<TypedTarget>, Vec<&'a str>)> {
+    let mut targets = Vec::with_capacity(texts.len());
+    let mut skipped = Vec::new();
+    let has_relative = texts.iter().any(|text| is_relative_url(text));
+    let mut root: Option<Url> = None;
+    for text in texts {
+        if is_relative_url(text) {
+            targets.push(TypedTarget(text.clone()));
+            continue;
+        }
+        let (path, peg) = split_at_peg(text);
+        let (path, is_reserved) = match is_url(path) {
+            true => (canonical_url(path)?, false),
+            false => (canonical_path(text, path)?, is_reserved(path)),
+        };
+        if is_reserved {
+            skipped.push(text.as_str());
+            continue;
+        }
+        let target = TypedTarget(with_peg(path, peg));
+        if has_relative && target.is_url() {
+            find_root(context, &target, &mut root)?;
+        }
+        targets.push(target);
+    }
+    for target in &mut targets {
+        if is_relative_url(&target.0) {
+            let Some(root) = &root else {
+                let message = "Resolving '^/': no repository root found in the target arguments or in the current directory";
+                return Err(Error::new(Code::WC_NOT_WORKING_COPY, message));
+            };
+            let (path, peg) = split_at_peg(&target.0);
+            let path = canonical_url(&format!("{root}{}", &path[1..]))?;
+            *target = TypedTarget(with_peg(path, peg));
+        }
+    }
+    Ok((targets, skipped))
+}
+
+/// Finds the root of a target's repository. A repository that cannot be opened is not an error: the command reports it.
+fn find_root(context: &ClientContext, target: &TypedTarget, root: &mut Option<Url>) -> Result<()> {
+    let (text, _) = split_at_peg(&target.0);
+    let TargetPath::Url(url) = parse_path(text)? else {
+        return Ok(());
+    };
+    let found = match context.open(&url) {
+        Ok(session) => session.root_url().clone(),
+        Err(error) if error.code() == Code::RA_CANNOT_CREATE_SESSION => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    if root.as_ref().is_some_and(|root| *root != found) {
+        let message = "All non-relative targets must have the same root URL";
+        return Err(Error::new(Code::ILLEGAL_TARGET, message));
+    }
+    *root = Some(found);
+    Ok(())
+}
+
+/// Parses the operands as targets, each with its peg revision, without `^/`.
 ///
 /// # Errors
 /// `CL_ARG_PARSING_ERROR` for a malformed peg revision; `BAD_URL` and `errno` 22 for malformed URLs and text.
 pub fn parse_targets(operands: &[OsString]) -> Result<Vec<Target>> {
     operands
         .iter()
-        .map(|word| parse_target(operand::text(word)?))
+        .map(|word| {
+            let text = operand::text(word)?;
+            let (path, peg) = split_at_peg(text);
+            let path = match is_url(path) {
+                true => canonical_url(path)?,
+                false => canonical_path(text, path)?,
+            };
+            TypedTarget(with_peg(path, peg)).parse()
+        })
         .collect()
 }
 
-fn parse_target(text: &str) -> Result<Target> {
-    let (text, peg) = split_peg(text)?;
-    let path = if Url::is_url(text) {
-        TargetPath::Url(Url::canonicalize(text)?)
-    } else {
-        TargetPath::Local(operand::tidy(text))
-    };
-    Ok(Target { path, peg })
+/// Parses a canonical target without its peg revision.
+fn parse_path(text: &str) -> Result<TargetPath> {
+    if !is_url(text) {
+        return Ok(TargetPath::Local(operand::tidy(text)));
+    }
+    if !Url::is_url(text) {
+        let message = format!("Illegal repository URL '{text}'");
+        return Err(Error::new(Code::RA_ILLEGAL_URL, message));
+    }
+    Url::canonicalize(text).map(TargetPath::Url)
 }
 
-/// Splits a target into the path and the peg revision. An `@` at the end is a peg revision without a value.
-fn split_peg(text: &str) -> Result<(&str, Option<Revision>)> {
-    let after_slash = text.rfind('/').map_or(0, |at| at + 1);
-    let Some(at) = text[after_slash..].rfind('@').map(|at| at + after_slash) else {
-        return Ok((text, None));
-    };
-    let (path, peg) = (&text[..at], &text[at + 1..]);
-    if peg.is_empty() {
-        return Ok((path, None));
+/// Returns a URL in its canonical form, but for text that only looks like a URL: it is refused when it is used.
+fn canonical_url(text: &str) -> Result<String> {
+    if !Url::is_url(text) {
+        return Ok(percent::encode(text.as_bytes(), percent::URL_PATH_AND_PERCENT).collect());
     }
-    let wrong = || {
-        let message = format!("Syntax error parsing peg revision '{peg}'");
-        Error::new(Code::CL_ARG_PARSING_ERROR, message)
+    Ok(Url::canonicalize(text)?.as_str().to_owned())
+}
+
+/// Returns a local path in its canonical form. `text` is the whole target.
+fn canonical_path(text: &str, path: &str) -> Result<String> {
+    if path.is_empty() && text.starts_with('@') {
+        let message = format!("'{text}' is just a peg revision. Maybe try '{text}@' instead?");
+        return Err(Error::new(Code::BAD_FILENAME, message));
+    }
+    Ok(operand::tidy(path))
+}
+
+/// True for names of the administrative directory.
+fn is_reserved(path: &str) -> bool {
+    operand::tidy(path).rsplit('/').next() == Some(".svn")
+}
+
+fn with_peg(mut path: String, peg: Option<&str>) -> String {
+    if let Some(peg) = peg {
+        path.push('@');
+        path.push_str(peg);
+    }
+    path
+}
+
+/// Splits a target at the last `@` of its last component.
+fn split_at_peg(text: &str) -> (&str, Option<&str>) {
+    let last = text.rfind('/').map_or(0, |at| at + 1);
+    match text[last..].rfind('@') {
+        Some(at) => (&text[..last + at], Some(&text[last + at + 1..])),
+        None => (text, None),
+    }
+}
+
+/// True for text that the incumbent takes for a URL: `://` follows the first colon, and neither is at the beginning.
+fn is_url(text: &str) -> bool {
+    let Some(colon) = text.find([':', '/']) else {
+        return false;
     };
-    match RevisionRangeArg::parse(peg) {
-        Ok(RevisionRangeArg { start, end: None }) => Ok((path, Some(start))),
-        _ => Err(wrong()),
+    colon > 0 && text[colon..].starts_with("://")
+}
+
+fn is_relative_url(text: &str) -> bool {
+    text.starts_with("^/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> String {
+        match parse_targets(&[text.into()]) {
+            Ok(targets) => format!("{:?} {:?}", targets[0].path, targets[0].peg),
+            Err(error) => error.message(),
+        }
+    }
+
+    #[test]
+    fn peg_revisions_are_split_off_after_escapes_are_decoded() {
+        for (typed, shape) in [
+            ("svn://h/a%402", "Url(\"svn://h/a\") Some(Number(Revnum(2)))"),
+            ("svn://h/a%40", "Url(\"svn://h/a\") None"),
+            ("svn://h/a@@", "Url(\"svn://h/a@\") None"),
+            ("svn://h/@1/a", "Url(\"svn://h/@1/a\") None"),
+            ("svn://h/a@%7bx}", "Syntax error parsing peg revision '%7bx}'"),
+            (
+                "svn+ssh://u@h/",
+                "Syntax error parsing peg revision 'h'; did you mean 'svn+ssh://u@h@'?",
+            ),
+            ("svn+ssh://u@h/x@foo", "Syntax error parsing peg revision 'foo'"),
+            ("foo@/bar//", "Local(\"foo@/bar\") None"),
+            ("@1", "'@1' is just a peg revision. Maybe try '@1@' instead?"),
+            ("1://x", "Illegal repository URL '1://x'"),
+            ("a:b://x", "Local(\"a:b:/x\") None"),
+        ] {
+            assert_eq!(parsed(typed), shape, "{typed}");
+        }
     }
 }

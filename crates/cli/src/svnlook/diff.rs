@@ -2,15 +2,14 @@
 
 use std::ffi::OsString;
 use std::io::Write as _;
-use std::path::Path;
-use std::process::Command;
 
-use base::{Code, Error, FsPath, NodeKind, Props, Result, props};
+use base::{FsPath, NodeKind, Props, Result, props};
 use diff::{DiffOptions, Labels};
 use fsfs::{Node, Root};
 
 use super::changed_tree::{ChangedEntry, ChangedTree, EntryChange, PreviousNode, VisitedEntry};
 use super::lookup::{self, RootOption};
+use crate::diff_program::{self, DiffProgram};
 use crate::out::Out;
 
 /// Prints what was changed, in files and in properties, as a patch in the
@@ -162,7 +161,6 @@ impl DiffPrinter<'_> {
         let new = text_of(new.as_ref())?;
         if let Some(program) = self.options.diff_cmd.clone() {
             self.out.print(&header)?;
-            self.out.flush()?;
             self.external(&program, [&old_label, &new_label], [&old, &new])?;
             self.out.print("\n")?;
             return Ok(true);
@@ -189,46 +187,19 @@ impl DiffPrinter<'_> {
     }
 
     /// Runs a program that compares two texts and writes to standard output.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the user names a program that compares texts"
-    )]
     fn external(&mut self, program: &OsString, labels: [&str; 2], texts: [&[u8]; 2]) -> Result<()> {
-        let mut command = Command::new(program);
-        match &self.options.extensions {
-            Some(words) => command.args(words.split_ascii_whitespace()),
-            None => command.arg("-u"),
+        let file = |text: &[u8]| {
+            diff_program::temporary_file(|file| {
+                let outcome = file.write_all(text);
+                outcome.map_err(|e| diff_program::write_failed(&e))
+            })
         };
-        command.args(labels.iter().flat_map(|label| ["-L", label]));
-        let mut files = Vec::new();
-        for text in texts {
-            let failed = |e: &std::io::Error| Error::io("Can't create temporary file", Path::new("svn"), e);
-            let mut file = tempfile::Builder::new()
-                .prefix("svn-")
-                .tempfile()
-                .map_err(|e| failed(&e))?;
-            file.write_all(text)
-                .map_err(|e| Error::io("Can't write to file", file.path(), &e))?;
-            files.push(file);
-        }
-        command.args(files.iter().map(|file| file.path()));
-        let name = program.to_string_lossy();
-        let code = match command.status() {
-            Ok(status) => status.code().unwrap_or(-1),
-            Err(error) => {
-                let text = Error::os(&error, &format!("exec of '{name}' failed")).message();
-                self.out.print_stderr(&text);
-                255
-            }
+        let files = [file(texts[0])?, file(texts[1])?];
+        let program = DiffProgram {
+            name: program,
+            extensions: self.options.extensions.as_deref(),
         };
-        match code {
-            // The exit codes of diff: 0 for equal files, 1 for different files.
-            0 | 1 => Ok(()),
-            _ => Err(Error::new(
-                Code::EXTERNAL_PROGRAM,
-                format!("'{name}' returned {code}"),
-            )),
-        }
+        program.run(labels, [files[0].path(), files[1].path()], self.out)
     }
 
     fn props(&mut self, path: &FsPath, before: &PreviousNode, fresh: bool, shown: bool) -> Result<()> {

@@ -6,6 +6,7 @@ use base::{Code, Error, Result, Url};
 
 use crate::args::operand;
 use crate::client_context::AccessOptions;
+use crate::client_context::options::{config_option, failures};
 
 /// The options, as typed.
 #[derive(Clone, Debug, clap::Args)]
@@ -31,10 +32,10 @@ pub struct SyncAccessOptions {
     trust_server_cert: bool,
     /// with '--non-interactive', accept certificates of the source's server in spite of the failures ARG, separated by
     /// commas: unknown-ca, cn-mismatch, expired, not-yet-valid, other
-    #[arg(long)]
+    #[arg(long, value_parser = failures)]
     source_trust_server_cert_failures: Option<String>,
     /// as '--source-trust-server-cert-failures', for the mirror's server
-    #[arg(long)]
+    #[arg(long, value_parser = failures)]
     sync_trust_server_cert_failures: Option<String>,
     /// log in to the source as user ARG
     #[arg(long)]
@@ -52,7 +53,7 @@ pub struct SyncAccessOptions {
     #[arg(long)]
     config_dir: Option<String>,
     /// set an option of the configuration: FILE:SECTION:OPTION=VALUE, where FILE is 'config' or 'servers'
-    #[arg(long, action = clap::ArgAction::Append)]
+    #[arg(long, action = clap::ArgAction::Append, value_parser = config_option)]
     config_option: Vec<String>,
 }
 

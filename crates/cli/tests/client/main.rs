@@ -2,8 +2,16 @@
 
 #![expect(clippy::too_many_lines, reason = "a test reads best as one piece")]
 
+mod blame;
 mod cat;
+mod diff;
+mod export;
+mod info;
+mod list;
+mod log;
 mod mirrors;
+mod props;
+mod read_repo;
 mod svnrdump;
 mod svnsync;
 mod twins;

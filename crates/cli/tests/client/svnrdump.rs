@@ -1,7 +1,8 @@
 //! `svnrdump` beside Subversion's: the same streams, the same output, the same repositories.
 
 use testkit::history::Random;
-use testkit::{Repo, Side, Spec, Tool, build, seeds};
+use testkit::seeds;
+use testkit::{Repo, Side, Spec, Tool, build};
 
 use crate::mirrors::Mirrors;
 use crate::twins::Access;
@@ -132,7 +133,7 @@ fn streams_are_loaded_alike() {
 
 #[test]
 fn random_histories_pass_through_both_programs() {
-    for seed in seeds::seeds("RDUMP_SEEDS", 0..2) {
+    for seed in seeds("RDUMP_SEEDS", 0..2) {
         let mut random = Random::new(seed);
         random.next();
         let history = match random.below(2) {

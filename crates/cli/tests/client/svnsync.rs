@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use testkit::history::Random;
-use testkit::{Side, Spec, Tool, build, seeds};
+use testkit::seeds;
+use testkit::{Side, Spec, Tool, build};
 
 use crate::mirrors::Mirrors;
 use crate::twins::Access;
@@ -226,7 +227,7 @@ fn a_foreign_lock_is_respected_and_can_be_stolen() {
 /// Random histories and subtrees; the programs take turns on one mirror, and are killed at random moments.
 #[test]
 fn either_program_continues_what_the_other_began() {
-    for seed in seeds::seeds("SYNC_SEEDS", 0..2) {
+    for seed in seeds("SYNC_SEEDS", 0..2) {
         let mut random = Random::new(seed);
         random.next();
         let history = match random.below(2) {

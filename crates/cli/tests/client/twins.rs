@@ -1,6 +1,7 @@
 //! Twin clients: Subversion's and Sven's, each with a repository, a server, a working directory and a configuration area of its own.
 //!
-//! All servers are Subversion's, so a difference is the client's. Commands name the repository by `{URL}`, their directory by `{DIR}`.
+//! All servers are Subversion's, so a difference is the client's; with `SVEN_CLIENT_SERVERS=ours` all are Sven's. Commands name the repository by
+//! `{URL}`, their directory by `{DIR}`. HTTP servers redirect `{MOVED}` permanently and `{ELSEWHERE}` for now to the repository.
 //! Outputs are compared after the same words have replaced the URL and the directory, and masks the dates and UUIDs.
 
 use std::path::{Path, PathBuf};
@@ -47,15 +48,23 @@ struct OneSide {
 impl TwinClients {
     /// Copies `repo` for each side and serves the copies.
     pub fn new(repo: &Repo, access: Access) -> TwinClients {
-        TwinClients {
-            theirs: OneSide::new(Side::Theirs, repo, access),
-            ours: OneSide::new(Side::Ours, repo, access),
-        }
+        TwinClients::with_servers(repo, access, servers())
+    }
+
+    /// As [`TwinClients::new`], with the servers of one implementation.
+    pub fn with_servers(repo: &Repo, access: Access, servers: Side) -> TwinClients {
+        let [theirs, ours] = Side::BOTH.map(|side| OneSide::new(side, repo, access, servers));
+        TwinClients { theirs, ours }
     }
 
     /// Returns the working directory of a side.
     pub fn dir(&self, side: Side) -> PathBuf {
         self.of(side).dir()
+    }
+
+    /// Returns the URL of a side's repository.
+    pub fn url(&self, side: Side) -> &str {
+        &self.of(side).url
     }
 
     /// Returns the repository of a side.
@@ -71,27 +80,63 @@ impl TwinClients {
         }
     }
 
-    /// Runs a tool on both sides and compares standard output, standard error and exit code. Words are separated by blanks.
-    pub fn same(&self, line: &str) {
+    /// Runs a tool on both sides and compares standard output, standard error and exit code, which it returns. Words are separated by
+    /// blanks.
+    pub fn same(&self, line: &str) -> String {
         let words: Vec<&str> = line.split_ascii_whitespace().collect();
-        self.same_words(&words);
+        self.same_words(&words)
     }
 
     /// As [`TwinClients::same`]. The first word is the tool.
-    pub fn same_words(&self, words: &[&str]) {
-        self.same_prepared(words, |tool| tool);
+    pub fn same_words(&self, words: &[&str]) -> String {
+        self.same_prepared(words, |tool| tool)
     }
 
     /// As [`TwinClients::same_words`], after a change of the tool's environment or input.
-    pub fn same_prepared(&self, words: &[&str], prepare: impl Fn(Tool) -> Tool) {
-        let [theirs, ours] = Side::BOTH.map(|side| {
-            let one = self.of(side);
-            one.shape(&prepare(one.tool(words)).run())
-        });
+    pub fn same_prepared(&self, words: &[&str], prepare: impl Fn(Tool) -> Tool) -> String {
+        let [theirs, ours] = self.outputs(words, prepare);
         assert!(
             ours == theirs,
             "{words:?}\n--- theirs\n{theirs}\n--- ours\n{ours}"
         );
+        theirs
+    }
+
+    /// Runs a tool on both sides. Returns what they print and their exit codes, Subversion's first.
+    pub fn outputs(&self, words: &[&str], prepare: impl Fn(Tool) -> Tool) -> [String; 2] {
+        Side::BOTH.map(|side| {
+            let one = self.of(side);
+            one.shape(&prepare(one.tool(words)).run())
+        })
+    }
+
+    /// Runs [`TwinClients::same`] for each line, and reports all that differ.
+    pub fn all_same(&self, lines: &[&str]) {
+        let failed: Vec<String> = lines
+            .iter()
+            .filter_map(|line| {
+                let outcome = std::panic::catch_unwind(|| self.same(line));
+                let message = outcome.err()?;
+                Some(message.downcast_ref::<String>().cloned().unwrap_or_default())
+            })
+            .collect();
+        assert!(
+            failed.is_empty(),
+            "{} differ\n{}",
+            failed.len(),
+            failed.join("\n")
+        );
+    }
+
+    /// As [`TwinClients::same`], for output without a defined order: the lines are compared in the order of their texts.
+    pub fn same_unordered(&self, line: &str) {
+        let words: Vec<&str> = line.split_ascii_whitespace().collect();
+        let [theirs, ours] = Side::BOTH.map(|side| {
+            let one = self.of(side);
+            let shape = one.shape(&one.tool(&words).run());
+            normalize::sorted_lines(&shape).join("\n")
+        });
+        assert!(ours == theirs, "{line}\n--- theirs\n{theirs}\n--- ours\n{ours}");
     }
 
     /// Compares the dumps of both repositories, without dates and UUIDs.
@@ -114,15 +159,11 @@ impl TwinClients {
 }
 
 impl OneSide {
-    fn new(side: Side, repo: &Repo, access: Access) -> OneSide {
+    fn new(side: Side, repo: &Repo, access: Access, servers: Side) -> OneSide {
         let scratch = testkit::scratch();
         let root = scratch.path();
         let copy = root.join("repo");
-        testkit::Tool::new("cp")
-            .arg("-r")
-            .arg(repo.path())
-            .arg(&copy)
-            .ok();
+        Tool::new("cp").arg("-r").arg(repo.path()).arg(&copy).ok();
         std::fs::create_dir(root.join("dir")).expect("because it is new");
         let write =
             |name: &str, text: &str| std::fs::write(copy.join(name), text).expect("because it was copied");
@@ -133,10 +174,14 @@ impl OneSide {
         write("conf/passwd", "[users]\nharry = secret\nalice = secret\n");
         let server = match access {
             Access::Disk => None,
-            Access::Svn => Some(TestServer::svnserve(Side::Theirs, root, &["-T"])),
+            Access::Svn => Some(TestServer::svnserve(servers, root, &["-T"])),
             Access::Http | Access::HttpV1 => {
                 let site = HttpSite {
                     apache: READ_FREELY,
+                    apache_wide: "RedirectMatch permanent ^/moved/(.*)$ /repo/$1\nRedirectMatch temp ^/elsewhere/(.*)$ /repo/$1\n",
+                    ours: "[location.auth]\nhtpasswd-file = 'USERS'\n\
+                           [[redirect]]\nfrom = '/moved'\nto = '/repo'\npermanent = true\n\
+                           [[redirect]]\nfrom = '/elsewhere'\nto = '/repo'\n",
                     transport: if access == Access::Http {
                         Transport::Http
                     } else {
@@ -144,7 +189,7 @@ impl OneSide {
                     },
                     ..HttpSite::plain(root)
                 };
-                Some(TestServer::http_site(Side::Theirs, &site))
+                Some(TestServer::http_site(servers, &site))
             }
         };
         let url = match (&server, access) {
@@ -169,6 +214,8 @@ impl OneSide {
         let dir = self.dir();
         let args = words[1..].iter().map(|word| {
             let word = word.replace("{URL}", &self.url);
+            let word = word.replace("{MOVED}", &self.at_root("moved"));
+            let word = word.replace("{ELSEWHERE}", &self.at_root("elsewhere"));
             word.replace("{DIR}", &dir.to_string_lossy())
         });
         self.side
@@ -176,6 +223,12 @@ impl OneSide {
             .args(args)
             .dir(&dir)
             .env("HOME", self.home())
+    }
+
+    /// Returns the URL of a name beside the repository.
+    fn at_root(&self, name: &str) -> String {
+        let root = self.url.trim_end_matches("repo");
+        format!("{root}{name}")
     }
 
     fn home(&self) -> &Path {
@@ -199,6 +252,40 @@ impl OneSide {
             &text,
             &[(&self.url, "{URL}"), (&scratch, "{SCRATCH}"), (&port, "{PORT}")],
         );
-        normalize::mask_dates(&normalize::mask_uuids(&text))
+        sort_attributes(&normalize::mask_dates(&normalize::mask_uuids(&text)))
     }
+}
+
+/// Sorts the attributes of each tag: Subversion's have no defined order.
+fn sort_attributes(text: &str) -> String {
+    let is_attribute = |line: &str| line.starts_with("   ") && line.contains("=\"");
+    let mut lines: Vec<(&str, &str)> = Vec::new();
+    let mut tag = 0;
+    for line in text.split('\n') {
+        // The end of a tag stays where it is.
+        let end = line
+            .find('>')
+            .filter(|_| is_attribute(line))
+            .unwrap_or(line.len());
+        let end = if line[..end].ends_with('/') { end - 1 } else { end };
+        lines.push(line.split_at(end));
+        if !is_attribute(line) {
+            tag = lines.len();
+        } else if end < line.len() {
+            let mut attributes: Vec<&str> = lines[tag..].iter().map(|(name, _)| *name).collect();
+            attributes.sort_unstable();
+            for (line, attribute) in lines[tag..].iter_mut().zip(attributes) {
+                line.0 = attribute;
+            }
+            tag = lines.len();
+        }
+    }
+    let lines: Vec<String> = lines.iter().map(|(line, end)| format!("{line}{end}")).collect();
+    lines.join("\n")
+}
+
+/// Returns whose servers the clients use.
+pub fn servers() -> Side {
+    let ours = std::env::var_os("SVEN_CLIENT_SERVERS").is_some_and(|whose| whose == "ours");
+    if ours { Side::Ours } else { Side::Theirs }
 }

@@ -8,6 +8,7 @@ mod branches;
 mod configuration;
 mod damage;
 mod damaged_files;
+mod dumpfilter;
 mod index;
 mod loading;
 mod long_runs;

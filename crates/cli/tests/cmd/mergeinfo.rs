@@ -199,7 +199,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 /// Returns a random value: mostly valid, sometimes with overlaps, unusual paths or misplaced characters.
-fn value(random: &mut Random, highest: usize) -> String {
+pub fn value(random: &mut Random, highest: usize) -> String {
     let mut lines = Vec::new();
     for _ in 0..one_of(random, &[1, 1, 1, 2, 3]) {
         let source = one_of(random, SOURCES);

@@ -1,19 +1,21 @@
 //! The editor of an export: receives a tree that is only added to, and writes it to disk.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 
 use base::checksum::{Md5, Md5Stream};
-use base::keywords::FileFacts;
+use base::keywords::{FileFacts, KEYWORDS};
 use base::{Code, Date, Error, Props, RelPath, Result, Revnum, Url, props};
 use delta::editor::{CopyFrom, DirToken, Editor, EncodedVersions, FileToken, TextChunk};
 use delta::svndiff::Codec;
 use ra::{FileRequest, Session};
 
-use super::node::{FileForm, Links, TextBuffer, make_directory};
+use super::node::{FileForm, IN_MEMORY, TextBuffer, make_directory};
 use super::{ExportEvent, ExportOptions, Notify};
 use crate::externals::EXTERNALS;
-use crate::translate::{EXECUTABLE, SPECIAL, Translation};
+use crate::translate::{EOL_STYLE, EXECUTABLE, SPECIAL, Translation};
 
 /// Where the nodes of an edit are: in the repository and on disk.
 pub(super) struct TreeAt<'a> {
@@ -24,7 +26,6 @@ pub(super) struct TreeAt<'a> {
     /// The directory of the edit's root, which exists.
     pub target: &'a Path,
     pub options: &'a ExportOptions<'a>,
-    pub links: &'a Links,
 }
 
 /// Receives what an edit does.
@@ -34,6 +35,16 @@ pub(super) trait EditSink {
 
     /// A file was written.
     fn file(&mut self, target: &Path) -> Result<()>;
+}
+
+impl<S: EditSink> EditSink for &mut S {
+    fn directory(&mut self, path: &RelPath, target: &Path) -> Result<()> {
+        (**self).directory(path, target)
+    }
+
+    fn file(&mut self, target: &Path) -> Result<()> {
+        (**self).file(target)
+    }
 }
 
 /// Writes a tree to disk.
@@ -65,8 +76,14 @@ struct FileContent {
 
 impl FileContent {
     /// Writes the file, which is at `path` below the edit's root.
-    fn finish(self, at: &TreeAt<'_>, path: &RelPath, target: &Path, expected: Option<&Md5>) -> Result<()> {
-        let actual = self.digest.finish();
+    fn finish(
+        mut self,
+        at: &TreeAt<'_>,
+        path: &RelPath,
+        target: &Path,
+        expected: Option<&Md5>,
+    ) -> Result<()> {
+        let actual = std::mem::take(&mut self.digest).finish();
         if let Some(expected) = expected.filter(|expected| !expected.matches(&actual)) {
             let message = format!(
                 "Checksum mismatch for '{}':\n   expected:  {expected}\n     actual:  {actual}\n",
@@ -74,32 +91,63 @@ impl FileContent {
             );
             return Err(Error::new(Code::CHECKSUM_MISMATCH, message));
         }
+        let date = self.text_of(props::ENTRY_COMMITTED_DATE);
+        let date = date.and_then(|date| Date::parse(date.as_bytes()).ok());
+        let special = self.props.contains_key(SPECIAL);
+        let form = FileForm {
+            special,
+            executable: self.props.contains_key(EXECUTABLE),
+            translation: match special {
+                true => None,
+                false => self.translation(at, path, date),
+            },
+            date: date.filter(|_| !special),
+        };
+        self.text.finish(target, form)
+    }
+
+    fn text_of(&self, name: &str) -> Option<Cow<'_, str>> {
+        self.props.get(name).map(|value| String::from_utf8_lossy(value))
+    }
+
+    /// Returns the conversion of the text. The values of keywords are only made for files that have any.
+    fn translation(&self, at: &TreeAt<'_>, path: &RelPath, date: Option<Date>) -> Option<Translation> {
         let options = at.options;
-        let text = |name| self.props.get(name).map(|value| String::from_utf8_lossy(value));
-        let date = text(props::ENTRY_COMMITTED_DATE).and_then(|date| Date::parse(date.as_bytes()).ok());
+        if options.ignore_keywords || !self.props.contains_key(KEYWORDS) {
+            return Translation::new(&self.props, options.native_line_end, None);
+        }
         let url = at.url.join(path);
         let repos_path = url.relative_to(at.root_url).unwrap_or_else(RelPath::empty);
+        let rev = self.text_of(props::ENTRY_COMMITTED_REV);
         let facts = FileFacts {
-            rev: text(props::ENTRY_COMMITTED_REV)
-                .and_then(|rev| rev.parse().ok())
-                .map_or(Revnum(0), Revnum),
-            author: &text(props::ENTRY_LAST_AUTHOR).unwrap_or_default(),
+            rev: rev.and_then(|rev| rev.parse().ok()).map_or(Revnum(0), Revnum),
+            author: &self.text_of(props::ENTRY_LAST_AUTHOR).unwrap_or_default(),
             date,
             long_date: &date.map_or(String::new(), options.long_date),
             url: url.as_str(),
             root_url: at.root_url.as_str(),
             path: repos_path.as_str(),
         };
-        let facts = Some(&facts).filter(|_| !options.ignore_keywords);
-        let form = FileForm {
-            special: self.props.contains_key(SPECIAL),
-            executable: self.props.contains_key(EXECUTABLE),
-            translation: Translation::new(&self.props, options.native_line_end, facts)?,
-            date,
-        };
-        self.text.finish(target, form, at.links)
+        Translation::new(&self.props, options.native_line_end, Some(&facts))
     }
 }
+
+/// The properties of files that an export reads. Others are not held.
+const READ_PROPS: [&str; 7] = [
+    EOL_STYLE,
+    EXECUTABLE,
+    KEYWORDS,
+    SPECIAL,
+    props::ENTRY_COMMITTED_DATE,
+    props::ENTRY_COMMITTED_REV,
+    props::ENTRY_LAST_AUTHOR,
+];
+
+/// Open files: more than any server needs.
+const MOST_OPEN_FILES: usize = 4096;
+
+/// Open files whose texts may be in memory.
+const MOST_IN_MEMORY: usize = 16;
 
 impl<'a, S: EditSink> ExportEditor<'a, S> {
     pub(super) fn new(at: &'a TreeAt<'a>, sink: S) -> Self {
@@ -127,7 +175,8 @@ impl<'a, S: EditSink> ExportEditor<'a, S> {
         if path.parent().as_ref() != Some(directory) {
             return Err(misuse());
         }
-        Ok(target.join((self.at.options.file_name)(path.basename())?))
+        let name = (self.at.options.file_name)(path.basename(), target)?;
+        Ok(target.join(name))
     }
 
     fn file(&mut self, token: FileToken) -> Result<&mut OpenFile> {
@@ -158,7 +207,7 @@ impl<S: EditSink> Editor for ExportEditor<'_, S> {
         _: Option<CopyFrom<'_>>,
     ) -> Result<DirToken> {
         let target = self.target(path, parent)?;
-        make_directory(&target, self.at.options.force, self.at.links)?;
+        make_directory(&target, self.at.options.force)?;
         self.sink.directory(path, &target)?;
         let token = self.token();
         self.directories.insert(token, (path.clone(), target));
@@ -184,6 +233,9 @@ impl<S: EditSink> Editor for ExportEditor<'_, S> {
     }
 
     fn add_file(&mut self, path: &RelPath, parent: DirToken, _: Option<CopyFrom<'_>>) -> Result<FileToken> {
+        if self.files.len() >= MOST_OPEN_FILES {
+            return Err(misuse());
+        }
         let file = OpenFile {
             path: path.clone(),
             target: self.target(path, parent)?,
@@ -209,15 +261,22 @@ impl<S: EditSink> Editor for ExportEditor<'_, S> {
             TextChunk::Decoded(window) => window.apply(&[], &mut text)?,
             TextChunk::Encoded(window) => window.apply(&[], &mut text, &mut self.codec)?,
         }
+        self.at.options.cancel.check()?;
+        let in_memory = match self.files.len() <= MOST_IN_MEMORY {
+            true => IN_MEMORY,
+            false => 0,
+        };
         let file = self.file(file)?;
+        let received = u64::try_from(text.len()).unwrap_or(u64::MAX);
         file.content.digest.update(&text);
-        file.content.text.push(&file.target, &text)?;
+        file.content.text.push(&file.target, &text, in_memory)?;
         self.text = text;
+        self.at.options.received.fetch_add(received, Ordering::Relaxed);
         Ok(())
     }
 
     fn change_file_prop(&mut self, file: FileToken, name: &str, value: Option<&[u8]>) -> Result<()> {
-        if let Some(value) = value {
+        if let Some(value) = value.filter(|_| READ_PROPS.contains(&name)) {
             let props = &mut self.file(file)?.content.props;
             props.insert(name.to_owned(), value.to_vec());
         }
@@ -247,22 +306,14 @@ pub(super) fn export_file(
     rev: Revnum,
     target: &Path,
     options: &ExportOptions<'_>,
-    links: &Links,
     notify: Notify<'_>,
 ) -> Result<()> {
     let url = session.url().clone();
-    let name = (options.file_name)(&url.basename())?;
     let target = match target.is_dir() || target.as_os_str().is_empty() {
-        true => target.join(name),
+        true => target.join((options.file_name)(&url.basename(), target)?),
         false => target.to_owned(),
     };
-    if target.exists() && !options.force {
-        let message = format!(
-            "Destination file '{}' exists, and will not be overwritten unless forced",
-            target.display()
-        );
-        return Err(Error::new(Code::ILLEGAL_TARGET, message));
-    }
+    check_file_target(&target, options.force)?;
     let mut content = FileContent::default();
     let (path, request_path) = (target.clone(), RelPath::empty());
     let request = FileRequest {
@@ -273,7 +324,9 @@ pub(super) fn export_file(
     };
     let info = session.file(&request, &mut |_, piece| {
         options.cancel.check()?;
-        content.text.push(&path, piece)
+        let received = u64::try_from(piece.len()).unwrap_or(u64::MAX);
+        options.received.fetch_add(received, Ordering::Relaxed);
+        content.text.push(&path, piece, IN_MEMORY)
     })?;
     content.props = info.props;
     let root_url = session.root_url().clone();
@@ -282,8 +335,22 @@ pub(super) fn export_file(
         url: &url,
         target: &target,
         options,
-        links,
     };
     content.finish(&at, &request_path, &target, None)?;
     notify(ExportEvent::Added(&target))
+}
+
+fn check_file_target(target: &Path, force: bool) -> Result<()> {
+    let message = match target.symlink_metadata() {
+        Ok(found) if found.is_dir() => format!(
+            "Destination '{}' exists. Cannot overwrite directory with non-directory",
+            target.display()
+        ),
+        Ok(_) if !force => format!(
+            "Destination file '{}' exists, and will not be overwritten unless forced",
+            target.display()
+        ),
+        _ => return Ok(()),
+    };
+    Err(Error::new(Code::ILLEGAL_TARGET, message))
 }

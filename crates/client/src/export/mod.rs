@@ -5,16 +5,16 @@
 //! are converted ([`crate::translate`]), links and programs made, and times set to the last change, as the incumbent's
 //! client does. Externals follow after the tree that defines them ([`externals`]).
 //!
-//! A server chooses names, not places: every name is one component, a directory is entered only if the export made it or it
-//! was there before, and a symbolic link that the export made is never followed.
+//! A server chooses names, not places: every name is one component, and no symbolic link is followed below the target.
 
 mod editor;
 mod externals;
 mod node;
 mod parallel;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
 
 use base::{Cancel, Code, Date, Depth, Error, NodeKind, RelPath, Result, Revnum, Url};
 use ra::Session;
@@ -22,8 +22,6 @@ use ra::Session;
 use crate::externals::ParseDate;
 use crate::locate::{self, Revision};
 use crate::translate::LineEnd;
-
-use node::Links;
 
 /// What to export.
 #[derive(Clone, Debug)]
@@ -57,8 +55,12 @@ pub struct ExportOptions<'a> {
     pub long_date: &'a (dyn Fn(Date) -> String + Sync),
     /// Parses a date in the property `svn:externals`.
     pub parse_date: ParseDate<'a>,
-    /// Returns a name of the repository as a name of the file system.
-    pub file_name: &'a (dyn Fn(&str) -> Result<OsString> + Sync),
+    /// Returns a name of the repository as a name of the file system. The path is that of its directory, for errors.
+    pub file_name: &'a (dyn Fn(&str, &Path) -> Result<OsString> + Sync),
+    /// The current directory, for messages.
+    pub current_dir: &'a Path,
+    /// Counts the bytes of texts that were received.
+    pub received: &'a AtomicU64,
     /// Ends the export between two files.
     pub cancel: &'a Cancel,
 }
@@ -95,19 +97,11 @@ pub type Notify<'a> = &'a mut dyn FnMut(ExportEvent<'_>) -> Result<()>;
 /// `RA_ILLEGAL_URL` if there is no such node; `WC_OBSTRUCTED_UPDATE`, `WC_NOT_WORKING_COPY` and `ILLEGAL_TARGET` if something is in
 /// the way; `CL_ERROR_PROCESSING_EXTERNALS` at the end if an external failed; those of the session, of `notify` and of the file system.
 pub fn export(source: &Source, target: &Path, options: &ExportOptions<'_>, notify: Notify<'_>) -> Result<()> {
-    let links = Links::default();
-    let tree = export_tree(source, target, options, &links, notify)?;
-    let failed = if options.ignore_externals || options.depth != Depth::Infinity {
-        false
-    } else {
-        externals::export(&tree, options, &links, notify)?
-    };
-    notify(tree.completed(false))?;
-    if failed {
-        let message = "Failure occurred processing one or more externals definitions";
-        return Err(Error::new(Code::CL_ERROR_PROCESSING_EXTERNALS, message));
+    let tree = export_tree(source, target, options, notify)?;
+    if options.ignore_externals || options.depth != Depth::Infinity {
+        return notify(tree.completed(false));
     }
-    Ok(())
+    externals::export(tree, options, notify)
 }
 
 /// An exported tree or file, whose externals are not exported yet.
@@ -135,7 +129,6 @@ fn export_tree(
     source: &Source,
     target: &Path,
     options: &ExportOptions<'_>,
-    links: &Links,
     notify: Notify<'_>,
 ) -> Result<ExportedTree> {
     let mut session = (options.open)(&source.url)?;
@@ -149,12 +142,15 @@ fn export_tree(
         rev,
         externals: Vec::new(),
     };
+    if let Some(name) = target.file_name().and_then(OsStr::to_str) {
+        (options.file_name)(name, target.parent().unwrap_or(target))?;
+    }
     match kind {
-        NodeKind::File => editor::export_file(session, rev, target, options, links, notify)?,
+        NodeKind::File => editor::export_file(session, rev, target, options, notify)?,
         NodeKind::Dir => {
             node::make_root(target, options.force)?;
             notify(ExportEvent::Added(target))?;
-            tree.externals = parallel::export(session, rev, target, options, links, notify)?;
+            tree.externals = parallel::export(session, rev, target, options, notify)?;
         }
         _ => {
             let message = format!("URL '{}' doesn't exist", session.url());

@@ -1,54 +1,21 @@
 //! Files, directories and symbolic links of an export on disk.
+//!
+//! A file is written under a temporary name beside its own and then renamed. A directory is entered only if it is one, and
+//! not a symbolic link to one: as nothing replaces a directory by a rename, what is below it stays inside of the export.
 
-use std::collections::HashSet;
-use std::fs::{self, File, FileTimes, Permissions};
-use std::io::{self, Seek as _, Write as _};
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::fs::{self, File, FileTimes, OpenOptions, Permissions};
+use std::hash::{BuildHasher as _, RandomState};
+use std::io::{self, ErrorKind, Seek as _, Write as _};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
 use base::{Code, Date, Error, Result};
-use parking_lot::Mutex;
-use tempfile::{Builder, NamedTempFile};
 
 use crate::translate::Translation;
 
 /// Bytes of a text that are held in memory; a longer one is in a temporary file.
-const IN_MEMORY: usize = 1 << 20;
-
-/// The symbolic links that an export made. Their targets are the server's choice, so nothing is written through them.
-#[derive(Debug, Default)]
-pub(super) struct Links(Mutex<HashSet<PathBuf>>);
-
-impl Links {
-    fn add(&self, path: &Path) {
-        self.0.lock().insert(path.to_owned());
-    }
-
-    fn contains(&self, path: &Path) -> bool {
-        self.0.lock().contains(path)
-    }
-
-    /// Checks that no directory between `root` and `path` is such a link.
-    ///
-    /// # Errors
-    /// `WC_NOT_WORKING_COPY`.
-    pub(super) fn check_parents(&self, root: &Path, path: &Path) -> Result<()> {
-        let parents = path.ancestors().skip(1).take_while(|parent| *parent != root);
-        for parent in parents {
-            self.check(parent)?;
-        }
-        Ok(())
-    }
-
-    /// Checks that `path` is not such a link.
-    fn check(&self, path: &Path) -> Result<()> {
-        match self.contains(path) {
-            true => Err(not_a_directory(path)),
-            false => Ok(()),
-        }
-    }
-}
+pub(super) const IN_MEMORY: usize = 1 << 20;
 
 /// Makes the top directory of an export, with the directories above it.
 ///
@@ -60,7 +27,7 @@ pub(super) fn make_root(path: &Path, force: bool) -> Result<()> {
     } else {
         path
     };
-    match fs::metadata(shown) {
+    match fs::symlink_metadata(shown) {
         Ok(found) if !found.is_dir() => Err(not_a_directory(path)),
         Ok(_) if force => Ok(()),
         Ok(_) => {
@@ -68,7 +35,7 @@ pub(super) fn make_root(path: &Path, force: bool) -> Result<()> {
                 "Destination directory exists; please remove the directory or use --force to overwrite";
             Err(already_exists(shown).wrap(Code::WC_OBSTRUCTED_UPDATE, message))
         }
-        Err(_) => fs::create_dir_all(path).map_err(|e| Error::io("Can't create directory", path, &e)),
+        Err(_) => fs::create_dir_all(path).map_err(|e| Error::io("Can't make directory", path, &e)),
     }
 }
 
@@ -76,18 +43,36 @@ pub(super) fn make_root(path: &Path, force: bool) -> Result<()> {
 ///
 /// # Errors
 /// As of [`make_root`].
-pub(super) fn make_directory(path: &Path, force: bool, links: &Links) -> Result<()> {
+pub(super) fn make_directory(path: &Path, force: bool) -> Result<()> {
     let error = match fs::create_dir(path) {
         Ok(()) => return Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => error,
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => error,
         Err(error) => return Err(Error::io("Can't create directory", path, &error)),
     };
-    links.check(path)?;
-    match fs::metadata(path) {
+    match fs::symlink_metadata(path) {
         Ok(found) if !found.is_dir() => Err(not_a_directory(path)),
         Ok(_) if force => Ok(()),
         Ok(_) => Err(already_exists(path)),
         Err(_) => Err(Error::io("Can't create directory", path, &error)),
+    }
+}
+
+/// Makes the directories between `root` and `path`. None of them may be a symbolic link, which may lead outside.
+///
+/// # Errors
+/// `WC_NOT_WORKING_COPY`; `errno`.
+pub(super) fn make_parents(root: &Path, path: &Path) -> Result<()> {
+    let parents = path.ancestors().skip(1).take_while(|parent| *parent != root);
+    for parent in parents {
+        if parent.symlink_metadata().is_ok_and(|found| found.is_symlink()) {
+            return Err(not_a_directory(parent));
+        }
+    }
+    match path.parent() {
+        Some(parent) if parent != root => {
+            fs::create_dir_all(parent).map_err(|e| Error::io("Can't make directory", parent, &e))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -105,13 +90,13 @@ fn already_exists(path: &Path) -> Error {
 #[derive(Debug, Default)]
 pub(super) struct TextBuffer {
     memory: Vec<u8>,
-    file: Option<NamedTempFile>,
+    file: Option<TempFile>,
 }
 
 /// What a file becomes on disk.
 #[derive(Debug, Default)]
 pub(super) struct FileForm {
-    /// Its text describes another kind of node.
+    /// Its text describes another kind of node. One that is not known becomes a file, without conversion and time.
     pub special: bool,
     /// It is a program.
     pub executable: bool,
@@ -122,142 +107,162 @@ pub(super) struct FileForm {
 }
 
 impl TextBuffer {
-    /// Appends to the text of the file that will be at `path`.
+    /// Appends to the text of the file that will be at `path`. At most `in_memory` bytes are held.
     ///
     /// # Errors
     /// `errno`.
-    pub(super) fn push(&mut self, path: &Path, bytes: &[u8]) -> Result<()> {
-        if self.file.is_none() && self.memory.len() + bytes.len() <= IN_MEMORY {
+    pub(super) fn push(&mut self, path: &Path, bytes: &[u8], in_memory: usize) -> Result<()> {
+        if self.file.is_none() && self.memory.len() + bytes.len() <= in_memory {
             self.memory.extend_from_slice(bytes);
             return Ok(());
         }
         let file = match &mut self.file {
             Some(file) => file,
             none => {
-                let mut file = temporary(path, false)?;
-                write(&mut file, &self.memory)?;
-                self.memory = Vec::new();
+                let mut file = TempFile::beside(path)?;
+                file.write(&std::mem::take(&mut self.memory))?;
                 none.insert(file)
             }
         };
-        write(file, bytes)
+        file.write(bytes)
     }
 
     /// Puts the complete text into a file, or makes the node that it describes.
     ///
     /// # Errors
     /// `errno`.
-    pub(super) fn finish(self, path: &Path, form: FileForm, links: &Links) -> Result<()> {
+    pub(super) fn finish(self, path: &Path, form: FileForm) -> Result<()> {
         if form.special
             && let Some(target) = self.memory.strip_prefix(b"link ")
         {
-            return make_link(target, path, links);
+            return make_link(target, path);
         }
-        let executable = form.executable && !form.special;
-        let (file, is_new) = match (self.file, form.translation.filter(|_| !form.special)) {
-            (Some(file), None) => (file, false),
-            (None, translation) => (converted(&self.memory[..], translation, path, executable)?, true),
-            (Some(mut file), translation) => {
-                let text = file.as_file_mut();
-                text.rewind()
-                    .map_err(|e| Error::io("Can't read file", path, &e))?;
-                (converted(&*text, translation, path, executable)?, true)
+        let file = match (self.file, form.translation) {
+            (Some(file), None) => file,
+            (None, None) => {
+                let mut file = TempFile::beside(path)?;
+                file.write(&self.memory)?;
+                file
+            }
+            (None, Some(translation)) => converted(&self.memory[..], translation, path)?,
+            (Some(mut file), Some(translation)) => {
+                let rewound = file.file.rewind();
+                rewound.map_err(|e| Error::io("Can't read file", &file.path, &e))?;
+                converted(&file.file, translation, path)?
             }
         };
-        if executable && !is_new {
-            set_executable(file.as_file())
-                .map_err(|e| Error::io("Can't change permissions of file", path, &e))?;
+        if form.executable {
+            let changed = set_executable(&file.file);
+            changed.map_err(|e| Error::io("Can't change permissions of file", path, &e))?;
         }
         if let Some(date) = form.date.and_then(|date| u64::try_from(date.0).ok()) {
             let time = UNIX_EPOCH + Duration::from_micros(date);
-            let times = FileTimes::new().set_accessed(time).set_modified(time);
-            let outcome = file.as_file().set_times(times);
+            let outcome = file.file.set_times(FileTimes::new().set_modified(time));
             outcome.map_err(|e| Error::io("Can't set access time of", path, &e))?;
         }
-        rename(file, path)
+        file.rename(path)
     }
 }
 
-fn make_link(target: &[u8], path: &Path, links: &Links) -> Result<()> {
+fn make_link(target: &[u8], path: &Path) -> Result<()> {
     use std::os::unix::ffi::OsStrExt as _;
     let target = std::ffi::OsStr::from_bytes(target);
-    let made = builder(false).make_in(parent(path), |name| symlink(target, name));
-    let link = made.map_err(|e| Error::io("Can't create symbolic link", path, &e))?;
-    links.add(path);
-    rename(link, path)
+    let made = create_beside(path, |name| symlink(target, name));
+    let ((), temporary) = made.map_err(|e| Error::io("Can't create symbolic link", path, &e))?;
+    rename(&temporary, path).inspect_err(|_| _ = fs::remove_file(&temporary))
 }
 
-fn rename<F>(file: NamedTempFile<F>, path: &Path) -> Result<()> {
-    let from = file.path().to_owned();
-    match file.persist(path) {
-        Ok(_) => Ok(()),
-        Err(error) => {
-            let what = format!("Can't move '{}' to '{}'", from.display(), path.display());
-            Err(Error::os(&error.error, &what))
-        }
-    }
-}
-
-/// Returns a temporary file with the rest of `text`, converted.
-fn converted(
-    mut text: impl io::Read,
-    translation: Option<Translation>,
-    path: &Path,
-    executable: bool,
-) -> Result<NamedTempFile> {
-    let mut file = temporary(path, executable)?;
-    let Some(mut translation) = translation else {
-        let copied = io::copy(&mut text, &mut file);
-        copied.map_err(|e| Error::io("Can't write to file", path, &e))?;
-        return Ok(file);
-    };
-    let (mut piece, mut out) = (vec![0; 64 << 10], Vec::new());
+/// Returns a temporary file with the text that `source` has, converted.
+fn converted(mut source: impl io::Read, mut translation: Translation, path: &Path) -> Result<TempFile> {
+    let mut file = TempFile::beside(path)?;
+    let (mut piece, mut out) = (vec![0; CONVERTED_AT_ONCE], Vec::new());
     loop {
-        let len = text
-            .read(&mut piece)
-            .map_err(|e| Error::io("Can't read file", path, &e))?;
+        let read = source.read(&mut piece);
+        let len = read.map_err(|e| Error::io("Can't read file", path, &e))?;
         out.clear();
         if len == 0 {
             translation.finish(&mut out);
-            write(&mut file, &out)?;
+            file.write(&out)?;
             return Ok(file);
         }
         translation.convert(&piece[..len], &mut out);
-        write(&mut file, &out)?;
+        file.write(&out)?;
     }
 }
 
-fn write(file: &mut NamedTempFile, bytes: &[u8]) -> Result<()> {
-    let outcome = file.write_all(bytes);
-    outcome.map_err(|e| Error::io("Can't write to file", file.path(), &e))
+/// A file under a temporary name. It is removed unless it gets another one.
+#[derive(Debug)]
+struct TempFile {
+    file: File,
+    path: PathBuf,
+    is_renamed: bool,
 }
 
-/// Makes a temporary file beside `path`, with the mode of a new file.
-fn temporary(path: &Path, executable: bool) -> Result<NamedTempFile> {
-    let folder = parent(path);
-    let made = builder(executable).tempfile_in(folder);
-    made.map_err(|e| {
-        let template = path.with_file_name("svn-XXXXXX");
-        // The path in the error of the crate is not one that the user knows.
-        let errno = e.raw_os_error().unwrap_or_default();
-        let cause = io::Error::from_raw_os_error(errno);
-        Error::io("Can't create temporary file from template", &template, &cause)
+impl TempFile {
+    /// Makes a file beside `path`, with the mode of a new file.
+    fn beside(path: &Path) -> Result<TempFile> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create_new(true).mode(0o666);
+        match create_beside(path, |name| options.open(name)) {
+            Ok((file, path)) => Ok(TempFile {
+                file,
+                path,
+                is_renamed: false,
+            }),
+            Err(error) => {
+                let template = path.with_file_name("svn-XXXXXX");
+                let what = "Can't create temporary file from template";
+                Err(Error::io(what, &template, &error))
+            }
+        }
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        let outcome = self.file.write_all(bytes);
+        outcome.map_err(|e| Error::io("Can't write to file", &self.path, &e))
+    }
+
+    fn rename(mut self, path: &Path) -> Result<()> {
+        rename(&self.path, path)?;
+        self.is_renamed = true;
+        Ok(())
+    }
+}
+
+impl Drop for TempFile {
+    fn drop(&mut self) {
+        if !self.is_renamed {
+            // The error that ends the export is the one to report.
+            _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+fn rename(from: &Path, to: &Path) -> Result<()> {
+    fs::rename(from, to).map_err(|error| {
+        let what = format!("Can't move '{}' to '{}'", from.display(), to.display());
+        Error::os(&error, &what)
     })
 }
 
-fn builder(executable: bool) -> Builder<'static, 'static> {
-    let mut builder = Builder::new();
-    let mode = if executable { 0o777 } else { 0o666 };
-    builder.prefix("svn-").permissions(Permissions::from_mode(mode));
-    builder
-}
-
-/// Returns the directory of a path, `.` for a name alone.
-fn parent(path: &Path) -> &Path {
-    match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
+/// Calls `create` with names beside `path` until one is free. Returns what it made, and the path.
+fn create_beside<T>(path: &Path, create: impl Fn(&Path) -> io::Result<T>) -> io::Result<(T, PathBuf)> {
+    let random = RandomState::new();
+    for attempt in 0..ATTEMPTS {
+        let mut number = random.hash_one(attempt);
+        let mut name = String::from("svn-");
+        for _ in 0..6 {
+            let letter = usize::try_from(number % 36).unwrap_or(0);
+            name.push(char::from(LETTERS[letter]));
+            number /= 36;
+        }
+        let temporary = path.with_file_name(name);
+        match create(&temporary) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            made => return made.map(|made| (made, temporary)),
+        }
     }
+    Err(ErrorKind::AlreadyExists.into())
 }
 
 /// Lets everyone execute a file who may read it.
@@ -265,3 +270,12 @@ fn set_executable(file: &File) -> io::Result<()> {
     let mode = file.metadata()?.permissions().mode();
     file.set_permissions(Permissions::from_mode(mode | (mode & 0o444) >> 2))
 }
+
+/// Names that are tried for a temporary file.
+const ATTEMPTS: u32 = 1000;
+
+/// The letters of temporary names.
+const LETTERS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
+
+/// Bytes of a text that are converted at once.
+const CONVERTED_AT_ONCE: usize = 64 << 10;

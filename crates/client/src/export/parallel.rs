@@ -1,11 +1,18 @@
 //! Several sessions share the subtrees of an export.
 //!
-//! The tree is divided into *parts*: subtrees that are exported by one report each. A part near the top covers only a directory and
-//! its files; its subdirectories are parts of their own. Threads, each with a session, take the parts in the order of their paths. The calling
-//! thread receives what they did, and reports it in the order of paths: it holds back what is not yet its turn, which is a few
-//! bytes for each path.
+//! The tree is divided into *parts*: subtrees that are exported by one report each. A divided part covers only a directory and
+//! its files; its subdirectories are parts of their own. Parts near the top are always divided, deeper ones only while threads
+//! have nothing to do. Each part has a key, and keys are ordered as the events of one report over the whole tree would be.
+//! Threads, each with a session, take the first part. The calling thread receives what they did, and reports it in the order of
+//! keys: it holds back what is not yet its turn. A thread waits while too much is held back, unless its part, or one that its part
+//! made, has its turn.
 //!
-//! A tree without subdirectories, or one session, is one part: no further connection is opened before there is work for it.
+//! An error has its turn too: what comes before it is exported and reported as if there were one thread.
+//!
+//! A tree without subdirectories, or one session, is one part: no further connection is opened before there is work for it. A server
+//! may serve fewer connections than it accepts (svnserve's thread pool does), so no thread waits for another one with an open
+//! connection: a thread without work closes its connection, and nothing is held back while a connection is being opened. If another
+//! connection is refused, the export goes on with those that are open.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::{Path, PathBuf};
@@ -17,15 +24,23 @@ use parking_lot::{Condvar, Mutex};
 use ra::{Capability, PathState, ReportKind, ReportRequest, Session};
 
 use super::editor::{EditSink, ExportEditor, TreeAt};
-use super::node::Links;
 use super::{ExportEvent, ExportOptions, Notify};
 
-/// Directories that are this many levels below the top are not divided.
+/// Directories at fewer levels below the top than this are always divided.
 const DIVIDED_LEVELS: usize = 2;
+
+/// Deeper ones, up to this level, are divided if parts are few.
+const MOST_LEVELS: usize = 8;
+
+/// Events that are held back before threads wait.
+const MOST_HELD: usize = 100_000;
+
+/// The position of a part: the numbers of the parts that lead to it, each within the one before.
+type Key = Vec<u32>;
 
 /// A subtree that is exported by one report.
 struct Part {
-    number: usize,
+    key: Key,
     /// The path below the top of the export.
     path: RelPath,
     target: PathBuf,
@@ -38,18 +53,26 @@ struct Shared<'a> {
     rev: Revnum,
     is_divided: bool,
     options: &'a ExportOptions<'a>,
-    links: &'a Links,
     queue: Mutex<Queue>,
     changed: Condvar,
 }
 
 #[derive(Default)]
 struct Queue {
-    parts: Vec<Part>,
-    numbers: usize,
+    parts: BTreeMap<Key, Part>,
     /// Parts that are being exported.
     active: usize,
-    failed: Option<Error>,
+    /// Where the first error is: no part from here on is exported.
+    failed_at: Option<Key>,
+    is_stopped: bool,
+    /// The part whose events are reported.
+    turn: Key,
+    /// Events that were sent and not reported.
+    held: usize,
+    /// Sessions that threads have.
+    sessions: usize,
+    /// Sessions that are being opened.
+    opening: usize,
     externals: BTreeMap<RelPath, Vec<u8>>,
 }
 
@@ -57,8 +80,9 @@ struct Queue {
 enum PartEvent {
     Added(PathBuf),
     /// Another part follows here.
-    Part(usize),
+    Part(Key),
     End,
+    Failed(Error),
 }
 
 /// Exports what is below the directory at the session's URL into `target`, which exists. Returns the directories with
@@ -68,7 +92,6 @@ pub(super) fn export(
     rev: Revnum,
     target: &Path,
     options: &ExportOptions<'_>,
-    links: &Links,
     notify: Notify<'_>,
 ) -> Result<Vec<(RelPath, Vec<u8>)>> {
     let sessions = options.sessions.max(1);
@@ -80,106 +103,165 @@ pub(super) fn export(
         rev,
         is_divided: may_divide && session.has(Capability::Depth)?,
         options,
-        links,
         queue: Mutex::default(),
         changed: Condvar::new(),
     };
-    shared.add(RelPath::empty(), target.to_owned());
+    shared.queue.lock().sessions = 1;
+    shared.add(Part {
+        key: Key::new(),
+        path: RelPath::empty(),
+        target: target.to_owned(),
+    });
     let (sender, events) = channel();
-    thread::scope(|scope| {
+    let outcome = thread::scope(|scope| {
         let mut first = Some(session);
         for _ in 0..if shared.is_divided { sessions } else { 1 } {
             let (session, sender, shared) = (first.take(), sender.clone(), &shared);
             scope.spawn(move || shared.work(session, &sender));
         }
         drop(sender);
-        if let Err(error) = report_in_order(&events, notify) {
-            shared.fail(error);
-        }
+        let outcome = shared.report_in_order(&events, notify);
+        shared.stop();
+        outcome
     });
-    let queue = shared.queue.into_inner();
-    match queue.failed {
-        Some(error) => Err(error),
-        None => Ok(queue.externals.into_iter().collect()),
-    }
+    outcome.map(|()| shared.queue.into_inner().externals.into_iter().collect())
 }
 
 impl Shared<'_> {
-    /// Adds a part to the queue. Returns its number.
-    fn add(&self, path: RelPath, target: PathBuf) -> usize {
-        let mut queue = self.queue.lock();
-        let number = queue.numbers;
-        queue.numbers += 1;
-        queue.parts.push(Part { number, path, target });
-        self.changed.notify_one();
-        number
-    }
-
-    fn fail(&self, error: Error) {
-        self.queue.lock().failed.get_or_insert(error);
+    fn add(&self, part: Part) {
+        self.queue.lock().parts.insert(part.key.clone(), part);
         self.changed.notify_all();
     }
 
-    /// Takes the part with the first path; `None` if there is no more work.
-    fn take(&self) -> Option<Part> {
+    fn stop(&self) {
+        self.queue.lock().is_stopped = true;
+        self.changed.notify_all();
+    }
+
+    /// Takes the first part, and decides whether it is divided; `None` if there is no more work. Closes the session before it waits.
+    fn take(&self, session: &mut Option<Box<dyn Session>>) -> Option<(Part, bool)> {
         let mut queue = self.queue.lock();
         loop {
-            if queue.failed.is_some() {
+            if queue.is_stopped {
                 return None;
             }
-            let parts = queue.parts.iter().enumerate();
-            let first = parts.min_by(|(_, a), (_, b)| a.path.cmp_tree(&b.path));
-            if let Some((at, _)) = first {
+            if let Some(at) = queue.failed_at.clone() {
+                queue.parts.split_off(&at);
+            }
+            if let Some((_, part)) = queue.parts.pop_first() {
                 queue.active += 1;
-                return Some(queue.parts.swap_remove(at));
+                let level = part.path.components().count();
+                let is_hungry = queue.parts.len() < self.options.sessions;
+                let most = if is_hungry { MOST_LEVELS } else { DIVIDED_LEVELS };
+                return Some((part, self.is_divided && level < most));
             }
             if queue.active == 0 {
                 return None;
+            }
+            if let Some(idle) = session.take() {
+                queue.sessions -= 1;
+                drop(queue);
+                drop(idle);
+                queue = self.queue.lock();
+                continue;
             }
             self.changed.wait(&mut queue);
         }
     }
 
+    /// Makes sure that there is a usable session. Returns false if there is none, and other threads have some.
+    fn open(&self, session: &mut Option<Box<dyn Session>>) -> Result<bool> {
+        if session.as_ref().is_some_and(|session| session.is_usable()) {
+            return Ok(true);
+        }
+        let mut queue = self.queue.lock();
+        queue.sessions -= usize::from(session.take().is_some());
+        queue.opening += 1;
+        drop(queue);
+        self.changed.notify_all();
+        let opened = (self.options.open)(self.url);
+        let mut queue = self.queue.lock();
+        queue.opening -= 1;
+        match opened {
+            Ok(opened) => {
+                queue.sessions += 1;
+                *session = Some(opened);
+                Ok(true)
+            }
+            Err(error) if error.has(Code::CANCELLED) => Err(error),
+            Err(_) if queue.sessions > 0 => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Exports parts until there are none left.
-    fn work(&self, mut session: Option<Box<dyn Session>>, events: &Sender<(usize, PartEvent)>) {
-        while let Some(part) = self.take() {
-            let outcome = self.export_part(&mut session, &part, events);
+    fn work(&self, mut session: Option<Box<dyn Session>>, events: &Sender<(Key, PartEvent)>) {
+        while let Some((part, is_divided)) = self.take(&mut session) {
+            let opened = self.open(&mut session);
+            if let Ok(false) = opened {
+                let mut queue = self.queue.lock();
+                queue.active -= 1;
+                queue.parts.insert(part.key.clone(), part);
+                drop(queue);
+                self.changed.notify_all();
+                return;
+            }
+            let mut sink = PartSink {
+                shared: self,
+                part: &part,
+                is_divided,
+                children: 0,
+                events,
+            };
+            let outcome = match (opened, &mut session) {
+                (Ok(_), Some(session)) => self.export_part(&mut **session, &mut sink),
+                (Err(error), _) => Err(error),
+                (Ok(_), None) => Ok(BTreeMap::new()),
+            };
             let mut queue = self.queue.lock();
             queue.active -= 1;
-            match outcome {
-                Ok(externals) => queue.externals.extend(externals),
-                Err(error) => _ = queue.failed.get_or_insert(error),
-            }
+            let end = match outcome {
+                Ok(externals) => {
+                    let found = externals.into_iter();
+                    queue
+                        .externals
+                        .extend(found.map(|(path, value)| (part.path.join(&path), value)));
+                    PartEvent::End
+                }
+                Err(error) => {
+                    let mut at = part.key.clone();
+                    at.push(sink.children);
+                    if queue.failed_at.as_ref().is_none_or(|failed| at < *failed) {
+                        queue.failed_at = Some(at);
+                    }
+                    PartEvent::Failed(error)
+                }
+            };
+            queue.held += 1;
             drop(queue);
+            send(events, part.key, end);
             self.changed.notify_all();
         }
     }
 
     fn export_part(
         &self,
-        session: &mut Option<Box<dyn Session>>,
-        part: &Part,
-        events: &Sender<(usize, PartEvent)>,
-    ) -> Result<Vec<(RelPath, Vec<u8>)>> {
+        session: &mut dyn Session,
+        sink: &mut PartSink<'_>,
+    ) -> Result<BTreeMap<RelPath, Vec<u8>>> {
+        let part = sink.part;
         let url = self.url.join(&part.path);
-        let session = match session {
-            Some(session) => session,
-            none => none.insert((self.options.open)(self.url)?),
-        };
         session.reparent(&url)?;
-        let is_divided = self.is_divided && part.path.components().count() < DIVIDED_LEVELS;
         let at = TreeAt {
             root_url: self.root_url,
             url: &url,
             target: &part.target,
             options: self.options,
-            links: self.links,
         };
-        let sink = PartSink {
-            shared: self,
-            part,
-            is_divided,
-            events,
+        let depth = if sink.is_divided {
+            Depth::Immediates
+        } else {
+            self.options.depth
         };
         let mut editor = ExportEditor::new(&at, sink);
         let request = ReportRequest {
@@ -189,11 +271,7 @@ impl Shared<'_> {
             },
             rev: Some(self.rev),
             target: "",
-            depth: if is_divided {
-                Depth::Immediates
-            } else {
-                self.options.depth
-            },
+            depth,
         };
         let state = PathState::empty(self.rev);
         session.report(
@@ -201,12 +279,48 @@ impl Shared<'_> {
             &mut |reporter| reporter.set_path(&RelPath::empty(), &state),
             &mut editor,
         )?;
-        let externals = std::mem::take(&mut editor.externals);
-        send(events, part.number, PartEvent::End);
-        Ok(externals
-            .into_iter()
-            .map(|(path, value)| (part.path.join(&path), value))
-            .collect())
+        Ok(std::mem::take(&mut editor.externals))
+    }
+
+    /// Reports events in the order of the tree.
+    fn report_in_order(&self, events: &Receiver<(Key, PartEvent)>, notify: Notify<'_>) -> Result<()> {
+        let mut waiting: HashMap<Key, VecDeque<PartEvent>> = HashMap::new();
+        let mut open = vec![Key::new()];
+        for (part, event) in events {
+            waiting.entry(part).or_default().push_back(event);
+            let mut reported = 0;
+            while let Some(part) = open.last() {
+                let next = waiting.get_mut(part).and_then(VecDeque::pop_front);
+                reported += usize::from(next.is_some());
+                match next {
+                    Some(PartEvent::Added(path)) => notify(ExportEvent::Added(&path))?,
+                    Some(PartEvent::Part(key)) => open.push(key),
+                    Some(PartEvent::Failed(error)) => return Err(error),
+                    Some(PartEvent::End) => {
+                        waiting.remove(part);
+                        open.pop();
+                    }
+                    None => break,
+                }
+            }
+            if reported > 0 {
+                self.reported(reported, open.last());
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets threads go on after `count` events were reported, and `turn` is next.
+    fn reported(&self, count: usize, turn: Option<&Key>) {
+        let mut queue = self.queue.lock();
+        let was_full = queue.held > MOST_HELD;
+        queue.held -= count;
+        if let Some(turn) = turn.filter(|turn| **turn != queue.turn) {
+            queue.turn.clone_from(turn);
+        }
+        if was_full {
+            self.changed.notify_all();
+        }
     }
 }
 
@@ -215,58 +329,56 @@ struct PartSink<'a> {
     shared: &'a Shared<'a>,
     part: &'a Part,
     is_divided: bool,
-    events: &'a Sender<(usize, PartEvent)>,
+    /// Subdirectories that are parts.
+    children: u32,
+    events: &'a Sender<(Key, PartEvent)>,
 }
 
 impl PartSink<'_> {
-    fn added(&self, target: &Path) -> Result<()> {
-        send(self.events, self.part.number, PartEvent::Added(target.to_owned()));
-        match self.shared.queue.lock().failed {
-            Some(_) => Err(Error::bare(Code::CANCELLED)),
-            None => Ok(()),
+    /// Waits while too many events are held back, and sends one.
+    fn send(&self, event: PartEvent) -> Result<()> {
+        let key = &self.part.key;
+        let mut queue = self.shared.queue.lock();
+        loop {
+            let is_over = queue.failed_at.as_ref().is_some_and(|failed| key >= failed);
+            if queue.is_stopped || is_over {
+                return Err(Error::bare(Code::CANCELLED));
+            }
+            if queue.held <= MOST_HELD || queue.opening > 0 || queue.turn.starts_with(key) {
+                break;
+            }
+            self.shared.changed.wait(&mut queue);
         }
+        queue.held += 1;
+        drop(queue);
+        send(self.events, key.clone(), event);
+        Ok(())
     }
 }
 
 impl EditSink for PartSink<'_> {
     fn directory(&mut self, path: &RelPath, target: &Path) -> Result<()> {
-        self.added(target)?;
+        self.send(PartEvent::Added(target.to_owned()))?;
         if self.is_divided {
-            let path = self.part.path.join(path);
-            let number = self.shared.add(path, target.to_owned());
-            send(self.events, self.part.number, PartEvent::Part(number));
+            let mut key = self.part.key.clone();
+            key.push(self.children);
+            self.children += 1;
+            self.shared.add(Part {
+                key: key.clone(),
+                path: self.part.path.join(path),
+                target: target.to_owned(),
+            });
+            self.send(PartEvent::Part(key))?;
         }
         Ok(())
     }
 
     fn file(&mut self, target: &Path) -> Result<()> {
-        self.added(target)
+        self.send(PartEvent::Added(target.to_owned()))
     }
 }
 
-fn send(events: &Sender<(usize, PartEvent)>, part: usize, event: PartEvent) {
+fn send(events: &Sender<(Key, PartEvent)>, part: Key, event: PartEvent) {
     // The receiver has gone if it has failed; its error ends the export.
     _ = events.send((part, event));
-}
-
-/// Reports events in the order of the tree.
-fn report_in_order(events: &Receiver<(usize, PartEvent)>, notify: Notify<'_>) -> Result<()> {
-    let mut waiting: HashMap<usize, VecDeque<PartEvent>> = HashMap::new();
-    let mut open = vec![0];
-    for (part, event) in events {
-        waiting.entry(part).or_default().push_back(event);
-        while let Some(&part) = open.last() {
-            let next = waiting.get_mut(&part).and_then(VecDeque::pop_front);
-            match next {
-                Some(PartEvent::Added(path)) => notify(ExportEvent::Added(&path))?,
-                Some(PartEvent::Part(number)) => open.push(number),
-                Some(PartEvent::End) => {
-                    waiting.remove(&part);
-                    open.pop();
-                }
-                None => break,
-            }
-        }
-    }
-    Ok(())
 }

@@ -1,11 +1,12 @@
 //! Exports write the same trees as the incumbent's, with the same messages, over each kind of access.
 //!
-//! `EXPORT_SEEDS=A..B` runs other histories, `EXPORT_ROUNDS=N` sets the number of exports of each.
+//! `EXPORT_SEEDS=A..B` runs other histories.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
+use std::sync::atomic::AtomicU64;
 
 use base::{Cancel, Date, Depth, Error, Result, Revnum, Url};
 use client::export::{ExportEvent, ExportOptions, Source, export};
@@ -18,6 +19,12 @@ use testkit::server::TestServer;
 use testkit::server::http::HttpSite;
 use testkit::stream::{Content, DumpStream, RecordKind};
 use testkit::{Side, Tool, scratch, seeds};
+
+/// The end of 2022: commits of the histories are before, exports are after.
+const FIRST_YEARS: i64 = 1_672_531_200;
+
+/// Exports of one history.
+const ROUNDS: u32 = 25;
 
 /// A choice of one export.
 struct Case {
@@ -257,7 +264,9 @@ fn ours(case: &Case, url: &str, target: &Path, sessions: usize) -> (String, Stri
         open: &open,
         long_date: &base::keywords::long_date,
         parse_date: &|text| Date::parse(format!("{text}T00:00:00.000000Z").as_bytes()).ok(),
-        file_name: &|name| Ok(OsString::from(name)),
+        file_name: &|name, _| Ok(OsString::from(name)),
+        current_dir: Path::new("/"),
+        received: &AtomicU64::new(0),
         cancel: &Cancel::new(),
     };
     let (mut out, mut err) = (String::new(), String::new());
@@ -328,8 +337,9 @@ fn tree(top: &Path) -> Vec<String> {
         } else {
             let text = std::fs::read(&path).expect("a file");
             let digest = base::checksum::Md5::of(&text);
-            let is_old = text == b"old";
-            let time = if is_old { 0 } else { found.mtime() };
+            // A file without the time of its revision has that of its export.
+            let is_new = found.mtime() > FIRST_YEARS;
+            let time = if is_new { 0 } else { found.mtime() };
             out.push(format!("{name} {mode:o} {time} {} {digest}", text.len()));
         }
     }
@@ -355,8 +365,7 @@ fn normalized((out, err): &(String, String), folder: &Path) -> (Vec<String>, Str
 
 #[test]
 fn exports_equal_the_incumbents() {
-    let rounds = std::env::var("EXPORT_ROUNDS").map_or(25, |text| text.parse().expect("a number"));
-    let mut failed = 0;
+    let mut failed = Vec::new();
     for seed in seeds("EXPORT_SEEDS", 0..4) {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let folder = scratch();
@@ -368,7 +377,7 @@ fn exports_equal_the_incumbents() {
         let svnserve = TestServer::svnserve(Side::Theirs, folder.path(), &[]);
         let our_svn = TestServer::svnserve(Side::Ours, folder.path(), &[]);
         let apache = TestServer::http_site(Side::Theirs, &HttpSite::plain(folder.path()));
-        for round in 0..rounds {
+        for round in 0..ROUNDS {
             let case = case(&mut random);
             let root = match random.random_range(0..4) {
                 0 => format!("file://{}", repository.display()),
@@ -383,24 +392,29 @@ fn exports_equal_the_incumbents() {
             let (their_target, our_target) = (case.prepare(left.path()), case.prepare(right.path()));
             let expected = theirs(&case, &url, &their_target);
             let got = ours(&case, &url, &our_target, sessions);
-            let expected_all = (normalized(&expected, left.path()), tree(&their_target));
-            let got_all = (normalized(&got, right.path()), tree(&our_target));
+            let mut expected_all = (normalized(&expected, left.path()), tree(&their_target));
+            let mut got_all = (normalized(&got, right.path()), tree(&our_target));
+            if !expected.1.is_empty() && (root.starts_with("http") || sessions > 1) {
+                // How far an export comes that fails depends on time: theirs fetches files ahead over HTTP.
+                for all in [&mut expected_all, &mut got_all] {
+                    all.0.0.clear();
+                    all.1.clear();
+                }
+            }
             if expected_all != got_all {
-                failed += 1;
-                println!(
-                    "seed {seed} round {round}: {url}@{:?} {:?} before {} sessions {sessions}\n--- theirs\n{}{}{:#?}\n--- ours\n{}{}{:#?}",
+                failed.push(format!(
+                    "seed {seed} round {round}: {url}@{:?} {:?} before {} sessions {sessions}\n--- theirs\n{expected_all:#?}\n--- ours\n{got_all:#?}",
                     case.peg,
                     case.arguments(),
                     case.before,
-                    expected.0,
-                    expected.1,
-                    expected_all.1,
-                    got.0,
-                    got.1,
-                    got_all.1
-                );
+                ));
             }
         }
     }
-    assert_eq!(failed, 0, "exports that differ");
+    assert!(
+        failed.is_empty(),
+        "{} exports differ\n{}",
+        failed.len(),
+        failed.join("\n")
+    );
 }

@@ -12,6 +12,8 @@ use sha2::{Digest as _, Sha256};
 
 use crate::options::{AuthMechanism, Credentials, Password, PasswordRequest};
 
+/// The number of the error of a server that offers no mechanism that is known and allowed.
+const UNSUPPORTED: Code = Code(120_191);
 /// The most passwords that are tried for one request.
 const MOST_ATTEMPTS: u32 = 4;
 /// The most new nonces in succession that a server may demand for the same password.
@@ -93,8 +95,8 @@ impl Auth {
                 .or_else(|| fitting.next())
         });
         let Some(challenge) = chosen.cloned() else {
-            let message = "The server offers no authentication mechanism that is known and allowed";
-            return Err(Error::new(Code::AUTHN_NO_PROVIDER, message));
+            let message = "Error running context: The requested authentication type(s) are not supported";
+            return Err(Error::new(UNSUPPORTED, message));
         };
         self.generation += 1;
         if let Some(Answer::Digest(state)) = &mut self.answer

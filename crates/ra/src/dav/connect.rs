@@ -16,6 +16,7 @@ use tokio::time::timeout;
 
 use super::http_client::{Core, Sender, bracketed, hyper_error};
 use super::tls::TlsOutcome;
+use crate::traffic::CountedStream;
 
 /// The most lines of headers that a response may have.
 const MOST_HEADERS: usize = 256;
@@ -65,7 +66,7 @@ impl Core {
     }
 
     /// Connects to the first address of the host that accepts.
-    fn reach(&self, (host, port): (&str, u16)) -> Result<TcpStream> {
+    fn reach(&self, (host, port): (&str, u16)) -> Result<CountedStream> {
         let unknown = || Error::new(UNKNOWN_HOST, format!("Unknown hostname '{host}'"));
         if host.is_empty() {
             return Err(unknown());
@@ -84,7 +85,7 @@ impl Core {
             match connected.and_then(|stream| stream.set_nodelay(true).map(|()| stream)) {
                 Ok(stream) => {
                     *self.latency.lock() = Some(began.elapsed());
-                    return Ok(stream);
+                    return Ok(CountedStream::new(stream, &self.options.traffic));
                 }
                 Err(error) => failed = Error::os(&error, "Error running context"),
             }

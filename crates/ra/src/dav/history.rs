@@ -363,7 +363,7 @@ fn log_entry(item: &Element, wanted: &LogRevprops) -> Result<LogEntry> {
             entry.revprops.insert(name.to_owned(), prop_value(part)?);
         }
     }
-    entry.changes.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    entry.changes.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(entry)
 }
 

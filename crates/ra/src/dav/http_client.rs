@@ -140,9 +140,15 @@ impl HttpClient {
         };
         let generations = (self.0.auth.lock().generation, self.0.proxy_auth.lock().generation);
         let built = self.0.build(&request)?;
+        let traffic = self.0.options.traffic.clone();
         let running = self.0.runtime.spawn(async move {
             let result = match sender.ready().await {
-                Ok(()) => sender.send_request(built).await,
+                Ok(()) => {
+                    let sent = Instant::now();
+                    let result = sender.send_request(built).await;
+                    traffic.add_request(sent.elapsed());
+                    result
+                }
                 Err(error) => Err(error),
             };
             (result, sender)
@@ -273,6 +279,7 @@ impl Core {
     /// # Errors
     /// `CANCELLED`; `RA_DAV_CONN_TIMEOUT` if nothing happened for [`crate::Limits::idle`].
     pub(super) fn wait<F: Future>(&self, future: F) -> Result<F::Output> {
+        let idle = self.options.http.timeout.unwrap_or(self.options.limits.idle);
         self.runtime.block_on(async {
             let mut future = pin!(future);
             let mut seen = self.progress.load(Ordering::Relaxed);
@@ -286,7 +293,7 @@ impl Core {
                 if now != seen {
                     (seen, began) = (now, Instant::now());
                 }
-                if began.elapsed() >= self.options.limits.idle {
+                if began.elapsed() >= idle {
                     return Err(Error::bare(Code::RA_DAV_CONN_TIMEOUT));
                 }
             }
@@ -418,6 +425,7 @@ pub(super) fn hyper_error(error: &hyper::Error) -> Error {
         );
     }
     match io_cause(error) {
+        Some(io) if io.get_ref().is_some_and(|inner| inner.is::<rustls::Error>()) => super::tls::broken(),
         Some(io) if !is_reset(error) && io.raw_os_error().is_some() => Error::os(io, "Error running context"),
         _ => closed(),
     }

@@ -9,6 +9,7 @@
 //! the editor is a request; texts wait in memory or in a file until their file is closed.
 
 mod auth;
+mod client_key;
 mod commit;
 mod commit_calls;
 mod commit_edit;

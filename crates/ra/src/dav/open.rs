@@ -125,7 +125,9 @@ impl DavSession {
                 let message = format!("Redirect cycle detected for URL '{url}'");
                 return Err(Error::new(Code::CLIENT_CYCLE_DETECTED, message));
             }
-            let client = HttpClient::new(&url, options, origin(&url) != first)?;
+            let options = &for_host(&url, options).map_err(|error| crate::cannot_open(&url, error))?;
+            let client = HttpClient::new(&url, options, origin(&url) != first)
+                .map_err(|error| crate::cannot_open(&url, error))?;
             let request = options_request(&url);
             let target = request.target.clone();
             // Errors name the URL to which the server has redirected.
@@ -271,6 +273,15 @@ impl DavSession {
             None => self.youngest_by_properties(),
         }
     }
+}
+
+/// Returns the options for the host of a URL.
+fn for_host(url: &Url, options: &OpenOptions) -> Result<OpenOptions> {
+    let mut options = options.clone();
+    if let Some(http_of) = &options.http_of {
+        options.http = http_of(url)?;
+    }
+    Ok(options)
 }
 
 fn options_request(url: &Url) -> Request {

@@ -30,6 +30,7 @@ pub(super) struct Receiver<'a> {
     session: &'a mut DavSession,
     editor: &'a mut dyn Editor,
     wants_text: bool,
+    version_urls: bool,
     /// Paths of the edit need not be those that the caller has: then whole texts are fetched, not differences.
     whole_texts: bool,
     send_all: bool,
@@ -81,6 +82,7 @@ impl<'a> Receiver<'a> {
         whole_texts: bool,
     ) -> Receiver<'a> {
         Receiver {
+            version_urls: session.options.http.version_urls,
             session,
             editor,
             wants_text,
@@ -300,6 +302,11 @@ impl<'a> Receiver<'a> {
     }
 
     fn end_file(&mut self, file: Box<OpenFile>) -> Result<()> {
+        if let Some(href) = file.href.as_deref().filter(|_| self.version_urls) {
+            let name = "svn:wc:ra_dav:version-url";
+            self.editor
+                .change_file_prop(file.token, name, Some(href.as_bytes()))?;
+        }
         if file.fetch_props {
             for (name, value) in self.fetched_props(file.href.as_deref())? {
                 self.editor.change_file_prop(file.token, &name, Some(&value))?;

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
 
-use base::{Code, Date, Error, Result};
+use base::{Code, Error, Result};
 use parking_lot::Mutex;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{ResolvesClientCert, WebPkiServerVerifier, verify_server_name};
@@ -16,13 +16,15 @@ use rustls::server::ParsedCertificate;
 use rustls::sign::CertifiedKey;
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use rustls_pki_types::pem::PemObject as _;
-use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 use sha1::{Digest as _, Sha1};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::client::TlsStream;
 use tokio_rustls::{Connect, TlsConnector};
 
+use super::client_key;
 use super::http_client::bracketed;
+use crate::certificate::CertificateInfo;
 use crate::options::{CertificateFailures, CertificateProblem, CertificateTrust, Credentials, HttpOptions};
 
 /// What a session knows about TLS with its server.
@@ -69,16 +71,19 @@ impl Tls {
             roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         }
         for file in &options.authority_files {
-            let failed = |error: &dyn std::fmt::Display| {
-                let message = format!(
-                    "Invalid config: unable to load certificate file '{}': {error}",
-                    file.display()
-                );
+            let failed = || {
+                let name = file.display();
+                let message = format!("Invalid config: unable to load certificate file '{name}'");
                 Error::new(Code::BAD_CONFIG_VALUE, message)
             };
-            for certificate in CertificateDer::pem_file_iter(file).map_err(|error| failed(&error))? {
-                let certificate = certificate.map_err(|error| failed(&error))?;
-                roots.add(certificate).map_err(|error| failed(&error))?;
+            let before = roots.len();
+            for certificate in CertificateDer::pem_file_iter(file).map_err(|_| failed())? {
+                roots
+                    .add(certificate.map_err(|_| failed())?)
+                    .map_err(|_| failed())?;
+            }
+            if roots.len() == before {
+                return Err(failed());
             }
         }
         let authorities = match roots.is_empty() {
@@ -135,10 +140,7 @@ impl Tls {
         }
         match begun {
             Ok(stream) => Ok(TlsOutcome::Connected(Box::new(stream))),
-            Err(error) => Err(Error::new(
-                Code::RA_DAV_REQUEST_FAILED,
-                format!("Error running context: An error occurred during SSL communication: {error}"),
-            )),
+            Err(_) => Err(broken()),
         }
     }
 
@@ -160,24 +162,20 @@ impl Tls {
             };
         }
         *self.client.was_asked.lock() = true;
-        let Some(found) = credentials.client_certificate(&realm)? else {
-            return Ok(());
-        };
-        let failed = |error: &dyn std::fmt::Display| {
-            let message = format!(
-                "Can't read the client certificate '{}': {error}",
-                found.file.display()
-            );
-            Error::new(Code::BAD_CONFIG_VALUE, message)
-        };
-        let chain = CertificateDer::pem_file_iter(&found.file)
-            .and_then(Iterator::collect::<std::result::Result<Vec<_>, _>>)
-            .map_err(|error| failed(&error))?;
-        let key = PrivateKeyDer::from_pem_file(&found.file).map_err(|error| failed(&error))?;
-        let key = CertifiedKey::from_der(chain, key, &self.provider).map_err(|error| failed(&error))?;
-        *self.client.key.lock() = Some(Arc::new(key));
+        *self.client.key.lock() = client_key::find(credentials, &realm, &self.provider)?.map(Arc::new);
         Ok(())
     }
+}
+
+/// The number of the error of a connection that TLS does not allow.
+const TLS_FAILED: Code = Code(120_171);
+
+/// Returns the error of a connection that TLS does not allow.
+pub(super) fn broken() -> Error {
+    Error::new(
+        TLS_FAILED,
+        "Error running context: An error occurred during SSL communication",
+    )
 }
 
 /// Checks certificates by the authorities, and remembers which it refused and why.
@@ -276,23 +274,18 @@ fn failures(
 fn describe(host: &str, realm: &str, der: &[u8], failures: CertificateFailures) -> CertificateProblem {
     let digest = Sha1::digest(der);
     let fingerprint: Vec<String> = digest.iter().map(|byte| format!("{byte:02X}")).collect();
-    let mut problem = CertificateProblem {
+    let info = CertificateInfo::parse(der);
+    CertificateProblem {
         host: host.to_owned(),
         realm: realm.to_owned(),
         fingerprint: fingerprint.join(":"),
-        valid_from: None,
-        valid_until: None,
-        issuer: String::new(),
+        valid_from: info.as_ref().map(|info| info.valid_from),
+        valid_until: info.as_ref().map(|info| info.valid_until),
+        hostname: info.as_ref().and_then(|info| info.common_name.clone()),
+        issuer: info.map(|info| info.issuer_summary).unwrap_or_default(),
         der: der.to_vec(),
         failures,
-    };
-    if let Ok((_, parsed)) = x509_parser::parse_x509_certificate(der) {
-        let date = |seconds: i64| Some(Date(seconds.saturating_mul(1_000_000)));
-        problem.valid_from = date(parsed.validity().not_before.timestamp());
-        problem.valid_until = date(parsed.validity().not_after.timestamp());
-        problem.issuer = parsed.issuer().to_string();
     }
-    problem
 }
 
 fn untrusted(failures: CertificateFailures) -> Error {

@@ -90,7 +90,7 @@ impl LocalSession {
             base_url: String::from_utf8_lossy(&percent::decode(self.root.as_str().as_bytes())).into_owned(),
             base_path: self.path.clone(),
             revprops,
-            author: self.user.clone(),
+            author: self.user()?,
             lock_tokens: tokens
                 .map(|(path, token)| (self.at(path), token.clone()))
                 .collect(),

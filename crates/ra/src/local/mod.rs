@@ -37,7 +37,8 @@ pub(crate) struct LocalSession {
     repository: Repository,
     hooks: Hooks,
     options: OpenOptions,
-    user: Option<String>,
+    /// The user, once a request needs it.
+    user: Option<Option<String>>,
     url: Url,
     root: Url,
     uuid: String,
@@ -70,7 +71,7 @@ impl LocalSession {
         let env = ConfigCache::default().hooks_env(&repository.conf_dir().join("hooks-env"))?;
         Ok(LocalSession {
             hooks: Hooks::of(&repository, env),
-            user: options.credentials.local_user()?,
+            user: None,
             options: options.clone(),
             uuid: repository.uuid(),
             path: FsPath::root().join(&url.relative_to(&root).unwrap_or_default()),
@@ -78,6 +79,16 @@ impl LocalSession {
             root,
             repository,
         })
+    }
+
+    /// Returns the user, whom the caller's credentials name when the first request needs one.
+    fn user(&mut self) -> Result<Option<String>> {
+        if let Some(user) = &self.user {
+            return Ok(user.clone());
+        }
+        let user = self.options.credentials.local_user(&self.uuid)?;
+        self.user = Some(user.clone());
+        Ok(user)
     }
 
     fn at(&self, path: &RelPath) -> FsPath {
@@ -151,12 +162,13 @@ impl Session for LocalSession {
     }
 
     fn change_revprop(&mut self, change: &RevpropChange<'_>) -> Result<()> {
+        let user = self.user()?;
         let change = change_revprop::RevpropChange {
             rev: change.rev,
             name: change.name,
             expected: change.expected,
             value: change.value,
-            user: self.user.as_deref(),
+            user: user.as_deref(),
         };
         let hooks = Some(&self.hooks);
         self.repository.change_revprop(&change, hooks, hooks, &Everything)
@@ -176,9 +188,13 @@ impl Session for LocalSession {
         request: &FileRequest<'_>,
         text: &mut dyn FnMut(&FileInfo, &[u8]) -> Result<()>,
     ) -> Result<FileInfo> {
-        let file = self
-            .repository
-            .file(self.rev(request.rev)?, &self.at(request.path))?;
+        let path = self.at(request.path);
+        let file = self.repository.file(self.rev(request.rev)?, &path);
+        let file = file.map_err(|error| match error.code() {
+            Code::FS_NOT_FILE => Error::new(Code::FS_NOT_FILE, format!("'{path}' is not a file")),
+            Code::FS_NOT_FOUND => Error::new(Code::FS_NOT_FOUND, format!("'{path}' path not found")),
+            _ => error,
+        })?;
         let info = FileInfo {
             rev: file.rev,
             md5: Some(file.md5),
@@ -373,8 +389,9 @@ impl Session for LocalSession {
                 rev: target.rev,
             })
             .collect();
+        let user = self.user()?;
         let request = LockRequest {
-            user: self.user.as_deref(),
+            user: user.as_deref(),
             comment,
             is_dav_comment: false,
             expires: None,
@@ -396,10 +413,10 @@ impl Session for LocalSession {
             .iter()
             .map(|target| (self.at(&target.path), target.token.clone()))
             .collect();
-        let user = self.user.as_deref();
+        let user = self.user()?;
         let done = self
             .repository
-            .unlock_many(&each, user, force, Some(&self.hooks))?;
+            .unlock_many(&each, user.as_deref(), force, Some(&self.hooks))?;
         pass_each(targets.iter().map(|target| &target.path), done, outcome)
     }
 

@@ -19,6 +19,7 @@ use wire::svn::{Item, MessageSink, Scanner, Tuple};
 
 use super::tunnel::{self, Tunnel};
 use crate::options::{Limits, OpenOptions};
+use crate::traffic::Traffic;
 
 /// Output of this size, in bytes, is sent.
 const FLUSH_AT: usize = 64 << 10;
@@ -47,6 +48,9 @@ pub(super) struct Connection {
     limits: Limits,
     cancel: Cancel,
     lost: Option<Error>,
+    traffic: Traffic,
+    /// When output was sent that the server has not begun to answer.
+    asked: Option<Instant>,
 }
 
 enum Stream {
@@ -75,6 +79,8 @@ impl Connection {
             limits: options.limits,
             cancel: options.cancel.clone(),
             lost: None,
+            traffic: options.traffic.clone(),
+            asked: None,
         };
         if is_tunnel {
             connection.skip_garbage()?;
@@ -159,6 +165,10 @@ impl Connection {
                 }
             };
             sent += count;
+        }
+        if sent > 0 {
+            self.traffic.add_sent(sent);
+            self.asked = Some(Instant::now());
         }
         self.output.clear();
         Ok(())
@@ -247,6 +257,10 @@ impl Connection {
         let count = *result.as_ref().unwrap_or(&0);
         self.input.truncate(have + count);
         self.received += count as u64;
+        self.traffic.add_received(count);
+        if let Some(asked) = self.asked.take() {
+            self.traffic.add_request(asked.elapsed());
+        }
         match result {
             Ok(count) => Ok(count),
             Err(e) => Err(self.broken(&e, "Can't read from connection")),

@@ -183,17 +183,16 @@ impl RevisionSpan {
     fn requested(options: &LogOptions, youngest: Revnum) -> Result<RevisionSpan> {
         let start = options.start.unwrap_or(youngest);
         let end = options.end.unwrap_or(youngest);
-        for rev in [start, end] {
-            if rev > youngest {
-                return Err(Error::new(
-                    Code::FS_NO_SUCH_REVISION,
-                    format!("No such revision {rev}"),
-                ));
-            }
+        let young = start.max(end);
+        if young > youngest {
+            return Err(Error::new(
+                Code::FS_NO_SUCH_REVISION,
+                format!("No such revision {young}"),
+            ));
         }
         Ok(RevisionSpan {
             old: start.min(end),
-            young: start.max(end),
+            young,
             descending: start >= end,
         })
     }

@@ -7,8 +7,8 @@
 //! The ordinary run is short. `STREAMS_SEEDS=1000..9000 TMPDIR=/dev/shm cargo test -p sven --test cmd mutated_streams` tries these
 //! seeds, one stream each, and counts what differs by kind before it fails.
 
-mod mutation;
-mod record;
+pub mod mutation;
+pub mod record;
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -4,7 +4,7 @@ use base::checksum::{Md5, Sha1};
 use testkit::history::Random;
 
 /// Properties; `None` deletes one.
-type PropChanges<'a> = &'a [(&'a str, Option<&'a str>)];
+pub type PropChanges<'a> = &'a [(&'a str, Option<&'a str>)];
 
 /// A header's name and value.
 pub type RecordHeader = (Vec<u8>, Vec<u8>);
@@ -23,7 +23,8 @@ pub struct StreamRecord {
 }
 
 impl StreamRecord {
-    fn new(headers: &[(&str, &str)], props: Option<PropChanges<'_>>, text: Option<&[u8]>) -> Self {
+    /// Makes a record with the lengths of its content.
+    pub fn new(headers: &[(&str, &str)], props: Option<PropChanges<'_>>, text: Option<&[u8]>) -> Self {
         let bytes = |text: &str| text.as_bytes().to_vec();
         let mut headers: Vec<RecordHeader> = headers
             .iter()

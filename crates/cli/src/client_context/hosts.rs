@@ -1,0 +1,136 @@
+//! The options of sessions that depend on the host: the sections of `servers`, and tunnels.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use base::{Code, Error, Result, Url};
+use client::config::{RuntimeConfig, ServerConfig, Tristate};
+use ra::{AuthMechanism, BulkUpdates, HttpOptions, Password, Proxy, Tunnels};
+
+/// The most connections of one session.
+const MOST_CONNECTIONS: i64 = 8;
+/// The longest time that a server may be silent by default.
+const TIMEOUT: Duration = Duration::from_secs(600);
+
+/// Checks the options of a host about the storage of credentials.
+///
+/// # Errors
+/// `BAD_CONFIG_VALUE`.
+pub fn check_storage(config: &RuntimeConfig, url: &Url) -> Result<()> {
+    let server = config.server(url.host());
+    server.flag("store-passwords", true)?;
+    server.tristate("store-plaintext-passwords", "ask")?;
+    server.flag("store-ssl-client-cert-pp", true)?;
+    server.tristate("store-ssl-client-cert-pp-plaintext", "ask")?;
+    server.flag("store-auth-creds", true)?;
+    Ok(())
+}
+
+/// Returns how HTTP is spoken with the host of a URL.
+///
+/// # Errors
+/// `BAD_CONFIG_VALUE`, `INCORRECT_PARAMS` and `RA_ILLEGAL_URL` for wrong values.
+pub fn http_options(config: &RuntimeConfig, url: &Url) -> Result<HttpOptions> {
+    let server = config.server(url.host());
+    let defaults = HttpOptions::default();
+    let compression = server.tristate("http-compression", "auto")?;
+    let timeout = timeout(&server)?;
+    let files = server.text("ssl-authority-files")?.unwrap_or_default();
+    let files = files.split(';').map(str::trim).filter(|file| !file.is_empty());
+    server.tristate("http-chunked-requests", "auto")?;
+    Ok(HttpOptions {
+        proxy: proxy(&server, url)?,
+        authority_files: files.map(PathBuf::from).collect(),
+        trust_default_authorities: server.flag("ssl-trust-default-ca", true)?,
+        mechanisms: match server.text("http-auth-types")? {
+            Some(words) => mechanisms(&words)?,
+            None => defaults.mechanisms.clone(),
+        },
+        compression: compression != Tristate::No,
+        bulk_updates: match server.tristate("http-bulk-updates", "auto")? {
+            Tristate::Yes => BulkUpdates::Always,
+            Tristate::No => BulkUpdates::Never,
+            Tristate::Unknown => BulkUpdates::Auto,
+        },
+        connections: match server.number("http-max-connections", i64::MIN, i64::MAX)? {
+            Some(number) => usize::try_from(number.clamp(1, MOST_CONNECTIONS)).unwrap_or(1),
+            None => defaults.connections,
+        },
+        timeout: Some(timeout),
+        ..defaults
+    })
+}
+
+fn timeout(server: &ServerConfig<'_>) -> Result<Duration> {
+    let seconds = server.number("http-timeout", 0, i64::MAX).map_err(|error| {
+        let message = "invalid config: bad value for 'http-timeout' option";
+        error.wrap(Code::BAD_CONFIG_VALUE, message)
+    })?;
+    let seconds = seconds.and_then(|seconds| u64::try_from(seconds).ok());
+    Ok(seconds
+        .filter(|seconds| *seconds > 0)
+        .map_or(TIMEOUT, Duration::from_secs))
+}
+
+fn proxy(server: &ServerConfig<'_>, url: &Url) -> Result<Option<Proxy>> {
+    let port = server.proxy_port()?;
+    let host = server.text("http-proxy-host")?.filter(|host| !host.is_empty());
+    let Some(host) = host else {
+        return Ok(None);
+    };
+    if server.is_proxy_exception(url.host())? {
+        return Ok(None);
+    }
+    let user = server.text("http-proxy-username")?;
+    let secret = server.text("http-proxy-password")?;
+    Ok(Some(Proxy {
+        host,
+        port,
+        password: user.map(|user| Password {
+            user,
+            password: secret.unwrap_or_default(),
+        }),
+    }))
+}
+
+/// Parses `http-auth-types`. Mechanisms that are not built in are known and never used.
+fn mechanisms(words: &str) -> Result<Vec<AuthMechanism>> {
+    let mut allowed = Vec::new();
+    for word in words.split(';').map(str::trim).filter(|word| !word.is_empty()) {
+        match word.to_ascii_lowercase().as_str() {
+            "basic" => allowed.push(AuthMechanism::Basic),
+            "digest" => allowed.push(AuthMechanism::Digest),
+            "ntlm" | "negotiate" => {}
+            _ => {
+                let message = format!("Invalid config: unknown http-auth-types '{word}'");
+                return Err(Error::new(Code::BAD_CONFIG_VALUE, message));
+            }
+        }
+    }
+    if words.trim().is_empty() {
+        return Ok(HttpOptions::default().mechanisms);
+    }
+    // The stronger one first.
+    allowed.sort_by_key(|mechanism| *mechanism == AuthMechanism::Basic);
+    allowed.dedup();
+    Ok(allowed)
+}
+
+/// Returns the commands of tunnels, and the environment variables that they name.
+///
+/// # Errors
+/// `BAD_CONFIG_VALUE` for references that expand too far.
+pub fn tunnels(config: &RuntimeConfig) -> Result<Tunnels> {
+    let commands: BTreeMap<String, String> = config.tunnels()?.into_iter().collect();
+    let named = commands.values().filter_map(|command| {
+        let rest = command.strip_prefix('$')?;
+        rest.split(' ').next().map(str::to_owned)
+    });
+    let variables = named
+        .chain(["SVN_SSH".to_owned()])
+        .filter_map(|name| env::var(&name).ok().map(|value| (name, value)))
+        .collect();
+    Ok(Tunnels { commands, variables })
+}

@@ -1,0 +1,77 @@
+//! Programs that compare two texts: the option `--diff-cmd`.
+//!
+//! The program gets the words of `-x` (or `-u`), the labels with `-L`, and two temporary files. It writes to standard output itself.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::process::Command;
+
+use base::{Code, Error, Result};
+use tempfile::NamedTempFile;
+
+use crate::out::Out;
+
+/// A program that compares two texts.
+#[derive(Clone, Copy, Debug)]
+pub struct DiffProgram<'a> {
+    /// The name or the path of the program.
+    pub name: &'a OsStr,
+    /// The argument of `-x`.
+    pub extensions: Option<&'a str>,
+}
+
+impl DiffProgram<'_> {
+    /// Runs the program.
+    ///
+    /// # Errors
+    /// `EXTERNAL_PROGRAM` for an exit code that does not mean equal or different files.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the user names a program that compares texts"
+    )]
+    pub fn run(&self, labels: [&str; 2], files: [&Path; 2], out: &mut Out) -> Result<()> {
+        let mut command = Command::new(self.name);
+        match self.extensions {
+            Some(words) => command.args(words.split_ascii_whitespace()),
+            None => command.arg("-u"),
+        };
+        command.args(labels.iter().flat_map(|label| ["-L", label]));
+        command.args(files);
+        out.flush()?;
+        let name = self.name.to_string_lossy();
+        let code = match command.status() {
+            Ok(status) => status.code().unwrap_or(-1),
+            Err(error) => {
+                let text = Error::os(&error, &format!("exec of '{name}' failed")).message();
+                out.print_stderr(&text);
+                255
+            }
+        };
+        match code {
+            // The exit codes of diff: 0 for equal files, 1 for different files.
+            0 | 1 => Ok(()),
+            _ => {
+                let message = format!("'{name}' returned {code}");
+                Err(Error::new(Code::EXTERNAL_PROGRAM, message))
+            }
+        }
+    }
+}
+
+/// Makes a temporary file and writes to it.
+///
+/// # Errors
+/// `errno`; those of `write`.
+pub fn temporary_file(write: impl FnOnce(&mut File) -> Result<()>) -> Result<NamedTempFile> {
+    let made = tempfile::Builder::new().prefix("svn-").tempfile();
+    let mut file = made.map_err(|e| Error::io("Can't create temporary file", Path::new("svn"), &e))?;
+    write(file.as_file_mut())?;
+    Ok(file)
+}
+
+/// Returns the error for a temporary file that could not be written.
+pub fn write_failed(error: &io::Error) -> Error {
+    Error::io("Can't write to file", Path::new("svn"), error)
+}

@@ -1,0 +1,138 @@
+//! The output of differences, and the options that say how texts are compared.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::ffi::OsString;
+use std::io::Write as _;
+
+use base::{Code, Error, Result};
+use client::diff::{ExternalTexts, PrintOptions, Text, Write};
+
+use crate::diff_program::{self, DiffProgram};
+use crate::locale::Charset;
+use crate::out::Out;
+
+/// How texts are compared.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct TextOptions {
+    /// let the program ARG compare files
+    #[arg(long)]
+    pub diff_cmd: Option<OsString>,
+    /// compare files without a program, whatever the configuration says
+    #[arg(long)]
+    pub internal_diff: bool,
+    /// options for comparing files, separated by blanks. Without '--diff-cmd':
+    ///   -u, --unified: 3 lines of context (default)
+    ///   -U ARG, --context ARG: ARG lines of context
+    ///   -b, --ignore-space-change: how much white
+    ///     space there is does not count
+    ///   -w, --ignore-all-space: white space does
+    ///     not count
+    ///   --ignore-eol-style: how lines end does not
+    ///     count
+    ///   -p, --show-c-function: name the C function
+    ///     around each change
+    #[arg(short = 'x', long, verbatim_doc_comment)]
+    pub extensions: Option<String>,
+}
+
+/// How differences are printed.
+#[derive(Clone, Copy, Debug)]
+pub struct DiffOutput<'a> {
+    /// The options of texts without a program.
+    pub texts: diff::DiffOptions,
+    /// The program that compares texts.
+    pub program: Option<DiffProgram<'a>>,
+    /// See [`PrintOptions::git`], as for the other fields.
+    pub git: bool,
+    pub no_added: bool,
+    pub no_deleted: bool,
+    pub ignore_properties: bool,
+    pub properties_only: bool,
+    pub force: bool,
+}
+
+impl<'a> DiffOutput<'a> {
+    /// Returns the output with these options of texts.
+    ///
+    /// # Errors
+    /// `INVALID_DIFF_OPTION` and `INCORRECT_PARAMS` for a wrong `-x`, if there is no program that it is for.
+    pub fn new(options: &'a TextOptions) -> Result<DiffOutput<'a>> {
+        let extensions = options.extensions.as_deref();
+        let program = options
+            .diff_cmd
+            .as_deref()
+            .map(|name| DiffProgram { name, extensions });
+        let words = match program {
+            Some(_) => "",
+            None => extensions.unwrap_or_default(),
+        };
+        Ok(DiffOutput {
+            texts: diff::DiffOptions::parse(words.split_ascii_whitespace())?,
+            program,
+            git: false,
+            no_added: false,
+            no_deleted: false,
+            ignore_properties: false,
+            properties_only: false,
+            force: false,
+        })
+    }
+
+    /// Calls `compare` with the options of the library and a function that writes to `out`.
+    ///
+    /// # Errors
+    /// Those of `compare`.
+    pub fn print(
+        &self,
+        out: &mut Out,
+        compare: impl FnOnce(&PrintOptions<'_>, Write<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let charset = out.charset();
+        let out = RefCell::new(out);
+        let run = |texts: &ExternalTexts<'_>| match self.program {
+            Some(program) => run_program(program, texts, *out.borrow_mut()),
+            None => Ok(()),
+        };
+        let encode = |text: &str| encoded(charset, text).map(String::into_bytes);
+        let options = PrintOptions {
+            texts: &self.texts,
+            external: self.program.is_some().then_some(&run),
+            git: self.git,
+            no_added: self.no_added,
+            no_deleted: self.no_deleted,
+            ignore_properties: self.ignore_properties,
+            properties_only: self.properties_only,
+            force: self.force,
+            encode: &encode,
+        };
+        compare(&options, &mut |bytes| out.borrow_mut().raw(bytes))
+    }
+}
+
+/// Returns header text in the character set of the terminal.
+///
+/// # Errors
+/// `errno` 22 if that is not possible: a patch must not have other names than the repository.
+fn encoded(charset: Charset, text: &str) -> Result<String> {
+    match charset.show(text) {
+        Cow::Borrowed(text) => Ok(text.to_owned()),
+        Cow::Owned(shown) => {
+            let what = "Can't convert string from 'UTF-8' to native encoding:";
+            Err(Error::new(Code(22), shown).wrap(Code(22), what))
+        }
+    }
+}
+
+fn run_program(program: DiffProgram<'_>, texts: &ExternalTexts<'_>, out: &mut Out) -> Result<()> {
+    let file = |text: &Text| {
+        diff_program::temporary_file(|file| {
+            text.each_part(&mut |part| {
+                let outcome = file.write_all(part);
+                outcome.map_err(|e| diff_program::write_failed(&e))
+            })
+        })
+    };
+    let files = [file(texts.texts[0])?, file(texts.texts[1])?];
+    program.run(texts.labels, [files[0].path(), files[1].path()], out)
+}

@@ -1,0 +1,174 @@
+//! What is compared: the operands, and the options `--old` and `--new`.
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+use base::{Code, Error, RelPath, Result, Url};
+use client::diff::Comparison;
+use client::locate;
+
+use crate::args::operand;
+use crate::args::revision::{Revision, RevisionRangeArg};
+use crate::client_context::target::{self, TargetPath};
+
+/// A comparison whose revisions are as typed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// See [`Comparison::Node`].
+    Node {
+        url: Url,
+        peg: Revision,
+        old: Revision,
+        new: Revision,
+    },
+    /// See [`Comparison::Urls`].
+    Urls {
+        old: (Url, Revision),
+        new: (Url, Revision),
+    },
+}
+
+impl Target {
+    /// Returns the comparison.
+    ///
+    /// # Errors
+    /// `CLIENT_BAD_REVISION` and `CLIENT_VERSIONED_PATH_REQUIRED` for revisions of a working copy.
+    pub fn resolve(&self) -> Result<Comparison> {
+        Ok(match self {
+            Target::Node { url, peg, old, new } => Comparison::Node {
+                url: url.clone(),
+                peg: peg.of_url()?,
+                old: old.of_url()?,
+                new: new.of_url()?,
+            },
+            Target::Urls { old, new } => Comparison::Urls {
+                old: old.0.clone(),
+                old_rev: of_end(old.1)?,
+                new: new.0.clone(),
+                new_rev: of_end(new.1)?,
+            },
+        })
+    }
+}
+
+/// Returns the revision of an end of a comparison of URLs.
+fn of_end(revision: Revision) -> Result<locate::Revision> {
+    let message = "A path under version control is needed for this operation";
+    let error = |_| Error::new(Code::CLIENT_VERSIONED_PATH_REQUIRED, message);
+    revision.of_url().map_err(error)
+}
+
+/// Returns the comparisons of an argument list without `--old`.
+///
+/// # Errors
+/// `CLIENT_BAD_REVISION` if revisions are missing; `CL_ARG_PARSING_ERROR` for URLs mixed with paths; `WC_NOT_WORKING_COPY` for paths.
+pub fn of_operands(operands: &[OsString], range: Option<RevisionRangeArg>) -> Result<Vec<Target>> {
+    let here = [OsString::from(".")];
+    let operands = if operands.is_empty() { &here } else { operands };
+    let targets = target::parse_targets(operands)?;
+    let is_url = |target: &target::Target| matches!(target.path, TargetPath::Url(_));
+    if let ([old, new], None) = (&targets[..], range)
+        && (is_url(old) || is_url(new))
+    {
+        let end = |target: &target::Target| -> Result<(Url, Revision)> {
+            Ok((url_of(&target.path)?, target.peg.unwrap_or(Revision::Head)))
+        };
+        return Ok(vec![Target::Urls {
+            old: end(old)?,
+            new: end(new)?,
+        }]);
+    }
+    if targets.iter().any(is_url) && !targets.iter().all(is_url) {
+        return Err(mixed());
+    }
+    let mut found = Vec::new();
+    for target in targets {
+        let url = url_of(&target.path)?;
+        let Some(range) = range else {
+            let message = "Not all required revisions are specified";
+            return Err(Error::new(Code::CLIENT_BAD_REVISION, message));
+        };
+        found.push(Target::Node {
+            url,
+            peg: target.peg.unwrap_or(Revision::Head),
+            old: range.start,
+            new: range.end.unwrap_or(Revision::Head),
+        });
+    }
+    Ok(found)
+}
+
+/// Returns the comparisons of an argument list with `--old`.
+///
+/// # Errors
+/// `CL_ARG_PARSING_ERROR` for a path that is a URL; `WC_NOT_WORKING_COPY` for paths instead of URLs.
+pub fn of_options(
+    old: &OsStr,
+    new: Option<&OsStr>,
+    paths: &[OsString],
+    range: Option<RevisionRangeArg>,
+) -> Result<Vec<Target>> {
+    let ends = [old.to_owned(), new.unwrap_or(old).to_owned()];
+    let parsed = target::parse_targets(&ends)?;
+    let start = range.map(|range| range.start);
+    let end = range.and_then(|range| range.end);
+    let old_rev = parsed[0].peg.or(start).unwrap_or(Revision::Head);
+    let new_rev = parsed[1].peg.or(end).unwrap_or(Revision::Head);
+    let urls = [url_of(&parsed[0].path)?, url_of(&parsed[1].path)?];
+    let pair = |path: &RelPath| Target::Urls {
+        old: (urls[0].join(path), old_rev),
+        new: (urls[1].join(path), new_rev),
+    };
+    if paths.is_empty() {
+        return Ok(vec![pair(&RelPath::empty())]);
+    }
+    let mut found = Vec::new();
+    for path in paths {
+        let text = operand::text(path)?;
+        if Url::is_url(text) {
+            let message = format!("Path '{text}' not relative to base URLs");
+            return Err(Error::new(Code::CL_ARG_PARSING_ERROR, message));
+        }
+        found.push(pair(&relative(text)?));
+    }
+    Ok(found)
+}
+
+fn relative(text: &str) -> Result<RelPath> {
+    let mut names: Vec<&str> = Vec::new();
+    for name in text.split('/') {
+        match name {
+            "" | "." => {}
+            ".." if !names.is_empty() => {
+                names.pop();
+            }
+            name => names.push(name),
+        }
+    }
+    RelPath::canonicalize(&names.join("/"))
+}
+
+/// Returns the URL of a target; the error for a path that is not in a working copy if it is none.
+fn url_of(path: &TargetPath) -> Result<Url> {
+    match path {
+        TargetPath::Url(url) => Ok(url.clone()),
+        TargetPath::Local(path) => {
+            let absolute = std::path::absolute(if path.is_empty() { "." } else { path });
+            let absolute = absolute.unwrap_or_else(|_| Path::new(path).to_owned());
+            let message = format!("'{}' is not a working copy", absolute.display());
+            Err(Error::new(Code::WC_NOT_WORKING_COPY, message))
+        }
+    }
+}
+
+fn mixed() -> Error {
+    let form = "'svn diff [-r N[:M]] [TARGET[@REV]...]' does not support mixed target types. Try using the --old and --new options or \
+                one of the shorthand invocations listed in 'svn help diff'.";
+    let error = Error::new(
+        Code::ILLEGAL_TARGET,
+        "Cannot mix repository and working copy targets",
+    );
+    error
+        .wrap(Code::CL_ARG_PARSING_ERROR, "Error parsing arguments")
+        .context(form)
+}

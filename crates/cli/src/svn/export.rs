@@ -1,0 +1,258 @@
+//! `svn export`: writes a tree of a repository to the disk, without a working copy.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::thread;
+
+use base::{Code, Depth, Error, Result, Url};
+use client::export::{ExportEvent, ExportOptions, Source, export};
+use client::translate::LineEnd;
+
+use super::misuse;
+use super::options::{NonRecursiveOption, RevisionOption};
+use crate::args::date;
+use crate::args::operand;
+use crate::args::revision::Revision;
+use crate::client_context::target::{self, TargetPath};
+use crate::client_context::{AccessOptions, ClientContext};
+use crate::date_text;
+use crate::local_path;
+use crate::locale::Charset;
+use crate::out::Out;
+use crate::progress::{Lines, Progress, ProgressOption};
+
+/// Writes the tree at URL to PATH, as it is in a revision. PATH is the last component of the URL if it is left out. The
+/// tree has no `.svn`, so later changes cannot be committed from it.
+#[derive(clap::Args)]
+#[command(override_usage = "export [-r REV] URL[@PEGREV] [PATH]")]
+pub struct ExportArgs {
+    #[command(flatten)]
+    revision: RevisionOption,
+    /// print nothing but warnings and errors
+    #[arg(short, long)]
+    quiet: bool,
+    #[command(flatten)]
+    depth: NonRecursiveOption,
+    /// write into directories that exist, and replace files
+    #[arg(long)]
+    force: bool,
+    /// the line end of files with the svn:eol-style 'native': 'LF', 'CR' or 'CRLF'
+    #[arg(long)]
+    native_eol: Option<String>,
+    /// leave externals out
+    #[arg(long)]
+    ignore_externals: bool,
+    /// leave keywords without values
+    #[arg(long)]
+    ignore_keywords: bool,
+    #[command(flatten)]
+    progress: ProgressOption,
+    #[command(flatten)]
+    access: AccessOptions,
+    operands: Vec<OsString>,
+}
+
+/// What to export, and to where.
+struct Request {
+    url: Url,
+    peg: Option<Revision>,
+    target: PathBuf,
+}
+
+impl ExportArgs {
+    /// Runs the subcommand.
+    pub fn run(self, out: &mut Out) -> Result<()> {
+        let native_line_end = self.native_line_end()?;
+        if self.revision.range().is_some_and(|range| range.end.is_some()) {
+            let message = "Revision range is not allowed";
+            return Err(Error::new(Code::CLIENT_REVISION_RANGE, message));
+        }
+        let request = request(&self.operands).map_err(|error| match error.code() {
+            Code::CL_ARG_PARSING_ERROR | Code::CL_INSUFFICIENT_ARGS => misuse(out, "export", error),
+            _ => error,
+        })?;
+        let access = self.access.clone();
+        ClientContext::run(access, out, |context, out| {
+            self.export(context, &request, native_line_end, out)
+        })
+    }
+
+    fn native_line_end(&self) -> Result<LineEnd> {
+        let Some(name) = &self.native_eol else {
+            return Ok(LineEnd::Lf);
+        };
+        LineEnd::parse(name.as_bytes()).ok_or_else(|| {
+            let message = format!("Syntax error in native-eol argument '{name}'");
+            Error::new(Code::CL_ARG_PARSING_ERROR, message)
+        })
+    }
+
+    fn export(
+        &self,
+        context: &ClientContext,
+        request: &Request,
+        native_line_end: LineEnd,
+        out: &mut Out,
+    ) -> Result<()> {
+        let source = self.source(request).or_else(|error| {
+            // A repository that cannot be opened is the first error.
+            context.open(&request.url).and(Err(error))
+        })?;
+        let received = Arc::new(AtomicU64::new(0));
+        let progress = Progress::of_input(
+            self.progress,
+            self.quiet,
+            Lines::OnStdout,
+            "Exported",
+            &received,
+            None,
+        );
+        let charset = out.charset();
+        let options = ExportOptions {
+            depth: self.depth.depth().unwrap_or(Depth::Infinity),
+            force: self.force,
+            ignore_externals: self.ignore_externals,
+            ignore_keywords: self.ignore_keywords,
+            native_line_end,
+            sessions: sessions(&request.url),
+            open: &|url| context.open(url),
+            long_date: &date_text::human,
+            parse_date: &date::parse,
+            file_name: &|name, directory| file_name(charset, name, directory),
+            current_dir: &std::env::current_dir().unwrap_or_default(),
+            received: &received,
+            cancel: context.cancel(),
+        };
+        let has_lines = progress.has_lines();
+        let outcome = export(&source, &request.target, &options, &mut |event| match event {
+            ExportEvent::ExternalFailed(error) if !self.quiet => {
+                progress.suspend(|| out.print_warning(error));
+                Ok(())
+            }
+            event if has_lines => print(&event, out),
+            _ => Ok(()),
+        });
+        progress.finish(outcome.is_ok());
+        outcome
+    }
+
+    fn source(&self, request: &Request) -> Result<Source> {
+        let peg = request.peg.unwrap_or(Revision::Head).of_url()?;
+        Ok(Source {
+            url: request.url.clone(),
+            peg,
+            rev: match self.revision.start() {
+                Some(start) => start.of_url()?,
+                None => peg,
+            },
+        })
+    }
+}
+
+/// Checks the operands in the incumbent's order.
+fn request(operands: &[OsString]) -> Result<Request> {
+    let mut targets = target::parse_targets(operands.get(..1).unwrap_or_default())?.into_iter();
+    let Some(from) = targets.next() else {
+        return Err(Error::bare(Code::CL_INSUFFICIENT_ARGS));
+    };
+    let to = match &operands[1..] {
+        [] => None,
+        [to] => Some(operand::text(to)?),
+        _ => return Err(Error::bare(Code::CL_ARG_PARSING_ERROR)),
+    };
+    let to = to.map(export_target).transpose()?;
+    let TargetPath::Url(url) = from.path else {
+        let typed = operands[0].to_string_lossy();
+        let path = typed.rfind('@').map_or(&*typed, |at| &typed[..at]);
+        return Err(not_a_working_copy(path));
+    };
+    let name = || PathBuf::from(url.basename());
+    Ok(Request {
+        target: to.unwrap_or_else(name),
+        url,
+        peg: from.peg,
+    })
+}
+
+/// Returns the path of the second operand.
+fn export_target(text: &str) -> Result<PathBuf> {
+    let name_at = text.rfind('/').map_or(0, |slash| slash + 1);
+    let path = match text[name_at..].rfind('@').map(|at| at + name_at) {
+        Some(at) if at + 1 < text.len() => {
+            let message = format!("'{text}': a peg revision is not allowed here");
+            return Err(Error::new(Code::ILLEGAL_TARGET, message));
+        }
+        Some(at) => &text[..at],
+        None => text,
+    };
+    if Url::is_url(path) {
+        let message = format!("'{path}' is not a local path");
+        return Err(Error::new(Code::CL_ARG_PARSING_ERROR, message));
+    }
+    Ok(without_parents(path))
+}
+
+/// Returns a canonical path in which `..` follows no other component.
+fn without_parents(path: &str) -> PathBuf {
+    let mut out = PathBuf::new();
+    for component in local_path::canonical(path.as_ref()).components() {
+        use std::path::Component;
+        match (component, out.components().next_back()) {
+            (Component::ParentDir, Some(Component::Normal(_))) => _ = out.pop(),
+            (Component::ParentDir, Some(Component::RootDir)) => {}
+            _ => out.push(component),
+        }
+    }
+    out
+}
+
+fn not_a_working_copy(path: &str) -> Error {
+    let directory = std::env::current_dir().unwrap_or_default();
+    let absolute = without_parents(&directory.join(path).to_string_lossy());
+    let message = format!("'{}' is not a working copy", absolute.display());
+    Error::new(Code::WC_NOT_WORKING_COPY, message)
+}
+
+/// Returns how many sessions share an export. A tunnel may ask for a password each time, so there is one.
+fn sessions(url: &Url) -> usize {
+    let scheme = url.scheme();
+    match scheme {
+        "file" => thread::available_parallelism().map_or(1, |count| count.get().min(8)),
+        _ if scheme.contains('+') => 1,
+        _ => SESSIONS,
+    }
+}
+
+/// The most connections to a server.
+const SESSIONS: usize = 4;
+
+/// Returns a name of the repository as a name of the file system, whose character set is that of the locale.
+fn file_name(charset: Charset, name: &str, directory: &Path) -> Result<OsString> {
+    if charset == Charset::Utf8 || name.is_ascii() {
+        return Ok(name.into());
+    }
+    let path = directory.join(name);
+    let shown = charset.show(&path.to_string_lossy()).into_owned();
+    let message = "Can't convert string from 'UTF-8' to native encoding:";
+    Err(Error::new(Code(22), shown).wrap(Code(22), message))
+}
+
+fn print(event: &ExportEvent<'_>, out: &mut Out) -> Result<()> {
+    match event {
+        ExportEvent::Added(path) => out.line(&format!("A    {}", local_path::shown(path))),
+        ExportEvent::External(path) => {
+            let path = local_path::shown(path);
+            out.line(&format!("\nFetching external item into '{path}':"))
+        }
+        ExportEvent::ExternalFailed(_) => Ok(()),
+        ExportEvent::Completed { rev, is_external } => out.line(&match (rev, is_external) {
+            (None, false) => "Export complete.".to_owned(),
+            (None, true) => "External export complete.".to_owned(),
+            (Some(rev), false) => format!("Exported revision {rev}."),
+            (Some(rev), true) => format!("Exported external at revision {rev}."),
+        }),
+        ExportEvent::ExternalEnd => out.line(""),
+    }
+}

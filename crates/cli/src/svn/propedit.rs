@@ -1,0 +1,188 @@
+//! `svn propedit`: edits a property of a node or a revision in a repository, with the user's editor.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use base::{Code, Error, Result, Url};
+use client::prop_rules::{self, PropOwner};
+use client::propset::{self, PropChange, PropTarget, RevpropEdit};
+
+use super::commit_output::{print_committed, with_help_hint};
+use super::copy::refuse_range;
+use super::options::RevisionOption;
+use super::propset::check_encoding;
+use super::revprop_target::revprop_target;
+use crate::args::revision::Revision;
+use crate::args::{date, operand};
+use crate::client_context::log_message::charset::TextEncoding;
+use crate::client_context::log_message::editor::{self, EditRequest};
+use crate::client_context::log_message::{LogMessage, LogMessageOptions};
+use crate::client_context::target::{self, TargetPath};
+use crate::client_context::url_targets::{not_a_working_copy, refuse_pegs};
+use crate::client_context::{AccessOptions, ClientContext};
+use crate::out::Out;
+
+/// Edits a property of files and directories, or of a revision, with an editor.
+///
+/// Each target is a commit of its own.
+#[derive(clap::Args)]
+#[command(
+    visible_aliases = ["pedit", "pe"],
+    override_usage = "1. propedit PROPNAME URL...\n2. propedit PROPNAME --revprop -r REV URL"
+)]
+pub struct PropeditArgs {
+    #[command(flatten)]
+    revision: RevisionOption,
+    /// work on a property of a revision
+    #[arg(long)]
+    revprop: bool,
+    #[command(flatten)]
+    log: LogMessageOptions,
+    /// do not check the name and the value
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    access: AccessOptions,
+    operands: Vec<OsString>,
+}
+
+impl PropeditArgs {
+    /// Runs the subcommand.
+    pub fn run(self, out: &mut Out) -> Result<()> {
+        let mut message = LogMessage::new(&self.log, &self.access, out)?;
+        let outcome = ClientContext::run(self.access.clone(), out, |context, out| {
+            self.work(context, &mut message, out)
+        });
+        outcome.map_err(|error| with_help_hint(out, "propedit", error))
+    }
+
+    fn work(&self, context: &ClientContext, message: &mut LogMessage, out: &mut Out) -> Result<()> {
+        refuse_range(self.revision.range())?;
+        let Some((first, operands)) = self.operands.split_first() else {
+            return Err(Error::bare(Code::CL_INSUFFICIENT_ARGS));
+        };
+        let name = operand::text(first)?;
+        prop_rules::check_name(name)?;
+        if !self.force {
+            let owner = match self.revprop {
+                true => PropOwner::Revision,
+                false => PropOwner::Node,
+            };
+            prop_rules::check_reserved_name(name, owner, "edit")?;
+        }
+        check_encoding(name, self.log.text.encoding.as_deref())?;
+        let targets = target::parse_targets(operands)?;
+        if self.revprop {
+            return self.edit_revprop(context, name, operands, out);
+        }
+        if self.revision.start().is_some_and(|start| start != Revision::Head) {
+            let message = format!("Cannot specify revision for editing versioned property '{name}'");
+            return Err(Error::new(Code::CL_ARG_PARSING_ERROR, message));
+        }
+        if targets.is_empty() {
+            let message = "Explicit target argument required";
+            return Err(Error::new(Code::CL_INSUFFICIENT_ARGS, message));
+        }
+        refuse_pegs(&targets, operands)?;
+        for target in &targets {
+            match &target.path {
+                TargetPath::Local(path) => return Err(not_a_working_copy(path)),
+                TargetPath::Url(url) => self.edit_node(context, name, url, message, out)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn edit_node(
+        &self,
+        context: &ClientContext,
+        name: &str,
+        url: &Url,
+        message: &mut LogMessage,
+        out: &mut Out,
+    ) -> Result<()> {
+        let target = PropTarget::open(context.open(url)?, name)?;
+        let old = target.value(name).unwrap_or_default().to_vec();
+        let Some(value) = self.edit(name, &old, Path::new(""), out)? else {
+            return out.line(&format!("No changes to property '{name}' on '{url}'"));
+        };
+        let change = PropChange {
+            name,
+            value: &value,
+            skip_checks: self.force,
+            parse_date: &|text| date::parse(text),
+        };
+        let set = target.set(change, &mut |items| message.describe(items));
+        let Some(info) = message.finish(set)? else {
+            return Ok(());
+        };
+        out.line(&format!("Set new value for property '{name}' on '{url}'"))?;
+        print_committed(out, &info)
+    }
+
+    fn edit_revprop(
+        &self,
+        context: &ClientContext,
+        name: &str,
+        operands: &[OsString],
+        out: &mut Out,
+    ) -> Result<()> {
+        // An `@` in the URL is not special here.
+        let escaped: Vec<OsString> = operands
+            .iter()
+            .map(|word| {
+                let mut word = word.clone();
+                word.push("@");
+                word
+            })
+            .collect();
+        let targets = target::parse_targets(&escaped)?;
+        let target = revprop_target(self.revision.range(), &targets, operands)?;
+        let mut session = context.open(&target.url)?;
+        let rev = target.rev.number(&mut *session)?;
+        let old = session.revprop(rev, name)?;
+        let folder = std::env::temp_dir();
+        let edited = self.edit(name, old.as_deref().unwrap_or_default(), &folder, out)?;
+        let Some(value) = edited else {
+            return out.line(&format!("No changes to property '{name}' in revision {rev}"));
+        };
+        let edit = RevpropEdit {
+            name,
+            value: Some(&value),
+            expected: Some(old.as_deref()),
+            force: self.force,
+        };
+        propset::set_revprop(&mut *session, client::locate::Revision::Number(rev), &edit)?;
+        out.line(&format!("Set new value for property '{name}' on revision {rev}"))
+    }
+
+    /// Runs the editor with a value, and returns the new one if it was changed.
+    fn edit(&self, name: &str, old: &[u8], folder: &Path, out: &mut Out) -> Result<Option<Vec<u8>>> {
+        let encoding = TextEncoding::new(self.log.text.encoding.as_deref(), out.charset());
+        let is_text = prop_rules::is_text(name);
+        let text = match std::str::from_utf8(old) {
+            Ok(text) if is_text => encoding.write_text(text),
+            _ => old.to_vec(),
+        };
+        out.flush()?;
+        let request = EditRequest {
+            command: &editor::command(self.log.editor_cmd.as_deref())?,
+            folder,
+            name: "svn-prop",
+            text: &text,
+        };
+        let mut file: Option<PathBuf> = None;
+        let edited = request.run(&mut file);
+        if let Some(file) = file {
+            // A file that the editor has removed is gone already.
+            _ = std::fs::remove_file(file);
+        }
+        match edited? {
+            Some(bytes) if is_text => encoding
+                .read_text(&bytes)
+                .map(Some)
+                .map_err(|error| error.context("Error normalizing edited contents to internal format")),
+            edited => Ok(edited),
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! The subcommands that need a working copy. They are known, with their options, and refused by name.
+
+use std::ffi::OsString;
+
+use base::{Code, Error};
+
+use super::options::ChangelistOption;
+use crate::client_context::AccessOptions;
+
+/// The names of the subcommands.
+pub const SUBCOMMANDS: &[&str] = &[
+    "add",
+    "changelist",
+    "checkout",
+    "cleanup",
+    "commit",
+    "merge",
+    "patch",
+    "relocate",
+    "resolve",
+    "resolved",
+    "revert",
+    "status",
+    "switch",
+    "update",
+    "upgrade",
+];
+
+/// Returns the error for one of [`SUBCOMMANDS`].
+pub fn not_supported(subcommand: &str) -> Error {
+    let message = format!("'svn {subcommand}' needs a working copy; working copies are not supported yet");
+    Error::new(Code::UNSUPPORTED_FEATURE, message)
+}
+
+/// The options of these subcommands that no other subcommand has.
+///
+/// Works on a working copy, which is not supported yet.
+#[derive(clap::Args)]
+#[command(hide = true)]
+pub struct WorkingCopyArgs {
+    #[arg(long, value_name = "ARG")]
+    set_depth: Option<String>,
+    #[arg(long)]
+    accept: Option<String>,
+    #[arg(long)]
+    adds_as_modification: bool,
+    #[arg(long)]
+    allow_mixed_revisions: bool,
+    #[arg(long)]
+    dry_run: bool,
+    #[arg(long)]
+    diff3_cmd: Option<String>,
+    #[arg(long)]
+    ignore_ancestry: bool,
+    #[arg(long)]
+    ignore_whitespace: bool,
+    #[arg(long)]
+    include_externals: bool,
+    #[arg(long)]
+    keep_changelists: bool,
+    #[arg(long)]
+    no_unlock: bool,
+    #[arg(long)]
+    record_only: bool,
+    #[arg(long)]
+    reintegrate: bool,
+    #[arg(long)]
+    relocate: bool,
+    #[arg(long)]
+    remove: bool,
+    #[arg(long)]
+    remove_added: bool,
+    #[arg(long)]
+    remove_ignored: bool,
+    #[arg(long)]
+    remove_unversioned: bool,
+    #[arg(long)]
+    reverse_diff: bool,
+    #[arg(short = 'u', long)]
+    show_updates: bool,
+    #[arg(long)]
+    strip: Option<String>,
+    #[arg(long)]
+    vacuum_pristines: bool,
+    #[command(flatten)]
+    changelist: ChangelistOption,
+    #[command(flatten)]
+    access: AccessOptions,
+    operands: Vec<OsString>,
+}

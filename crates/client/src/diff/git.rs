@@ -1,0 +1,52 @@
+//! Git's extensions of the unified form: the lines between `Index:` and the labels, binary texts, and links.
+
+use base::{Props, Result};
+
+use super::base85;
+use super::text::Text;
+use super::tree::{Action, FileChange};
+use crate::translate::{EXECUTABLE, SPECIAL};
+
+/// Returns Git's header of a node. `with_mode` shows the mode of an added or deleted file.
+pub(super) fn header(path: &str, change: &FileChange<'_>, with_mode: bool) -> String {
+    let mut text = format!("diff --git a/{path} b/{path}\n");
+    let [old, new] = [change.old, change.new].map(|side| mode(&side.props));
+    match change.action {
+        Action::Added if with_mode => text.push_str(&format!("new file mode {new}\n")),
+        Action::Deleted if with_mode => text.push_str(&format!("deleted file mode {old}\n")),
+        _ if old != new => {
+            text.push_str(&format!("old mode {old}\nnew mode {new}\n"));
+        }
+        _ => {}
+    }
+    text
+}
+
+/// Returns the mode of a file.
+fn mode(props: &Props) -> &'static str {
+    match (props.contains_key(SPECIAL), props.contains_key(EXECUTABLE)) {
+        (true, true) => "120755",
+        (true, false) => "120644",
+        (false, true) => "100755",
+        (false, false) => "100644",
+    }
+}
+
+/// Writes the texts of a binary file.
+///
+/// # Errors
+/// `errno`; those of `write`.
+pub(super) fn binary(old: &Text, new: &Text, write: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+    write(b"GIT binary patch\n")?;
+    base85::literal(new, write)?;
+    write(b"\n")?;
+    base85::literal(old, write)
+}
+
+/// Returns the text of a file as Git has it: a link is its target alone.
+pub(super) fn text<'a>(text: &'a [u8], props: &Props) -> &'a [u8] {
+    match text.strip_prefix(b"link ") {
+        Some(target) if props.contains_key(SPECIAL) => target,
+        _ => text,
+    }
+}

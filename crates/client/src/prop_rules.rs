@@ -1,0 +1,269 @@
+//! Rules for the names and values of properties, which clients check and repositories do not.
+
+use base::mergeinfo::Mergeinfo;
+use base::{Code, Error, NodeKind, Result};
+
+use crate::externals::{self, EXTERNALS, ParseDate};
+
+/// Checks the name of a property: a letter, `:` or `_`, then letters, digits, `-`, `.`, `:` and `_`, all of ASCII.
+///
+/// # Errors
+/// `CLIENT_PROPERTY_NAME`.
+pub fn check_name(name: &str) -> Result<()> {
+    if is_name(name) {
+        return Ok(());
+    }
+    let message = format!("'{name}' is not a valid Subversion property name");
+    Err(Error::new(Code::CLIENT_PROPERTY_NAME, message))
+}
+
+/// Returns true for a name that properties may have.
+pub fn is_name(name: &str) -> bool {
+    let mut bytes = name.bytes();
+    let is_first = |byte: u8| byte.is_ascii_alphabetic() || b":_".contains(&byte);
+    bytes.next().is_some_and(is_first)
+        && bytes.all(|byte| byte.is_ascii_alphanumeric() || b"-.:_".contains(&byte))
+}
+
+/// Returns true for a property whose value is text with line feeds, in UTF-8.
+pub fn is_text(name: &str) -> bool {
+    name.starts_with("svn:")
+}
+
+/// What a property belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PropOwner {
+    /// A file or a directory.
+    Node,
+    /// A revision.
+    Revision,
+}
+
+/// Checks that a name that looks like one of Subversion's own properties is one. `verb` is what the user wants to do with it.
+///
+/// # Errors
+/// `CLIENT_PROPERTY_NAME`, with the name that was meant if it is similar.
+pub fn check_reserved_name(name: &str, owner: PropOwner, verb: &str) -> Result<()> {
+    let known = match owner {
+        PropOwner::Node => NODE_PROPS,
+        PropOwner::Revision => REVISION_PROPS,
+    };
+    if known.contains(&name) {
+        return Ok(());
+    }
+    let Some((prefix, rest)) = name.split_at_checked(4) else {
+        return Ok(());
+    };
+    let is_reserved = prefix == PREFIX;
+    if !is_reserved && (!prefix.ends_with(':') || !is_similar(prefix, PREFIX)) {
+        return Ok(());
+    }
+    let best = known
+        .iter()
+        .map(|known| (similarity(rest, &known[PREFIX.len()..]), *known))
+        .reduce(|best, next| if next.0 > best.0 { next } else { best });
+    let meant = best.filter(|(score, _)| *score >= SIMILAR);
+    match meant {
+        Some((_, meant)) => {
+            let message = format!("'{name}' is not a valid svn: property name; did you mean '{meant}'?");
+            let hint = format!("Use '--force' to {verb} the '{name}' property.");
+            Err(Error::new(Code::CLIENT_PROPERTY_NAME, message).context(hint))
+        }
+        None if is_reserved => {
+            let message = format!("'{name}' is not a valid svn: property name; use '--force' to {verb} it");
+            Err(Error::new(Code::CLIENT_PROPERTY_NAME, message))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Checks the value of a property of Subversion's own and brings it to the form that is stored. `target` is the node in messages. With
+/// `skip_checks`, values of line ends and media types are not checked.
+///
+/// # Errors
+/// `ILLEGAL_TARGET` for a property of the other kind of node, `BAD_MIME_TYPE`, `CLIENT_INVALID_EXTERNALS_DESCRIPTION`,
+/// `MERGEINFO_PARSE_ERROR`.
+pub fn canonical_value(
+    name: &str,
+    value: &[u8],
+    target: &str,
+    kind: NodeKind,
+    skip_checks: bool,
+    parse_date: ParseDate<'_>,
+) -> Result<Vec<u8>> {
+    let (forbidden, where_) = match kind {
+        NodeKind::File => (DIRECTORY_ONLY, "file"),
+        _ => (FILE_ONLY, "directory"),
+    };
+    if forbidden.contains(&name) {
+        let message = format!("Cannot set '{name}' on a {where_} ('{target}')");
+        return Err(Error::new(Code::ILLEGAL_TARGET, message));
+    }
+    match name {
+        "svn:executable" | "svn:needs-lock" | "svn:special" => Ok(b"*".to_vec()),
+        "svn:ignore" | "svn:global-ignores" | "svn:auto-props" | EXTERNALS => {
+            let mut value = value.to_vec();
+            if !value.ends_with(b"\n") {
+                value.push(b'\n');
+            }
+            if name == EXTERNALS {
+                externals::parse(target, &value, parse_date)?;
+            }
+            Ok(value)
+        }
+        "svn:keywords" => Ok(value.trim_ascii().to_vec()),
+        base::props::MIME_TYPE => {
+            let value = value.trim_ascii();
+            if !skip_checks {
+                check_mime_type(value)?;
+            }
+            Ok(value.to_vec())
+        }
+        base::props::MERGEINFO => Ok(Mergeinfo::parse(value)?.to_string().into_bytes()),
+        _ => Ok(value.to_vec()),
+    }
+}
+
+/// Checks a media type.
+///
+/// # Errors
+/// `BAD_MIME_TYPE`.
+fn check_mime_type(value: &[u8]) -> Result<()> {
+    let text = String::from_utf8_lossy(value);
+    let end = text.find([';', ' ']).unwrap_or(text.len());
+    let bare = &text[..end];
+    let wrong = |message: String| Err(Error::new(Code::BAD_MIME_TYPE, message));
+    if bare.is_empty() {
+        return wrong(format!("MIME type '{text}' has empty media type"));
+    }
+    if !bare.contains('/') {
+        return wrong(format!("MIME type '{text}' does not contain '/'"));
+    }
+    let is_separator = |byte: u8| byte != b'/' && b"()<>@,;:\\\"/[]?=".contains(&byte);
+    let bad = bare
+        .bytes()
+        .find(|&byte| is_separator(byte) || !byte.is_ascii_graphic());
+    match bad {
+        Some(byte) => wrong(format!(
+            "MIME type '{text}' contains invalid character '{}' in media type",
+            char::from(byte)
+        )),
+        None => Ok(()),
+    }
+}
+
+fn is_similar(a: &str, b: &str) -> bool {
+    similarity(a, b) >= SIMILAR
+}
+
+/// How similar two texts are: from 0 to 1000, by their longest common subsequence.
+fn similarity(a: &str, b: &str) -> usize {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    if a.len() + b.len() == 0 || a.len() > LONGEST_COMPARED {
+        return 0;
+    }
+    let mut row = vec![0_usize; b.len() + 1];
+    for byte in a {
+        let mut diagonal = 0;
+        for (at, other) in b.iter().enumerate() {
+            let above = row[at + 1];
+            row[at + 1] = match byte == other {
+                true => diagonal + 1,
+                false => above.max(row[at]),
+            };
+            diagonal = above;
+        }
+    }
+    2000 * row[b.len()] / (a.len() + b.len())
+}
+
+/// The prefix of Subversion's own properties.
+const PREFIX: &str = "svn:";
+/// From here on, names count as similar.
+const SIMILAR: usize = 666;
+/// Longer names are similar to none.
+const LONGEST_COMPARED: usize = 100;
+
+const NODE_PROPS: &[&str] = &[
+    "svn:auto-props",
+    "svn:eol-style",
+    "svn:executable",
+    "svn:externals",
+    "svn:global-ignores",
+    "svn:ignore",
+    "svn:keywords",
+    "svn:mergeinfo",
+    "svn:mime-type",
+    "svn:needs-lock",
+    "svn:special",
+];
+const REVISION_PROPS: &[&str] = &[
+    "svn:author",
+    "svn:autoversioned",
+    "svn:date",
+    "svn:log",
+    "svn:original-date",
+];
+const DIRECTORY_ONLY: &[&str] = &[
+    "svn:auto-props",
+    "svn:externals",
+    "svn:global-ignores",
+    "svn:ignore",
+];
+const FILE_ONLY: &[&str] = &[
+    "svn:eol-style",
+    "svn:executable",
+    "svn:keywords",
+    "svn:mime-type",
+    "svn:needs-lock",
+    "svn:special",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn similar_names_are_suggested() {
+        let text = |name, owner| match check_reserved_name(name, owner, "set") {
+            Ok(()) => String::new(),
+            Err(error) => error.root_cause().text(),
+        };
+        for (name, owner, meant) in [
+            ("svn:eol-stlye", PropOwner::Node, "svn:eol-style"),
+            ("svn:Ignore", PropOwner::Node, "svn:ignore"),
+            ("snv:ignore", PropOwner::Node, "svn:ignore"),
+            ("svn:autopros", PropOwner::Node, "svn:auto-props"),
+            ("svn:lgo", PropOwner::Revision, "svn:log"),
+            ("svn:auther", PropOwner::Revision, "svn:author"),
+        ] {
+            assert!(
+                text(name, owner).ends_with(&format!("did you mean '{meant}'?")),
+                "{name}"
+            );
+        }
+        for name in ["svn:global", "svn:xyzzy", "svn:", "svn:log"] {
+            assert!(text(name, PropOwner::Node).ends_with("use '--force' to set it"));
+        }
+        for name in ["svn", "SVN:ignore", "ignore", "svn:ignore"] {
+            assert_eq!(text(name, PropOwner::Node), "");
+        }
+    }
+
+    #[test]
+    fn values_are_brought_to_their_form() {
+        let value = |name, value: &str, kind| {
+            canonical_value(name, value.as_bytes(), "t", kind, false, &|_| None)
+                .map(|value| String::from_utf8_lossy(&value).into_owned())
+        };
+        assert_eq!(value("svn:ignore", "*.o", NodeKind::Dir).expect("valid"), "*.o\n");
+        assert_eq!(value("svn:executable", "x", NodeKind::File).expect("valid"), "*");
+        assert_eq!(
+            value("svn:mime-type", " a/b ", NodeKind::File).expect("valid"),
+            "a/b"
+        );
+        assert!(value("svn:mime-type", "x", NodeKind::File).is_err());
+        assert!(value("svn:ignore", "x", NodeKind::File).is_err());
+        assert!(value("svn:executable", "x", NodeKind::Dir).is_err());
+    }
+}

@@ -1,0 +1,93 @@
+//! The client's certificate and key, from a file: PKCS#12 or PEM.
+
+use std::fs;
+use std::io::{self, Read as _};
+use std::path::Path;
+
+use base::Result;
+use p12_keystore::{KeyStore, Pkcs12ImportPolicy};
+use rustls::crypto::CryptoProvider;
+use rustls::sign::CertifiedKey;
+use rustls_pki_types::pem::PemObject as _;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+
+use crate::options::Credentials;
+
+/// The largest file that is read, in bytes.
+const MOST: u64 = 1 << 20;
+/// The most files that the caller is asked for.
+const MOST_FILES: u32 = 16;
+
+/// Asks the caller for the certificate of a realm until a file can be used. Without one, or with a wrong passphrase, the session goes on
+/// without a certificate.
+///
+/// # Errors
+/// Those of the caller.
+pub(super) fn find(
+    credentials: &dyn Credentials,
+    realm: &str,
+    provider: &CryptoProvider,
+) -> Result<Option<CertifiedKey>> {
+    for attempt in 0..MOST_FILES {
+        let Some(found) = credentials.client_certificate(realm, attempt)? else {
+            return Ok(None);
+        };
+        let Ok(bytes) = read(&found.file) else {
+            continue;
+        };
+        if let Some(key) = from_pem(&bytes).and_then(|parts| certified(parts, provider)) {
+            return Ok(Some(key));
+        }
+        if !is_pkcs12(&bytes) {
+            continue;
+        }
+        if let Some(parts) = from_pkcs12(&bytes, "") {
+            return Ok(certified(parts, provider));
+        }
+        let Some(passphrase) = credentials.client_passphrase(&found.file)? else {
+            return Ok(None);
+        };
+        let Some(parts) = from_pkcs12(&bytes, &passphrase) else {
+            return Ok(None);
+        };
+        credentials.passphrase_accepted(&found.file, &passphrase)?;
+        return Ok(certified(parts, provider));
+    }
+    Ok(None)
+}
+
+/// Certificates, the client's first, and the key.
+type KeyParts = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
+
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    fs::File::open(path)?.take(MOST).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn certified((chain, key): KeyParts, provider: &CryptoProvider) -> Option<CertifiedKey> {
+    CertifiedKey::from_der(chain, key, provider).ok()
+}
+
+fn from_pem(bytes: &[u8]) -> Option<KeyParts> {
+    let chain: std::result::Result<Vec<_>, _> = CertificateDer::pem_slice_iter(bytes).collect();
+    let key = PrivateKeyDer::from_pem_slice(bytes).ok()?;
+    Some((chain.ok()?, key))
+}
+
+/// True if the bytes begin as PKCS#12 does: a sequence with the version 3.
+fn is_pkcs12(bytes: &[u8]) -> bool {
+    let version = [0x02, 0x01, 0x03];
+    bytes.first() == Some(&0x30) && bytes.windows(3).take(8).any(|part| part == version)
+}
+
+fn from_pkcs12(bytes: &[u8], passphrase: &str) -> Option<KeyParts> {
+    let store = KeyStore::from_pkcs12(bytes, passphrase, Pkcs12ImportPolicy::Relaxed).ok()?;
+    let (_, chain) = store.private_key_chain()?;
+    let certificates = chain
+        .certs()
+        .iter()
+        .map(|certificate| CertificateDer::from(certificate.as_der().to_vec()));
+    let key = PrivatePkcs8KeyDer::from(chain.key().as_der().to_vec());
+    Some((certificates.collect(), key.into()))
+}
