@@ -1,14 +1,13 @@
 //! Writes an edit as node records.
 //!
 //! Records are written in the order of Subversion's program: an added directory when the next node begins, a file when it is
-//! closed; when a directory is closed, its changed properties and then the entries that were deleted from it, in the order
-//! of a hash table.
+//! closed; when a directory is closed, its changed properties and then the entries that were deleted from it. Those are in the order of
+//! their names here; Subversion's order is another one in each run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use base::checksum::Md5;
 use base::dumpfile::NodeAction;
-use base::hash_order::hash_order;
 use base::{Code, Error, NodeKind, RelPath, Result, Revnum, props};
 use delta::editor::{CopyFrom, DirToken, Editor, EncodedVersions, FileToken, TextChunk};
 use delta::svndiff::{Codec, write_window};
@@ -32,8 +31,8 @@ pub struct DumpEditor<'a> {
 struct OpenDir {
     record: NodeRecord,
     props: PropChanges,
-    /// Deleted entries, in the order of their deletion.
-    deleted: Vec<String>,
+    /// Deleted entries.
+    deleted: BTreeSet<String>,
 }
 
 struct OpenFile {
@@ -99,19 +98,15 @@ impl<'a> DumpEditor<'a> {
     ) -> Result<NodeRecord> {
         self.write_pending()?;
         let path = self.path(path);
-        let deleted = &mut self.dir(parent)?.deleted;
-        let at = deleted.iter().position(|entry| *entry == path);
-        if let Some(at) = at {
-            deleted.remove(at);
-        }
+        let was_deleted = self.dir(parent)?.deleted.remove(&path);
         let copyfrom = copyfrom.map(|from| (from.rev, from.path.trim_start_matches('/').to_owned()));
-        let action = match (at, &copyfrom) {
-            (Some(_), None) => NodeAction::Replace,
-            (Some(_), Some(_)) => {
+        let action = match (was_deleted, &copyfrom) {
+            (true, None) => NodeAction::Replace,
+            (true, Some(_)) => {
                 write_deletion(&path, true, self.output)?;
                 NodeAction::Add
             }
-            (None, _) => NodeAction::Add,
+            (false, _) => NodeAction::Add,
         };
         Ok(NodeRecord {
             path,
@@ -140,7 +135,7 @@ impl<'a> DumpEditor<'a> {
         let dir = OpenDir {
             record,
             props: PropChanges::new(),
-            deleted: Vec::new(),
+            deleted: BTreeSet::new(),
         };
         self.dirs.insert(token, dir);
         DirToken(token)
@@ -179,7 +174,7 @@ impl Editor for DumpEditor<'_> {
     fn delete_entry(&mut self, path: &RelPath, _rev: Option<Revnum>, parent: DirToken) -> Result<()> {
         self.write_pending()?;
         let path = self.path(path);
-        self.dir(parent)?.deleted.push(path);
+        self.dir(parent)?.deleted.insert(path);
         Ok(())
     }
 
@@ -214,8 +209,8 @@ impl Editor for DumpEditor<'_> {
             };
             record.write(&closed.props, None, None, self.output)?;
         }
-        for at in hash_order(closed.deleted.iter().map(String::as_bytes)) {
-            write_deletion(&closed.deleted[at as usize], false, self.output)?;
+        for path in &closed.deleted {
+            write_deletion(path, false, self.output)?;
         }
         Ok(())
     }
