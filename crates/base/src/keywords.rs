@@ -33,6 +33,8 @@ pub struct FileFacts<'a> {
 #[derive(Debug, Default)]
 pub struct Keywords {
     values: BTreeMap<String, String>,
+    /// Values are removed, not filled in.
+    contracts: bool,
     /// The beginning of a possible keyword, held back.
     kept: Vec<u8>,
 }
@@ -63,7 +65,16 @@ impl Keywords {
         values.remove("");
         Keywords {
             values,
+            contracts: false,
             kept: Vec::new(),
+        }
+    }
+
+    /// Returns the same keywords, whose values are removed from texts: for texts on their way into a repository.
+    pub fn contracting(self) -> Keywords {
+        Keywords {
+            contracts: true,
+            ..self
         }
     }
 
@@ -122,6 +133,7 @@ impl Keywords {
         let end = inner.iter().position(|b| *b == b':').unwrap_or(inner.len());
         let (name, rest) = inner.split_at(end);
         let value = self.values.get(std::str::from_utf8(name).ok()?)?.as_bytes();
+        let value = if self.contracts { &[] } else { value };
         let mut out = vec![b'$'];
         out.extend_from_slice(name);
         match rest {
@@ -132,6 +144,7 @@ impl Keywords {
                 out.resize(out.len() + room.saturating_sub(value.len()), b' ');
                 out.push(if value.len() > room { b'#' } else { b' ' });
             }
+            [] | [b':'] | [b':', b' '] | [b':', b' ', .., b' '] if self.contracts => {}
             [] | [b':'] | [b':', b' '] | [b':', b' ', .., b' '] => {
                 let room = (LONGEST - 5).saturating_sub(name.len());
                 out.extend_from_slice(b": ");
@@ -287,6 +300,28 @@ mod tests {
             expanded("Author", "$Author$|$Author::   $|", 3, ""),
             "$Author: $|$Author::   $|"
         );
+    }
+
+    #[test]
+    fn values_are_removed() {
+        let facts = FileFacts {
+            rev: Revnum(0),
+            author: "",
+            date: None,
+            long_date: "",
+            url: "",
+            root_url: "",
+            path: "",
+        };
+        let mut keywords = Keywords::new(b"Id Rev Own=%r", &facts).contracting();
+        let mut out = Vec::new();
+        keywords.expand(
+            b"$Id: foo $ $Rev:: 12 $ $Own: x $ $Id$ $Rev: $ $Date: x $",
+            &mut out,
+        );
+        keywords.finish(&mut out);
+        let expected = "$Id$ $Rev::    $ $Own$ $Id$ $Rev$ $Date: x $";
+        assert_eq!(String::from_utf8_lossy(&out), expected);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! `sven`: all of Subversion's server-side tools in one program.
+//! `sven`: Subversion's server, its tools and its client programs in one program.
 //!
 //! The name under which it is started decides which tool it is (`svnadmin`, `svnlook`, …: links made by `sven install-links`);
 //! started as `sven`, the first word does (`sven admin`, `sven svnadmin`). A tool takes the incumbent's arguments and prints
@@ -30,12 +30,15 @@ mod serve;
 mod svn;
 mod svnadmin;
 mod svnauthz;
+mod svnbench;
 mod svndumpfilter;
 mod svnfsfs;
 mod svnlook;
+mod svnmucc;
 mod svnrdump;
 mod svnserve;
 mod svnsync;
+mod svnversion;
 mod tool_runner;
 mod version;
 mod xml;
@@ -46,6 +49,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use base::checksum::{self, InstructionSet};
+use clap::{Command, CommandFactory as _};
 use out::Out;
 
 #[global_allocator]
@@ -61,6 +65,18 @@ struct Personality {
     about: &'static str,
     /// The function that runs the tool with the words after its name.
     run: fn(Out, Vec<OsString>) -> ExitCode,
+    /// The section of its man page.
+    #[cfg_attr(
+        not(any(test, feature = "package-files")),
+        expect(dead_code, reason = "for man pages and completions")
+    )]
+    section: u8,
+    /// The definition of its subcommands and options, for man pages and completions.
+    #[cfg_attr(
+        not(any(test, feature = "package-files")),
+        expect(dead_code, reason = "for man pages and completions")
+    )]
+    command: fn() -> Command,
 }
 
 const PERSONALITIES: &[Personality] = &[
@@ -69,60 +85,100 @@ const PERSONALITIES: &[Personality] = &[
         word: "svn",
         about: "read and change repositories, without a working copy",
         run: svn::run,
+        section: 1,
+        command: svn::SvnCli::command,
+    },
+    Personality {
+        name: "svnbench",
+        word: "bench",
+        about: "measure the answers of a server",
+        run: svnbench::run,
     },
     Personality {
         name: "svnadmin",
         word: "admin",
         about: "administer a repository",
         run: svnadmin::run,
+        section: 1,
+        command: svnadmin::SvnAdminCli::command,
     },
     Personality {
         name: "svnlook",
         word: "look",
         about: "look into a repository",
         run: svnlook::run,
+        section: 1,
+        command: svnlook::SvnLookCli::command,
     },
     Personality {
         name: "svnauthz",
         word: "authz",
         about: "check an authz file, and what it grants",
         run: svnauthz::run,
+        section: 1,
+        command: svnauthz::SvnAuthzCli::command,
     },
     Personality {
         name: "svnauthz-validate",
         word: "authz-validate",
         about: "check an authz file",
         run: svnauthz::run_validate,
+        section: 1,
+        command: svnauthz::validate_command,
     },
     Personality {
         name: "svndumpfilter",
         word: "dumpfilter",
         about: "leave nodes out of a dump stream",
         run: svndumpfilter::run,
+        section: 1,
+        command: svndumpfilter::SvnDumpFilterCli::command,
     },
     Personality {
         name: "svnfsfs",
         word: "fsfs",
         about: "examine how a repository is stored",
         run: svnfsfs::run,
+        section: 1,
+        command: svnfsfs::SvnFsfsCli::command,
     },
     Personality {
         name: "svnrdump",
         word: "rdump",
         about: "dump and load repositories over the network",
         run: svnrdump::run,
+        section: 1,
+        command: svnrdump::SvnrdumpCli::command,
+    },
+    Personality {
+        name: "svnmucc",
+        word: "mucc",
+        about: "change several URLs of a repository in one commit",
+        run: svnmucc::run,
     },
     Personality {
         name: "svnserve",
         word: "svnserve",
         about: "serve repositories over svn://",
         run: svnserve::run,
+        section: 8,
+        command: svnserve::SvnserveArgs::command,
     },
     Personality {
         name: "svnsync",
         word: "sync",
         about: "mirror repositories",
         run: svnsync::run,
+        section: 1,
+        command: svnsync::SvnsyncCli::command,
+    },
+    Personality {
+        name: "svnversion",
+        word: "version",
+        about: "identify the revisions of a working copy",
+        run: svnversion::run,
+        section: 1,
+        command: svnversion::SvnversionArgs::command,
     },
 ];
 
@@ -200,7 +256,7 @@ fn sven(mut argv: Vec<OsString>) -> ExitCode {
 fn usage() -> String {
     let mut text = String::from(
         "usage: sven COMMAND [ARGS & OPTIONS ...]\n\
-         Subversion's server side in one program.\n\n\
+         Subversion's server, its tools and its client programs in one program.\n\n\
          'sven COMMAND help' explains a command, 'sven --version' tells the version.\n\
          Started under the name of one of Subversion's tools (see 'install-links'), sven is that tool.\n\n\
          Messages begin with the command as it was typed, otherwise they are the tool's: 'sven admin: E160013: ...',\n\

@@ -16,6 +16,11 @@ pub fn text(tool: &str, quiet: bool) -> String {
         ("sven", true) => format!("{ours}\n"),
         (_, true) => format!("{COMPATIBLE}\n"),
         ("sven", false) => format!("sven, version {ours} (compatible with Subversion {COMPATIBLE})\n"),
+        // These open no repository.
+        ("svndumpfilter" | "svnversion", false) => format!(
+            "{tool}, version {COMPATIBLE} (Sven {ours})\n\n\
+             Sven is free software under the Apache License, version 2.0.\n\n"
+        ),
         (tool, false) => format!(
             "{tool}, version {COMPATIBLE} (Sven {ours})\n\n\
              Sven is free software under the Apache License, version 2.0.\n\n\

@@ -37,7 +37,7 @@ pub struct LogRange {
 /// the node itself. Without ranges, the log goes back from `peg` to the beginning.
 ///
 /// The limit of each range is what the ranges before have left of it. As for Subversion's client, merged entries and the ends of
-/// their lists count for that, and if they exceed the limit, the other ranges have none.
+/// their lists count for that, and if they exceed the limit, the other ranges have none (of the root, they have no entries).
 ///
 /// # Errors
 /// As of [`locate::move_to_node`] and [`Session::log`]; whatever `entry` returns.
@@ -89,10 +89,12 @@ pub fn log(
             count += 1;
             entry(found)
         })?;
-        left = left.and_then(|limit| limit.checked_sub(count));
-        if left == Some(0) {
-            break;
-        }
+        let is_root = paths.is_empty() && session.url() == session.root_url();
+        left = match left {
+            Some(limit) if count == limit || count > limit && is_root => break,
+            Some(limit) => limit.checked_sub(count),
+            None => None,
+        };
     }
     Ok(())
 }

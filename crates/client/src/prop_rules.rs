@@ -25,6 +25,24 @@ pub fn is_name(name: &str) -> bool {
         && bytes.all(|byte| byte.is_ascii_alphanumeric() || b"-.:_".contains(&byte))
 }
 
+/// Returns true for the name of a property that only revisions have.
+pub fn is_revision_prop(name: &str) -> bool {
+    REVISION_PROPS.contains(&name)
+}
+
+/// Checks a style of line ends. `target` is the node in messages.
+///
+/// # Errors
+/// `IO_UNKNOWN_EOL`.
+pub fn check_line_end_style(value: &[u8], target: &str) -> Result<()> {
+    if matches!(value, b"native" | b"LF" | b"CR" | b"CRLF") {
+        return Ok(());
+    }
+    let value = String::from_utf8_lossy(value);
+    let message = format!("Unrecognized line ending style '{value}' for '{target}'");
+    Err(Error::new(Code::IO_UNKNOWN_EOL, message))
+}
+
 /// Returns true for a property whose value is text with line feeds, in UTF-8.
 pub fn is_text(name: &str) -> bool {
     name.starts_with("svn:")
@@ -111,7 +129,7 @@ pub fn canonical_value(
             }
             Ok(value)
         }
-        "svn:keywords" => Ok(value.trim_ascii().to_vec()),
+        "svn:keywords" | "svn:eol-style" => Ok(value.trim_ascii().to_vec()),
         base::props::MIME_TYPE => {
             let value = value.trim_ascii();
             if !skip_checks {

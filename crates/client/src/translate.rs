@@ -109,7 +109,7 @@ impl Translation {
 }
 
 /// Appends `piece` with every line end replaced, of whatever kind it is. A line end in two pieces is one.
-fn convert_line_ends(end: LineEnd, after_cr: &mut bool, piece: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn convert_line_ends(end: LineEnd, after_cr: &mut bool, piece: &[u8], out: &mut Vec<u8>) {
     let mut rest = piece;
     if *after_cr && rest.first() == Some(&b'\n') {
         rest = &rest[1..];

@@ -18,6 +18,8 @@ pub struct CertificateInfo {
     pub common_name: Option<String>,
     /// The names of hosts: those that it lists, or else the common name.
     pub hostnames: Vec<String>,
+    /// The common name is the only name: there are no alternative ones.
+    pub has_only_common_name: bool,
     /// The beginning of its validity.
     pub valid_from: Date,
     /// The end of its validity.
@@ -33,6 +35,7 @@ impl CertificateInfo {
         let date = |seconds: i64| Date(seconds.saturating_mul(1_000_000));
         let common_name = attribute(parsed.subject(), COMMON_NAME);
         let mut hostnames = alternative_names(&parsed);
+        let has_only_common_name = matches!(parsed.subject_alternative_name(), Ok(None));
         if hostnames.is_empty() {
             hostnames.extend(common_name.clone());
         }
@@ -42,6 +45,7 @@ impl CertificateInfo {
             issuer_summary: summary(parsed.issuer()),
             common_name,
             hostnames,
+            has_only_common_name,
             valid_from: date(parsed.validity().not_before.timestamp()),
             valid_until: date(parsed.validity().not_after.timestamp()),
             sha1: Sha1::digest(der).into(),

@@ -35,6 +35,9 @@ pub struct OpenOptions {
     pub clock: Clock,
     /// Counts what is exchanged with servers.
     pub traffic: Traffic,
+    /// Whether edits over http:// contain the URL of each file's version as the property `svn:wc:ra_dav:version-url`, as
+    /// Subversion's library passes it to its callers.
+    pub version_urls: bool,
 }
 
 /// Returns how http:// and https:// are spoken with the host of a URL.
@@ -56,6 +59,7 @@ impl Default for OpenOptions {
             cache_bytes: 16 << 20,
             clock: Arc::new(system_time),
             traffic: Traffic::default(),
+            version_urls: false,
         }
     }
 }
@@ -115,9 +119,6 @@ pub struct HttpOptions {
     pub bulk_updates: BulkUpdates,
     /// The most connections of one session; at least 1.
     pub connections: usize,
-    /// Whether edits contain the URL of each file's version as the property `svn:wc:ra_dav:version-url`, as Subversion's library
-    /// passes it to its callers.
-    pub version_urls: bool,
     /// How many permanent redirects are followed when a session is opened. The session's URL is the last one.
     pub redirects: u32,
     /// The longest time in which a server neither sends nor receives anything, in place of [`Limits::idle`].
@@ -134,7 +135,6 @@ impl Default for HttpOptions {
             compression: true,
             bulk_updates: BulkUpdates::Auto,
             connections: 4,
-            version_urls: false,
             redirects: 3,
             timeout: None,
         }

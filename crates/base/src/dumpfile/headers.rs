@@ -128,43 +128,43 @@ pub struct NodeHeaders<'a> {
 
 /// Names of headers.
 pub mod name {
-    /// The header `SVN-fs-dump-format-version`.
+    /// Version of the format; begins a stream.
     pub const VERSION: &str = "SVN-fs-dump-format-version";
-    /// The header `UUID`.
+    /// UUID of the repository.
     pub const UUID: &str = "UUID";
-    /// The header `Revision-number`.
+    /// Number of a revision.
     pub const REVISION: &str = "Revision-number";
-    /// The header `Node-path`.
+    /// Path of a node.
     pub const PATH: &str = "Node-path";
-    /// The header `Node-kind`.
+    /// Kind of a node.
     pub const KIND: &str = "Node-kind";
-    /// The header `Node-action`.
+    /// Change of a node.
     pub const ACTION: &str = "Node-action";
-    /// The header `Node-copyfrom-rev`.
+    /// Revision of a copy's source.
     pub const COPYFROM_REV: &str = "Node-copyfrom-rev";
-    /// The header `Node-copyfrom-path`.
+    /// Path of a copy's source.
     pub const COPYFROM_PATH: &str = "Node-copyfrom-path";
-    /// The header `Text-copy-source-md5`.
+    /// Digest of the text of a copy's source.
     pub const COPY_SOURCE_MD5: &str = "Text-copy-source-md5";
-    /// The header `Text-copy-source-sha1`.
+    /// Digest of the text of a copy's source.
     pub const COPY_SOURCE_SHA1: &str = "Text-copy-source-sha1";
-    /// The header `Prop-delta`.
+    /// `true` if the property section holds differences.
     pub const PROP_DELTA: &str = "Prop-delta";
-    /// The header `Text-delta`.
+    /// `true` if the text section is svndiff.
     pub const TEXT_DELTA: &str = "Text-delta";
-    /// The header `Text-delta-base-md5`.
+    /// Digest of the text that the svndiff is based on.
     pub const DELTA_BASE_MD5: &str = "Text-delta-base-md5";
-    /// The header `Text-delta-base-sha1`.
+    /// Digest of the text that the svndiff is based on.
     pub const DELTA_BASE_SHA1: &str = "Text-delta-base-sha1";
-    /// The header `Text-content-md5`.
+    /// Digest of the resulting text.
     pub const CONTENT_MD5: &str = "Text-content-md5";
-    /// The header `Text-content-sha1`.
+    /// Digest of the resulting text.
     pub const CONTENT_SHA1: &str = "Text-content-sha1";
-    /// The header `Prop-content-length`.
+    /// Bytes of the property section.
     pub const PROP_LENGTH: &str = "Prop-content-length";
-    /// The header `Text-content-length`.
+    /// Bytes of the text section.
     pub const TEXT_LENGTH: &str = "Text-content-length";
-    /// The header `Content-length`.
+    /// Bytes of all content.
     pub const CONTENT_LENGTH: &str = "Content-length";
 
     /// All of them.

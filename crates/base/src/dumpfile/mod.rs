@@ -16,8 +16,7 @@ mod renumber;
 mod write;
 
 pub use block::HeaderBlock;
-pub use headers::name;
-pub use headers::{DumpRecord, NodeAction, NodeHeaders, RecordKind, RevisionHeaders};
+pub use headers::{DumpRecord, NodeAction, NodeHeaders, RecordKind, RevisionHeaders, name};
 pub use parse::leading_number;
 pub use read::{DumpReader, RawPropChange};
 pub use renumber::Renumbering;

@@ -109,9 +109,6 @@ fn mechanisms(words: &str) -> Result<Vec<AuthMechanism>> {
             }
         }
     }
-    if words.trim().is_empty() {
-        return Ok(HttpOptions::default().mechanisms);
-    }
     // The stronger one first.
     allowed.sort_by_key(|mechanism| *mechanism == AuthMechanism::Basic);
     allowed.dedup();

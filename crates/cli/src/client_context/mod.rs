@@ -26,7 +26,7 @@ use base::{Cancel, Result, Revnum, Url};
 use clap::{ArgMatches, FromArgMatches as _};
 use client::config::RuntimeConfig;
 use client::locate::{self, Revision};
-use ra::{CertificateFailures, OpenOptions, Session};
+use ra::{CertificateFailures, OpenOptions, Session, Traffic};
 
 use credentials::UserCredentials;
 pub use options::AccessOptions;
@@ -72,6 +72,7 @@ impl ClientContext {
         let client_name = out.program().rsplit(' ').next().unwrap_or_default();
         let open = OpenOptions {
             client_name: Some(client_name.to_owned()),
+            version_urls: client_name.ends_with("bench"),
             cancel: cancel.clone(),
             ..OpenOptions::default()
         };
@@ -141,6 +142,11 @@ impl ClientContext {
         let mut session = self.open(url)?;
         let rev = locate::move_to_node(&mut *session, peg, operative)?;
         Ok(OpenNode { session, rev })
+    }
+
+    /// Counts what is exchanged with servers.
+    pub fn traffic(&self) -> &Traffic {
+        &self.open.traffic
     }
 
     /// The flag that a signal sets.

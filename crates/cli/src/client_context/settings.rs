@@ -45,11 +45,11 @@ impl AccessSettings {
     /// `CL_ARG_PARSING_ERROR` for options that exclude each other; `MALFORMED_FILE` and `BAD_CONFIG_VALUE` for the configuration.
     pub fn of_options(options: &AccessOptions, out: &mut Out) -> Result<AccessSettings> {
         warn_of_unknown_names(&options.config_option, out)?;
-        options.check()?;
         let user = user_area(options.config_dir.as_deref());
         if let Some(user) = &user {
             area::create(user);
         }
+        options.check()?;
         let config = load(user.as_deref(), &options.config_option, Some(out))?;
         check_auth(&config, options.is_interactive())?;
         let password = match options.password_from_stdin {
@@ -82,15 +82,17 @@ impl AccessSettings {
     }
 }
 
-/// Makes the checks of [`AccessSettings::of_options`] that come before those of a subcommand. Prints and makes nothing, unless a check
-/// fails.
+/// Makes the checks of [`AccessSettings::of_options`] that come before those of a subcommand. Prints nothing unless one fails.
 ///
 /// # Errors
 /// As [`AccessSettings::of_options`].
 pub fn check_early(options: &AccessOptions, out: &mut Out) -> Result<()> {
     let check = || {
-        options.check()?;
         let user = user_area(options.config_dir.as_deref());
+        if let Some(user) = &user {
+            area::create(user);
+        }
+        options.check()?;
         let config = load(user.as_deref(), &options.config_option, None)?;
         check_auth(&config, options.is_interactive())
     };
@@ -169,9 +171,6 @@ fn password_of_stdin() -> Result<String> {
             None | Some(b'\n') => break,
             Some(byte) => line.push(byte),
         }
-    }
-    if line.last() == Some(&b'\r') {
-        line.pop();
     }
     // A NUL ends the text.
     let line = line.split(|byte| *byte == 0).next().unwrap_or_default();

@@ -71,7 +71,12 @@ fn synopsis(out: &mut Vec<u8>, name: &str, command: &Command) -> io::Result<()> 
 fn reference(out: &mut Vec<u8>, sub: &Command) -> io::Result<()> {
     let program = sub.get_visible_aliases().next().unwrap_or(sub.get_name());
     heading(out, sub)?;
-    let section = if program == "svnserve" { 8 } else { 1 };
+    let tools = crate::PERSONALITIES.iter();
+    let section = tools
+        .filter(|tool| tool.name == program)
+        .map(|tool| tool.section)
+        .next()
+        .unwrap_or(1);
     writeln!(
         out,
         "The program \\fB{}\\fR({section}).",

@@ -12,10 +12,10 @@ use std::fs;
 use std::path::Path;
 
 use base::{Code, Error, Result};
-use clap::{Arg, Command, CommandFactory as _};
+use clap::{Command, CommandFactory as _};
 use clap_complete::{Shell, generate};
 
-use crate::{check_config, import_config, index, serve, svnadmin, svnauthz, svnfsfs, svnlook, svnserve};
+use crate::{PERSONALITIES, check_config, import_config, index, install_links, serve};
 
 /// Writes the files below the directory that `argv` names.
 ///
@@ -78,43 +78,27 @@ fn programs() -> Vec<Program> {
         section,
         command: shown(command),
     };
-    vec![
-        program("sven", 8, sven()),
-        program("svnadmin", 1, svnadmin::SvnAdminCli::command()),
-        program("svnauthz", 1, svnauthz::SvnAuthzCli::command()),
-        program("svnauthz-validate", 1, svnauthz_validate()),
-        program("svnfsfs", 1, svnfsfs::SvnFsfsCli::command()),
-        program("svnlook", 1, svnlook::SvnLookCli::command()),
-        program("svnserve", 8, svnserve::SvnserveArgs::command()),
-    ]
+    let own = program("sven", 8, sven());
+    let tools = PERSONALITIES
+        .iter()
+        .map(|tool| program(tool.name, tool.section, (tool.command)()));
+    [own].into_iter().chain(tools).collect()
 }
 
 /// The program under its own name, as `main` takes it apart.
 fn sven() -> Command {
-    let install_links = Command::new("install-links")
-        .about("Makes links in DIR that start sven under the names of Subversion's programs")
-        .override_usage("install-links DIR")
-        .arg(Arg::new("DIR"));
-    let tools = crate::PERSONALITIES.iter().map(|tool| {
-        let definition = match tool.name {
-            "svnadmin" => svnadmin::SvnAdminCli::command(),
-            "svnlook" => svnlook::SvnLookCli::command(),
-            "svnauthz" => svnauthz::SvnAuthzCli::command(),
-            "svnfsfs" => svnfsfs::SvnFsfsCli::command(),
-            "svnserve" => svnserve::SvnserveArgs::command(),
-            _ => svnauthz_validate(),
-        };
-        let definition = definition.name(tool.word);
+    let tools = PERSONALITIES.iter().map(|tool| {
+        let definition = (tool.command)().name(tool.word);
         match tool.word == tool.name {
             true => definition,
             false => definition.visible_alias(tool.name),
         }
     });
     Command::new("sven")
-        .about("Subversion's server side in one program")
+        .about("Subversion's server, tools and client programs in one program")
         .long_about(
-            "Opens Subversion repositories in place, serves them over svn://, http:// and https:// to unmodified clients, and administers \
-             them.\n\nStarted under the name of one of Subversion's programs, sven is that program: 'sven install-links' makes such links.",
+            "Opens Subversion repositories in place, serves them over svn://, http:// and https:// to unmodified clients, \
+             administers them, and works with repositories anywhere as a client.\n\nStarted under the name of one of Subversion's programs, sven is that program: 'sven install-links' makes such links.",
         )
         .subcommand_value_name("COMMAND")
         .subcommand(
@@ -128,15 +112,11 @@ fn sven() -> Command {
         .subcommand(index::IndexArgs::command().override_usage(
             "index REPOS_PATH [--rebuild | --check | --status | --remove]",
         ))
-        .subcommand(install_links)
+        .subcommand(
+            install_links::InstallLinksArgs::command()
+                .override_usage("install-links DIR [--only NAME]... [--except NAME]..."),
+        )
         .subcommands(tools)
-}
-
-fn svnauthz_validate() -> Command {
-    Command::new("svnauthz-validate")
-        .about("Checks an authz file, as 'svnauthz validate' does")
-        .override_usage("svnauthz-validate TARGET")
-        .arg(Arg::new("TARGET"))
 }
 
 /// The definition as help shows it: operands are in the usage, and values are called ARG.

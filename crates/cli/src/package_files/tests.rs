@@ -57,6 +57,21 @@ fn pages_and_completions_have_each_subcommand_and_option() {
 }
 
 #[test]
+fn every_tool_has_a_page_and_a_link_in_the_package() {
+    let links = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/debian/links");
+    let files = files();
+    for tool in crate::PERSONALITIES {
+        let (name, section) = (tool.name, tool.section);
+        assert!(
+            files.contains_key(&format!("man/man{section}/{name}.{section}")),
+            "{name}"
+        );
+        let target = std::fs::read_link(links.join(name)).expect(name);
+        assert_eq!(target.to_str(), Some("../../../bin/sven"), "{name}");
+    }
+}
+
+#[test]
 #[expect(clippy::disallowed_methods, reason = "troff judges the pages")]
 fn pages_are_laid_out_without_warnings() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -88,6 +103,13 @@ fn bash_completes_subcommands_and_options() {
         (&["sven", "serve", "--re"], "--read-only"),
         (&["svnlook", "dirs"], "dirs-changed"),
         (&["svnserve", "--tunnel-"], "--tunnel-user"),
+        (
+            &["svndumpfilter", "exclude", "--skip"],
+            "--skip-missing-merge-sources",
+        ),
+        (&["sven", "dumpfilter", "incl"], "include"),
+        (&["sven", "install-links", "--exc"], "--except"),
+        (&["svnversion", "--no-n"], "--no-newline"),
     ] {
         let (program, last) = (line[0], line.len() - 1);
         let file = folder.path().join(program);

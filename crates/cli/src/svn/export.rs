@@ -10,7 +10,6 @@ use base::{Code, Depth, Error, Result, Url};
 use client::export::{ExportEvent, ExportOptions, Source, export};
 use client::translate::LineEnd;
 
-use super::misuse;
 use super::options::{NonRecursiveOption, RevisionOption};
 use crate::args::date;
 use crate::args::operand;
@@ -69,10 +68,7 @@ impl ExportArgs {
             let message = "Revision range is not allowed";
             return Err(Error::new(Code::CLIENT_REVISION_RANGE, message));
         }
-        let request = request(&self.operands).map_err(|error| match error.code() {
-            Code::CL_ARG_PARSING_ERROR | Code::CL_INSUFFICIENT_ARGS => misuse(out, "export", error),
-            _ => error,
-        })?;
+        let request = request(&self.operands)?;
         let access = self.access.clone();
         ClientContext::run(access, out, |context, out| {
             self.export(context, &request, native_line_end, out)
@@ -195,7 +191,7 @@ fn export_target(text: &str) -> Result<PathBuf> {
 }
 
 /// Returns a canonical path in which `..` follows no other component.
-fn without_parents(path: &str) -> PathBuf {
+pub fn without_parents(path: &str) -> PathBuf {
     let mut out = PathBuf::new();
     for component in local_path::canonical(path.as_ref()).components() {
         use std::path::Component;

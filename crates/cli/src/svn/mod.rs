@@ -3,6 +3,7 @@
 //! One file for each subcommand. Options and targets are parsed here; the work is in the crate `client`. [`options`] has the options
 //! that several subcommands share, [`help`] the layout of help texts, [`working_copy`] the names of the subcommands that are missing.
 
+mod auth;
 mod blame;
 mod cat;
 mod commit_output;
@@ -13,10 +14,12 @@ mod entry_xml;
 mod export;
 mod help;
 mod human_size;
+mod import;
 mod info;
 mod list;
 mod lock;
 mod log;
+mod mergeinfo;
 mod mkdir;
 mod move_;
 pub mod options;
@@ -54,6 +57,7 @@ pub struct SvnCli {
 
 #[derive(Subcommand)]
 enum SvnCommand {
+    Auth(auth::AuthArgs),
     #[command(visible_aliases = ["praise", "annotate", "ann"])]
     Blame(blame::BlameArgs),
     Cat(cat::CatArgs),
@@ -63,10 +67,12 @@ enum SvnCommand {
     Diff(diff::DiffArgs),
     Export(export::ExportArgs),
     Help(help::HelpArgs),
+    Import(import::ImportArgs),
     Info(info::InfoArgs),
     List(list::ListArgs),
     Lock(lock::LockArgs),
     Log(log::LogArgs),
+    Mergeinfo(mergeinfo::MergeinfoArgs),
     Mkdir(mkdir::MkdirArgs),
     Move(move_::MoveArgs),
     Propdel(propdel::PropdelArgs),
@@ -102,16 +108,21 @@ enum SvnCommand {
 impl SvnCommand {
     fn run(self, out: &mut Out) -> Result<()> {
         match self {
+            // `tool_runner` has answered it.
+            SvnCommand::Help(_) => Ok(()),
+            SvnCommand::Auth(this) => this.run(out),
             SvnCommand::Blame(this) => this.run(out),
             SvnCommand::Cat(this) => this.run(out),
             SvnCommand::Copy(this) => this.run(out),
             SvnCommand::Delete(this) => this.run(out),
             SvnCommand::Diff(this) => this.run(out),
             SvnCommand::Export(this) => this.run(out),
+            SvnCommand::Import(this) => this.run(out),
             SvnCommand::Info(this) => this.run(out),
             SvnCommand::List(this) => this.run(out),
             SvnCommand::Lock(this) => this.run(out),
             SvnCommand::Log(this) => this.run(out),
+            SvnCommand::Mergeinfo(this) => this.run(out),
             SvnCommand::Mkdir(this) => this.run(out),
             SvnCommand::Move(this) => this.run(out),
             SvnCommand::Propdel(this) => this.run(out),

@@ -56,6 +56,16 @@ impl RevisionsOption {
         let changes = self.change.iter().flat_map(|changes| changes.0.iter().copied());
         self.revision.iter().copied().chain(changes).collect()
     }
+
+    /// True if `-r` was given.
+    pub fn has_revision(&self) -> bool {
+        !self.revision.is_empty()
+    }
+
+    /// True if `-c` was given.
+    pub fn has_change(&self) -> bool {
+        !self.change.is_empty()
+    }
 }
 
 /// The changes of one `-c`.

@@ -11,7 +11,7 @@ use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
 
 use base::{Code, Error, Result};
-use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use clap::{Arg, Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::args::help::HelpArgs;
 use crate::args::{self, ArgumentError, ToolDefinition};
@@ -77,6 +77,14 @@ pub fn run_validate(out: Out, argv: Vec<OsString>) -> ExitCode {
     let outcome = this.run(&mut out);
     let code = outcome.unwrap_or_else(|error| failed(&mut out, &error));
     out.finish(Ok(code))
+}
+
+/// Returns the definition of `svnauthz-validate`, for its man page.
+pub fn validate_command() -> Command {
+    Command::new("svnauthz-validate")
+        .about("Checks an authz file, as 'svnauthz validate' does")
+        .override_usage("svnauthz-validate TARGET")
+        .arg(Arg::new("TARGET"))
 }
 
 /// Prints an error and returns its exit code.

@@ -1,6 +1,7 @@
 //! `svndumpfilter`: leaves nodes out of a dump stream.
 //!
-//! The stream is read from standard input and written to standard output. What was done is told on standard error.
+//! The stream is read from standard input and written to standard output. Progress and a summary are printed on standard
+//! error.
 
 mod filter;
 mod prefixes;

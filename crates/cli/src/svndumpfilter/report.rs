@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::HashSet;
 
+use base::shown_bytes;
 use repos::dump::FilterRule;
 use repos::filter_stream::{DropRevisions, FilterObserver, FilterOptions, FilterSummary, RevisionMapping};
 
@@ -62,7 +63,7 @@ impl<'o> Report<'o> {
             text.push_str("Revisions renumbered as follows:\n");
             for (original, mapping) in mappings {
                 text.push_str(&match mapping {
-                    RevisionMapping::Kept(actual) => format!("   {original} => {actual}\n"),
+                    RevisionMapping::Written(actual) => format!("   {original} => {actual}\n"),
                     RevisionMapping::Dropped(_) => format!("   {original} => (dropped)\n"),
                 });
             }
@@ -74,7 +75,7 @@ impl<'o> Report<'o> {
             let plural = if paths.len() == 1 { "" } else { "s" };
             text.push_str(&format!("Dropped {} node{plural}:\n", paths.len()));
             for path in paths {
-                text.push_str(&format!("   '{}'\n", shown(&path)));
+                text.push_str(&format!("   '{}'\n", shown_bytes(&path)));
             }
             text.push('\n');
         }
@@ -111,16 +112,4 @@ fn tree_order(a: &[u8], b: &[u8]) -> Ordering {
         byte => u16::from(*byte) + 1,
     };
     a.iter().map(rank).cmp(b.iter().map(rank))
-}
-
-/// Returns the path as text: bytes that are not UTF-8 become `?\FF`.
-fn shown(path: &[u8]) -> String {
-    let mut out = String::with_capacity(path.len());
-    for chunk in path.utf8_chunks() {
-        out.push_str(chunk.valid());
-        for byte in chunk.invalid() {
-            out.push_str(&format!("?\\{byte:02X}"));
-        }
-    }
-    out
 }

@@ -20,7 +20,7 @@ use crate::tool_runner;
 /// Dumps and loads repositories over the network.
 #[derive(Parser)]
 #[command(name = "svnrdump", subcommand_value_name = "URL")]
-struct SvnrdumpCli {
+pub struct SvnrdumpCli {
     #[command(subcommand)]
     command: SvnrdumpCommand,
 }

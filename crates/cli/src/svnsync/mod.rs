@@ -22,7 +22,7 @@ use crate::tool_runner;
 /// Makes a mirror of a repository, and keeps it up to date.
 #[derive(Parser)]
 #[command(name = "svnsync", subcommand_value_name = "DEST_URL")]
-struct SvnsyncCli {
+pub struct SvnsyncCli {
     #[command(subcommand)]
     command: SvnsyncCommand,
 }

@@ -67,23 +67,28 @@ fn random_commands() {
         let mut random = Random::new(seed);
         random.next();
         let revisions = 6 + random.below(20) as u64;
-        let history = match random.below(2) {
-            0 => random_history::history(seed, revisions, true),
-            _ => branch_history::history(seed, revisions),
+        let is_branches = random.below(2) == 1;
+        let history = match is_branches {
+            false => random_history::history(seed, revisions, true),
+            true => branch_history::history(seed, revisions),
         };
         let repo = Repo::create("1.14");
         repo.load(history.stream.bytes());
         let access = Access::ALL[random.below(4)];
+        // Ours reads a local repository itself, and mergeinfo of all kinds stops Subversion's servers.
+        let may_merge = is_branches && access != Access::Disk;
         let twins = TwinClients::new(&repo, access);
         for _ in 0..25 {
-            let words = random_words(&mut random, &history, access);
+            let words = random_words(&mut random, &history, may_merge);
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
-            same_words(&twins, &words, &format!("seed {seed}, {access:?}"));
+            if !same_words(&twins, &words, &format!("seed {seed}, {access:?}")) {
+                break;
+            }
         }
     }
 }
 
-fn random_words(random: &mut Random, history: &RandomHistory, access: Access) -> Vec<String> {
+fn random_words(random: &mut Random, history: &RandomHistory, may_merge: bool) -> Vec<String> {
     let mut words: Vec<String> = vec!["svn".into(), "log".into()];
     let mut add = |word: &str| words.push(word.to_owned());
     let is_xml = random.below(3) == 0;
@@ -101,10 +106,13 @@ fn random_words(random: &mut Random, history: &RandomHistory, access: Access) ->
             add(option);
         }
     }
-    if access != Access::Disk && random.below(4) == 0 {
+    let is_merging = may_merge && random.below(4) == 0;
+    if is_merging {
         add("-g");
     }
-    if random.below(4) == 0 {
+    // With merged entries, the limit of several ranges is a known difference.
+    let is_limited = random.below(4) == 0;
+    if is_limited {
         add(&format!("-l{}", 1 + random.below(5)));
     }
     if random.below(4) == 0 {
@@ -125,16 +133,26 @@ fn random_words(random: &mut Random, history: &RandomHistory, access: Access) ->
         0 => "HEAD".to_owned(),
         _ => random.below(history.youngest as usize + 1).to_string(),
     };
+    let most = if is_merging && is_limited { 1 } else { 3 };
     match random.below(4) {
         0 => {}
         1 => {
-            for _ in 0..1 + random.below(3) {
-                add(&format!("-c{}", rev(random).replace("HEAD", "1-3")));
+            for _ in 0..1 + random.below(most) {
+                add(&format!(
+                    "-c{}",
+                    rev(random).replace("HEAD", if is_merging { "4" } else { "1-3" })
+                ));
             }
         }
         _ => {
-            for _ in 0..1 + random.below(3) {
-                add(&format!("-r{}:{}", rev(random), rev(random)));
+            for _ in 0..1 + random.below(most) {
+                let (start, end) = (rev(random), rev(random));
+                // Oldest first, Subversion's servers may not answer.
+                let number = |rev: &str| rev.parse().unwrap_or(u64::MAX);
+                match is_merging && number(&start) < number(&end) {
+                    true => add(&format!("-r{end}:{start}")),
+                    false => add(&format!("-r{start}:{end}")),
+                }
             }
         }
     }
@@ -219,11 +237,26 @@ fn same(twins: &TwinClients, line: &str, access: Access) {
     same_words(twins, &words, &format!("{access:?}"));
 }
 
-fn same_words(twins: &TwinClients, words: &[&str], about: &str) {
+/// Compares the outputs of a command; false if Subversion's server crashed.
+fn same_words(twins: &TwinClients, words: &[&str], about: &str) -> bool {
     let [theirs, ours] = twins
         .outputs(words, |tool| tool)
         .map(|text| sorted_attributes(&text));
+    // Subversion's servers crash in some logs of merges: see the known differences of servers.
+    let is_crash = [
+        "E175009",
+        "E210002",
+        "E175002",
+        "Error running context",
+        "E160006",
+    ]
+    .iter()
+    .any(|code| theirs.contains(code));
+    if words.contains(&"-g") && is_crash {
+        return false;
+    }
     assert_same(&theirs, &ours, &format!("{about} {words:?}"));
+    true
 }
 
 /// Compares outputs. The message of a failure shows them from the first difference on.

@@ -2,11 +2,20 @@
 
 #![expect(clippy::too_many_lines, reason = "a test reads best as one piece")]
 
+mod arguments;
 mod blame;
 mod cat;
+mod context;
+mod diff;
+mod export;
+mod log;
+mod terminal;
+mod diff;
+mod export;
 mod diff;
 mod export;
 mod info;
+mod known;
 mod list;
 mod log;
 mod mirrors;
@@ -14,4 +23,9 @@ mod props;
 mod read_repo;
 mod svnrdump;
 mod svnsync;
+mod mergeinfo;
+mod props;
+mod read_repo;
+mod reading;
+mod targets;
 mod twins;

@@ -12,6 +12,10 @@ use super::texts;
 
 /// Makes the parts of the area that are missing. Missing parents of the directory are not made. Parts that cannot be made are left out.
 pub fn create(dir: &Path) {
+    let dir = match dir.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => dir,
+    };
     match fs::create_dir(dir) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use base::checksum::Md5;
 use base::hashdump::{self, Terminator};
-use base::{Code, Error, Result, hash_order};
+use base::{Code, Error, Result};
 
 /// The largest file that is read, in bytes.
 const MOST: u64 = 1 << 20;
@@ -31,6 +31,8 @@ pub enum CredentialKind {
     Simple,
     /// A user name alone, for repositories on disk.
     Username,
+    /// The file of a client certificate. Only other programs store it.
+    ClientCertificate,
     /// The passphrase of a client certificate.
     ClientPassphrase,
     /// A server's certificate that the user trusts.
@@ -39,9 +41,10 @@ pub enum CredentialKind {
 
 impl CredentialKind {
     /// All kinds, in the order of `svn auth`.
-    pub const ALL: [CredentialKind; 4] = [
+    pub const ALL: [CredentialKind; 5] = [
         CredentialKind::Simple,
         CredentialKind::Username,
+        CredentialKind::ClientCertificate,
         CredentialKind::ClientPassphrase,
         CredentialKind::ServerCertificate,
     ];
@@ -51,6 +54,7 @@ impl CredentialKind {
         match self {
             CredentialKind::Simple => "svn.simple",
             CredentialKind::Username => "svn.username",
+            CredentialKind::ClientCertificate => "svn.ssl.client-cert",
             CredentialKind::ClientPassphrase => "svn.ssl.client-passphrase",
             CredentialKind::ServerCertificate => "svn.ssl.server",
         }
@@ -58,7 +62,7 @@ impl CredentialKind {
 
     /// True if a new area has its directory.
     pub(super) fn is_made(self) -> bool {
-        true
+        self != CredentialKind::ClientCertificate
     }
 }
 
@@ -71,9 +75,19 @@ pub struct CachedCredentials {
     pub realm: String,
     /// Their attributes, without the realm.
     pub attributes: Attributes,
+    /// Their file.
+    pub path: PathBuf,
 }
 
 impl CachedCredentials {
+    /// Removes the file.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn remove(&self) -> Result<()> {
+        fs::remove_file(&self.path).map_err(|error| Error::io("Can't remove file", &self.path, &error))
+    }
+
     /// Returns an attribute as text.
     pub fn text(&self, name: &str) -> Option<&str> {
         let value = self.attributes.get(name)?;
@@ -105,8 +119,7 @@ impl CredentialCache {
 
     /// Returns the attributes for a realm. A file that is missing, damaged, of another realm or not readable has none.
     pub fn read(&self, kind: CredentialKind, realm: &str) -> Option<CachedCredentials> {
-        let attributes = parse(&read(&self.path(kind, realm)).ok()?).ok()?;
-        from_attributes(kind, attributes).filter(|found| found.realm == realm)
+        read_credentials(kind, self.path(kind, realm)).filter(|found| found.realm == realm)
     }
 
     /// Stores attributes for a realm, in place of those that are stored.
@@ -127,16 +140,7 @@ impl CredentialCache {
         replace(&path, &text, has_password).map_err(|error| failed(&error))
     }
 
-    /// Removes the credentials of a realm.
-    ///
-    /// # Errors
-    /// The system's.
-    pub fn remove(&self, kind: CredentialKind, realm: &str) -> Result<()> {
-        let path = self.path(kind, realm);
-        fs::remove_file(&path).map_err(|error| Error::io("Can't remove file", &path, &error))
-    }
-
-    /// Returns all credentials of a kind, in the incumbent's order. Damaged files are left out.
+    /// Returns all credentials of a kind, sorted by realm. Damaged files are left out.
     ///
     /// # Errors
     /// The system's, for the directory.
@@ -145,25 +149,22 @@ impl CredentialCache {
         let failed = |error: &io::Error| Error::io("Can't open directory", &dir, error);
         let entries = match fs::read_dir(&dir) {
             Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                ) =>
+            {
+                return Ok(Vec::new());
+            }
             Err(error) => return Err(failed(&error)),
         };
-        let mut names = Vec::new();
+        let mut all = Vec::new();
         for entry in entries {
             let entry = entry.map_err(|error| failed(&error))?;
-            names.extend(entry.file_name().into_string().ok());
+            all.extend(read_credentials(kind, entry.path()));
         }
-        names.sort_unstable();
-        let order = hash_order::hash_order(names.iter().map(String::as_bytes));
-        let mut all = Vec::new();
-        for at in order {
-            let name = &names[at as usize];
-            let text = read(&dir.join(name)).ok();
-            let attributes = text.and_then(|text| parse(&text).ok());
-            let found = attributes.and_then(|attributes| from_attributes(kind, attributes));
-            // Another realm's file would be removed under another name.
-            all.extend(found.filter(|found| file_name(&found.realm) == *name));
-        }
+        all.sort_by(|one, other| (&one.realm, &one.path).cmp(&(&other.realm, &other.path)));
         Ok(all)
     }
 
@@ -176,12 +177,14 @@ fn file_name(realm: &str) -> String {
     Md5::of(realm.as_bytes()).to_string()
 }
 
-fn from_attributes(kind: CredentialKind, mut attributes: Attributes) -> Option<CachedCredentials> {
+fn read_credentials(kind: CredentialKind, path: PathBuf) -> Option<CachedCredentials> {
+    let mut attributes = parse(&read(&path).ok()?).ok()?;
     let realm = String::from_utf8(attributes.remove(REALM)?).ok()?;
     Some(CachedCredentials {
         kind,
         realm,
         attributes,
+        path,
     })
 }
 
@@ -221,44 +224,82 @@ fn replace(path: &Path, text: &[u8], is_secret: bool) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::area;
     use super::*;
+
+    fn cache() -> (tempfile::TempDir, CredentialCache) {
+        let dir = tempfile::tempdir().expect("a directory");
+        area::create(dir.path());
+        let cache = CredentialCache::of_area(dir.path());
+        (dir, cache)
+    }
 
     #[test]
     fn what_is_written_is_read() {
-        let area = tempfile::tempdir().expect("a directory");
-        super::super::area::create(area.path());
-        let cache = CredentialCache::of_area(area.path());
+        let (_dir, cache) = cache();
+        let kind = CredentialKind::Simple;
         let attributes: Attributes = [("username", "x"), ("passtype", "simple"), ("password", "é\n")]
             .map(|(name, value)| (name.to_owned(), value.as_bytes().to_vec()))
             .into();
         cache
-            .write(CredentialKind::Simple, "<svn://h:1> r", &attributes)
+            .write(kind, "<svn://h:1> r", &attributes)
             .expect("the area is new");
-        let found = cache
-            .read(CredentialKind::Simple, "<svn://h:1> r")
-            .expect("it was written");
+        let found = cache.read(kind, "<svn://h:1> r").expect("it was written");
         assert_eq!(
             (found.text("username"), found.secret("password")),
             (Some("x"), Some("é\n"))
         );
-        assert_eq!(
-            cache.list(CredentialKind::Simple).expect("it can be read"),
-            [found]
-        );
-        assert_eq!(cache.read(CredentialKind::Simple, "other"), None);
+        assert_eq!(cache.read(kind, "other"), None);
         assert_eq!(cache.read(CredentialKind::Username, "<svn://h:1> r"), None);
-        cache
-            .remove(CredentialKind::Simple, "<svn://h:1> r")
-            .expect("it is there");
-        assert_eq!(cache.list(CredentialKind::Simple).expect("it can be read"), []);
+        let all = cache.list(kind).expect("it can be read");
+        assert_eq!(all[..], [found]);
+        all[0].remove().expect("it is there");
+        assert_eq!(cache.list(kind).expect("it can be read"), []);
+    }
+
+    /// Any bytes are attributes or an error; attributes survive being written and read.
+    #[test]
+    fn any_file_can_be_read() {
+        use rand::{Rng as _, SeedableRng as _};
+        for seed in 0..200 {
+            let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(seed);
+            let mut attributes = Attributes::new();
+            for _ in 0..rng.random_range(0..5) {
+                let name: String = (0..rng.random_range(0..6)).map(|_| rng.random::<char>()).collect();
+                let value = (0..rng.random_range(0..20)).map(|_| rng.random()).collect();
+                attributes.insert(name, value);
+            }
+            let mut text = Vec::new();
+            let entries = attributes
+                .iter()
+                .map(|(name, value)| (name.as_bytes(), value.as_slice()));
+            hashdump::write(&mut text, entries, Terminator::End);
+            assert_eq!(parse(&text).expect("it was written"), attributes, "seed {seed}");
+            for _ in 0..50 {
+                let at = rng.random_range(0..text.len());
+                match rng.random_range(0..3) {
+                    0 => text[at] = rng.random(),
+                    1 => text.insert(at, rng.random_range(b'0'..=b'9')),
+                    _ => drop(text.remove(at)),
+                }
+                if text.is_empty() {
+                    break;
+                }
+                _ = parse(&text);
+            }
+        }
     }
 
     #[test]
     fn passwords_in_other_stores_are_absent() {
-        let text =
-            b"K 8\npasstype\nV 9\ngpg-agent\nK 15\nsvn:realmstring\nV 1\nr\nK 8\nusername\nV 1\nx\nEND\n";
-        let found =
-            from_attributes(CredentialKind::Simple, parse(text).expect("well formed")).expect("a realm");
+        let (dir, cache) = cache();
+        let text = "K 8\npasstype\nV 9\ngpg-agent\nK 8\npassword\nV 1\np\nK 15\nsvn:realmstring\nV 1\nr\nK 8\nusername\n\
+                    V 1\nx\nEND\n";
+        let path = dir.path().join("auth/svn.simple").join(file_name("r"));
+        fs::write(path, text).expect("the directory is there");
+        let found = cache
+            .read(CredentialKind::Simple, "r")
+            .expect("it is well formed");
         assert_eq!(
             (found.text("username"), found.secret("password")),
             (Some("x"), None)

@@ -95,7 +95,7 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
 ///
 /// # Errors
 /// `INCORRECT_PARAMS`.
-pub(super) fn parse_number(text: &str, least: i64, most: i64) -> Result<i64> {
+pub fn parse_number(text: &str, least: i64, most: i64) -> Result<i64> {
     let wrong = |message: String| Error::new(Code::INCORRECT_PARAMS, message);
     let trimmed = text.trim_ascii_start();
     let digits = trimmed.strip_prefix(['+', '-']).unwrap_or(trimmed);

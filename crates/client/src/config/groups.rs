@@ -97,7 +97,7 @@ impl<'a> ServerConfig<'a> {
         }
     }
 
-    /// True if one of the patterns of `http-proxy-exceptions` matches the host. Case does not matter.
+    /// True if one of the patterns of `http-proxy-exceptions` matches the host. Case matters.
     ///
     /// # Errors
     /// `BAD_CONFIG_VALUE` for references that expand too far.
@@ -105,7 +105,7 @@ impl<'a> ServerConfig<'a> {
         let patterns = self.text("http-proxy-exceptions")?.unwrap_or_default();
         Ok(list(&patterns)
             .iter()
-            .any(|pattern| glob::matches(pattern.to_ascii_lowercase().as_bytes(), host.as_bytes())))
+            .any(|pattern| glob::matches(pattern.as_bytes(), host.as_bytes())))
     }
 
     /// Returns the port of the proxy, 80 by default.

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 
 use base::{Error, Result};
 
-pub use file::ConfigFile;
+pub use file::{ConfigFile, parse_number};
 pub use groups::{ServerConfig, Tristate, list};
 use option::{ConfigOption, OptionFile};
 

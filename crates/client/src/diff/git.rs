@@ -4,14 +4,14 @@ use base::{Props, Result};
 
 use super::base85;
 use super::text::Text;
-use super::tree::{Action, FileChange};
+use super::tree::Action;
 use crate::translate::{EXECUTABLE, SPECIAL};
 
-/// Returns Git's header of a node. `with_mode` shows the mode of an added or deleted file.
-pub(super) fn header(path: &str, change: &FileChange<'_>, with_mode: bool) -> String {
+/// Returns Git's header of a node with these old and new properties. `with_mode` shows the mode of an added or deleted file.
+pub(super) fn header(path: &str, action: Action, props: [&Props; 2], with_mode: bool) -> String {
     let mut text = format!("diff --git a/{path} b/{path}\n");
-    let [old, new] = [change.old, change.new].map(|side| mode(&side.props));
-    match change.action {
+    let [old, new] = props.map(mode);
+    match action {
         Action::Added if with_mode => text.push_str(&format!("new file mode {new}\n")),
         Action::Deleted if with_mode => text.push_str(&format!("deleted file mode {old}\n")),
         _ if old != new => {

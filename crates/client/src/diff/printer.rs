@@ -54,16 +54,22 @@ impl<'a> Printer<'a> {
         Ok(true)
     }
 
-    fn git_header(&mut self, change: &FileChange<'_>, with_mode: bool) -> Result<()> {
-        let path = self.labels.git_path(change.path);
-        self.print(&git::header(path.as_str(), change, with_mode))
+    fn git_header(
+        &mut self,
+        path: &RelPath,
+        action: Action,
+        props: [&Props; 2],
+        with_mode: bool,
+    ) -> Result<()> {
+        let path = self.labels.git_path(path);
+        self.print(&git::header(path.as_str(), action, props, with_mode))
     }
 
     /// Writes what precedes the difference of a file's texts.
     fn header(&mut self, change: &FileChange<'_>) -> Result<()> {
         self.index(change.path, "")?;
         match self.options.git {
-            true => self.git_header(change, true),
+            true => self.git_header(change.path, change.action, props_of(change), true),
             false => Ok(()),
         }
     }
@@ -71,11 +77,8 @@ impl<'a> Printer<'a> {
     /// Prints the difference of a file's texts. Returns true if there is a header.
     fn texts(&mut self, change: &FileChange<'_>) -> Result<bool> {
         let (old, new) = (change.old, change.new);
-        let mime_types = [old, new].map(mime_type);
-        let is_binary = mime_types
-            .iter()
-            .flatten()
-            .any(|of| props::mime_type_is_binary(of));
+        let mime_types = [old, new].map(binary_type);
+        let is_binary = mime_types.iter().any(Option::is_some);
         if is_binary && !self.options.force {
             self.header(change)?;
             match self.options.git {
@@ -155,7 +158,15 @@ impl<'a> Printer<'a> {
         (self.write)(&section.ok_or_else(|| cancelled(self.cancel))?)
     }
 
-    /// Writes the labels of a node whose properties alone differ.
+    /// Writes what precedes the changes of properties of a node whose properties alone differ.
+    fn properties_header(&mut self, path: &RelPath, action: Action, props: [&Props; 2]) -> Result<()> {
+        self.index(path, "")?;
+        if self.options.git {
+            self.git_header(path, action, props, false)?;
+        }
+        self.labels(path, action)
+    }
+
     fn labels(&mut self, path: &RelPath, action: Action) -> Result<()> {
         let [old, new] = self.labels.pair(path, action, self.options.git);
         self.print(&format!("--- {old}\n+++ {new}\n"))
@@ -190,11 +201,7 @@ impl TreeSink for Printer<'_> {
             return Ok(());
         }
         if !has_header {
-            self.index(change.path, "")?;
-            if self.options.git {
-                self.git_header(change, false)?;
-            }
-            self.labels(change.path, change.action)?;
+            self.properties_header(change.path, change.action, props_of(change))?;
         }
         self.properties(change.path, &change.old.props, &changes)
     }
@@ -204,18 +211,19 @@ impl TreeSink for Printer<'_> {
         if changes.is_empty() || self.options.ignore_properties || !self.needs(change.action).props {
             return Ok(());
         }
-        self.index(change.path, "")?;
-        if self.options.git {
-            let path = self.labels.git_path(change.path);
-            self.print(&format!("diff --git a/{path} b/{path}\n"))?;
-        }
-        self.labels(change.path, change.action)?;
+        self.properties_header(change.path, change.action, [change.old, change.new])?;
         self.properties(change.path, change.old, &changes)
     }
 }
 
-fn mime_type(side: &FileSide) -> Option<&[u8]> {
-    side.props.get(props::MIME_TYPE).map(Vec::as_slice)
+fn props_of<'a>(change: &'a FileChange<'_>) -> [&'a Props; 2] {
+    [&change.old.props, &change.new.props]
+}
+
+/// Returns the MIME type of a side, if it is binary.
+fn binary_type(side: &FileSide) -> Option<&[u8]> {
+    let of = side.props.get(props::MIME_TYPE).map(Vec::as_slice);
+    of.filter(|of| props::mime_type_is_binary(of))
 }
 
 fn cancelled(cancel: &Cancel) -> Error {

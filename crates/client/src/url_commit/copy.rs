@@ -107,8 +107,13 @@ fn copy_pairs(ui: &mut UrlCommit<'_>, request: &CopyRequest<'_>, pairs: &[Pair<'
     }
     let mut new_dirs = Vec::new();
     if request.with_parents {
+        let urls: Vec<Url> = pairs
+            .iter()
+            .flat_map(|pair| [pair.source.url.clone(), pair.target.clone()])
+            .collect();
+        let shown_from = common_parent(&urls)?;
         for pair in pairs {
-            add_missing_parents(&mut *session, &pair.target, &mut new_dirs)?;
+            add_missing_parents(&mut *session, &pair.target, &shown_from, &mut new_dirs)?;
         }
     }
     let mut items: Vec<CommitItem> = new_dirs
@@ -196,12 +201,26 @@ fn mergeinfo_of(session: &mut dyn Session, rev: Revnum) -> Result<Option<Vec<u8>
 }
 
 /// Adds the directories above `target` that do not exist, the deepest first.
-fn add_missing_parents(session: &mut dyn Session, target: &Url, new_dirs: &mut Vec<Url>) -> Result<()> {
+///
+/// # Errors
+/// `FS_ALREADY_EXISTS` for a file, which is shown relative to `shown_from`.
+fn add_missing_parents(
+    session: &mut dyn Session,
+    target: &Url,
+    shown_from: &Url,
+    new_dirs: &mut Vec<Url>,
+) -> Result<()> {
     let mut above = target.parent();
     while let Some(dir) = above {
         session.reparent(&dir)?;
-        if session.check_path(&RelPath::empty(), None)? != NodeKind::None {
-            break;
+        match session.check_path(&RelPath::empty(), None)? {
+            NodeKind::None => {}
+            NodeKind::File => {
+                let shown = dir.relative_to(shown_from).unwrap_or_default();
+                let message = format!("Path '{shown}' already exists, but is not a directory");
+                return Err(Error::new(Code::FS_ALREADY_EXISTS, message));
+            }
+            _ => break,
         }
         above = dir.parent();
         if !new_dirs.contains(&dir) {

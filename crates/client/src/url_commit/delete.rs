@@ -49,7 +49,14 @@ pub fn delete(ui: &mut UrlCommit<'_>, urls: &[Url]) -> Result<()> {
         }
         group.urls.push(url.clone());
     }
-    for group in groups {
+    for mut group in groups {
+        // What is below another target goes with it.
+        let all = group.urls.clone();
+        let is_below = |url: &Url| {
+            all.iter()
+                .any(|other| other != url && url.relative_to(other).is_some())
+        };
+        group.urls.retain(|url| !is_below(url));
         delete_in_one(ui, group)?;
     }
     Ok(())

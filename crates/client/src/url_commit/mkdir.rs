@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use base::{NodeKind, RelPath, Result, Url};
+use base::{Code, Error, NodeKind, RelPath, Result, Url};
 use ra::Session;
 
 use super::path_driver::drive_paths;
@@ -53,10 +53,18 @@ pub fn mkdir(ui: &mut UrlCommit<'_>, urls: &[Url], with_parents: bool) -> Result
 }
 
 /// Adds a URL to `wanted`, behind those of the directories above it that do not exist.
+///
+/// # Errors
+/// `RA_ILLEGAL_URL` for the root of the repository.
 fn add_with_parents(session: &mut dyn Session, url: &Url, wanted: &mut Vec<Url>) -> Result<()> {
     let mut missing = vec![url.clone()];
     let mut above = url.parent();
     while let Some(dir) = above {
+        if dir.relative_to(session.root_url()).is_none() {
+            let root = session.root_url();
+            let message = format!("'{dir}' isn't in the same repository as '{root}'");
+            return Err(Error::new(Code::RA_ILLEGAL_URL, message));
+        }
         session.reparent(&dir)?;
         if session.check_path(&RelPath::empty(), None)? != NodeKind::None {
             break;

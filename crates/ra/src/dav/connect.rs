@@ -67,7 +67,13 @@ impl Core {
 
     /// Connects to the first address of the host that accepts.
     fn reach(&self, (host, port): (&str, u16)) -> Result<CountedStream> {
-        let unknown = || Error::new(UNKNOWN_HOST, format!("Unknown hostname '{host}'"));
+        let unknown = || {
+            let message = match self.options.http.proxy {
+                Some(_) => format!("Could not resolve proxy server '{host}': Name or service not known"),
+                None => format!("Unknown hostname '{host}'"),
+            };
+            Error::new(UNKNOWN_HOST, message)
+        };
         if host.is_empty() {
             return Err(unknown());
         }

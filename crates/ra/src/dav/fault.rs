@@ -44,7 +44,8 @@ pub(super) fn of_status(status: u16, method: &str, target: &str, location: &str)
             format!("Repository moved temporarily to '{location}'"),
         ),
         403 => (Code::RA_DAV_FORBIDDEN, format!("Access to '{path}' forbidden")),
-        404 => (Code::FS_NOT_FOUND, format!("'{path}' path not found")),
+        // Subversion shows this one as it was requested, escaped.
+        404 => (Code::FS_NOT_FOUND, format!("'{target}' path not found")),
         405 => (
             Code::RA_DAV_METHOD_NOT_ALLOWED,
             format!("The HTTP method '{method}' is not allowed on '{path}'"),

@@ -82,7 +82,7 @@ impl<'a> Receiver<'a> {
         whole_texts: bool,
     ) -> Receiver<'a> {
         Receiver {
-            version_urls: session.options.http.version_urls,
+            version_urls: session.options.version_urls,
             session,
             editor,
             wants_text,

@@ -45,6 +45,8 @@ struct TrustState {
     /// `None` if there is no authority.
     authorities: Option<Arc<WebPkiServerVerifier>>,
     provider: Arc<CryptoProvider>,
+    /// The certificates in the files of authorities. A server may have one of them itself.
+    own_authorities: BTreeSet<Vec<u8>>,
     /// The certificates that the caller trusts, and those that it was asked about.
     trusted: Mutex<BTreeSet<Vec<u8>>>,
     refused: Mutex<Option<(Vec<u8>, CertificateFailures)>>,
@@ -65,7 +67,7 @@ impl Tls {
     /// `BAD_CONFIG_VALUE` for a file that cannot be read.
     pub(super) fn new(options: &HttpOptions) -> Result<Tls> {
         let provider = Arc::new(aws_lc_rs::default_provider());
-        let mut roots = RootCertStore::empty();
+        let (mut roots, mut own_authorities) = (RootCertStore::empty(), BTreeSet::new());
         if options.trust_default_authorities {
             // Certificates that cannot be parsed are left out, as others do.
             roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
@@ -78,9 +80,9 @@ impl Tls {
             };
             let before = roots.len();
             for certificate in CertificateDer::pem_file_iter(file).map_err(|_| failed())? {
-                roots
-                    .add(certificate.map_err(|_| failed())?)
-                    .map_err(|_| failed())?;
+                let certificate = certificate.map_err(|_| failed())?;
+                own_authorities.insert(certificate.to_vec());
+                roots.add(certificate).map_err(|_| failed())?;
             }
             if roots.len() == before {
                 return Err(failed());
@@ -97,6 +99,7 @@ impl Tls {
         Ok(Tls {
             trust: Arc::new(TrustState {
                 authorities,
+                own_authorities,
                 provider: provider.clone(),
                 trusted: Mutex::default(),
                 refused: Mutex::default(),
@@ -205,9 +208,14 @@ impl ServerCertVerifier for Verifier {
             Some(authorities) => authorities.verify_server_cert(certificate, intermediates, name, ocsp, now),
             None => Err(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer)),
         };
-        verified.inspect_err(|error| {
-            let failures = failures(certificate, name, now, error);
+        verified.or_else(|error| {
+            let is_authority = state.own_authorities.contains(certificate.as_ref());
+            let failures = failures(certificate, name, now, &error, is_authority);
+            if failures == CertificateFailures::default() {
+                return Ok(ServerCertVerified::assertion());
+            }
             *state.refused.lock() = Some((certificate.to_vec(), failures));
+            Err(error)
         })
     }
 
@@ -239,25 +247,30 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
-/// Returns everything that is wrong with a certificate: the verifier stops at the first.
+/// Returns everything that is wrong with a certificate: the verifier stops at the first. Nothing is wrong with one that it refuses for
+/// other reasons than others do: one of an authority itself (`is_authority`), and one that names its host only in the subject.
 fn failures(
     certificate: &CertificateDer<'_>,
     name: &ServerName<'_>,
     now: UnixTime,
     error: &rustls::Error,
+    is_authority: bool,
 ) -> CertificateFailures {
     use CertificateError as E;
     let mut found = CertificateFailures::default();
-    match error {
-        rustls::Error::InvalidCertificate(
-            E::Expired | E::ExpiredContext { .. } | E::NotValidYet | E::NotValidYetContext { .. },
-        ) => {}
-        rustls::Error::InvalidCertificate(E::NotValidForName | E::NotValidForNameContext { .. }) => {}
-        _ => found.unknown_issuer = true,
-    }
+    let rustls::Error::InvalidCertificate(reason) = error else {
+        found.other = true;
+        return found;
+    };
+    let is_time = matches!(
+        reason,
+        E::Expired | E::ExpiredContext { .. } | E::NotValidYet | E::NotValidYetContext { .. }
+    );
+    let is_name = matches!(reason, E::NotValidForName | E::NotValidForNameContext { .. });
+    found.unknown_issuer = !is_time && !is_name && !is_authority;
     found.other_host = match ParsedCertificate::try_from(certificate) {
-        Ok(parsed) => verify_server_name(&parsed, name).is_err(),
-        Err(_) => true,
+        Ok(parsed) => verify_server_name(&parsed, name).is_err() && !is_named_in_subject(certificate, name),
+        Err(_) => !is_named_in_subject(certificate, name),
     };
     let now = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
     if let Ok((_, parsed)) = x509_parser::parse_x509_certificate(certificate) {
@@ -266,9 +279,27 @@ fn failures(
         found.expired = now > validity.not_after.timestamp();
     }
     // The caller must not trust a certificate without being shown a reason.
-    let has_reason = found.unknown_issuer || found.other_host || found.expired || found.not_yet_valid;
-    found.other = !has_reason;
+    let has_reason = found != CertificateFailures::default();
+    found.other = !has_reason && !is_name && !is_authority;
     found
+}
+
+/// True if a certificate without alternative names has the host as its common name. A `*` stands for the first label.
+fn is_named_in_subject(certificate: &CertificateDer<'_>, name: &ServerName<'_>) -> bool {
+    let Some(info) = CertificateInfo::parse(certificate) else {
+        return false;
+    };
+    let (Some(common), true) = (&info.common_name, info.has_only_common_name) else {
+        return false;
+    };
+    let host = name.to_str();
+    let same_rest = || {
+        let rest = common.strip_prefix("*.")?;
+        let (_, host_rest) = host.split_once('.')?;
+        Some(rest.contains('.') && rest.eq_ignore_ascii_case(host_rest))
+    };
+    let is_name = matches!(name, ServerName::DnsName(_));
+    common.eq_ignore_ascii_case(&host) || (is_name && same_rest().unwrap_or(false))
 }
 
 fn describe(host: &str, realm: &str, der: &[u8], failures: CertificateFailures) -> CertificateProblem {

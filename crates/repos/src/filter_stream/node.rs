@@ -3,11 +3,10 @@
 use std::borrow::Cow;
 use std::io::{BufRead, Write};
 
-use base::{Code, Error, Result};
+use base::{Code, Error, Result, shown_bytes};
 
 use super::section::{self, PROPS_END};
 use super::{FilterObserver, StreamFilter, incomplete, mergeinfo, write};
-use crate::config_file::shown;
 use crate::dumpfile::{leading_number, name};
 
 impl<R: BufRead, W: Write, O: FilterObserver> StreamFilter<'_, R, W, O> {
@@ -30,8 +29,8 @@ impl<R: BufRead, W: Write, O: FilterObserver> StreamFilter<'_, R, W, O> {
         if !is_source_kept && !has_own_text {
             return Err(incomplete(format!(
                 "Invalid copy source path '{}' for '{}'",
-                shown(&source.unwrap_or_default()),
-                shown(&path)
+                shown_bytes(&source.unwrap_or_default()),
+                shown_bytes(&path)
             )));
         }
         let is_copy = source.is_some() && is_source_kept;
@@ -51,7 +50,7 @@ impl<R: BufRead, W: Write, O: FilterObserver> StreamFilter<'_, R, W, O> {
             section::header(head, name::KIND.as_bytes(), kind);
         }
         let Some(action) = block.get(name::ACTION) else {
-            let path = shown(path);
+            let path = shown_bytes(path);
             return Err(incomplete(format!("Missing Node-action for path '{path}'")));
         };
         section::header(head, name::ACTION.as_bytes(), action);
@@ -70,7 +69,7 @@ impl<R: BufRead, W: Write, O: FilterObserver> StreamFilter<'_, R, W, O> {
                 let rev = self.renumbering.find(leading_number(value).unwrap_or(0), || {
                     format!(
                         "No valid copyfrom revision in filtered stream for '{}'",
-                        shown(path)
+                        shown_bytes(path)
                     )
                 })?;
                 section::number(head, name::COPYFROM_REV, rev);
@@ -155,7 +154,7 @@ fn malformed(what: String) -> Error {
 }
 
 fn malformed_delta(path: &[u8], rev: i64) -> Error {
-    let path = shown(path);
+    let path = shown_bytes(path);
     let message = format!(
         "Delta property block detected, but deltas are not enabled for node '{path}' in original revision {rev}"
     );

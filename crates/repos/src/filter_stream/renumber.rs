@@ -8,7 +8,7 @@ use base::{Code, Error, Result};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RevisionMapping {
     /// It was written with this number.
-    Kept(i64),
+    Written(i64),
     /// It was left out. What refers to it refers to the last revision that was written before it, if there is one.
     Dropped(Option<i64>),
 }
@@ -17,17 +17,17 @@ pub enum RevisionMapping {
 #[derive(Debug, Default)]
 pub(super) struct Renumbering {
     mappings: HashMap<i64, RevisionMapping>,
-    last_kept: Option<i64>,
+    last_written: Option<i64>,
 }
 
 impl Renumbering {
-    pub fn keep(&mut self, original: i64, actual: i64) {
-        self.mappings.insert(original, RevisionMapping::Kept(actual));
-        self.last_kept = Some(actual);
+    pub fn write(&mut self, original: i64, actual: i64) {
+        self.mappings.insert(original, RevisionMapping::Written(actual));
+        self.last_written = Some(actual);
     }
 
     pub fn drop(&mut self, original: i64) {
-        let mapping = RevisionMapping::Dropped(self.last_kept);
+        let mapping = RevisionMapping::Dropped(self.last_written);
         self.mappings.insert(original, mapping);
     }
 
@@ -38,7 +38,9 @@ impl Renumbering {
     /// nothing was written before it.
     pub fn find(&self, original: i64, message: impl FnOnce() -> String) -> Result<i64> {
         match self.mappings.get(&original) {
-            Some(RevisionMapping::Kept(actual) | RevisionMapping::Dropped(Some(actual))) if *actual >= 0 => {
+            Some(RevisionMapping::Written(actual) | RevisionMapping::Dropped(Some(actual)))
+                if *actual >= 0 =>
+            {
                 Ok(*actual)
             }
             _ => Err(Error::new(Code::NODE_UNEXPECTED_KIND, message())),

@@ -122,7 +122,7 @@ impl<R: BufRead, W: Write, O: FilterObserver> StreamFilter<'_, R, W, O> {
             self.oldest = original;
         }
         if self.options.renumbers() {
-            self.renumbering.keep(original, actual);
+            self.renumbering.write(original, actual);
         }
         self.observer.committed(original, actual);
         Ok(())

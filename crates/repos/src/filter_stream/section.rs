@@ -28,7 +28,7 @@ pub(super) fn property(out: &mut Vec<u8>, name: &[u8], value: Option<&[u8]>) {
     }
 }
 
-/// True for the headers that are made anew for each record.
+/// True for the headers that the filter computes itself.
 pub(super) fn is_length(header: &[u8]) -> bool {
     [name::PROP_LENGTH, name::TEXT_LENGTH, name::CONTENT_LENGTH]
         .iter()

@@ -59,8 +59,8 @@ fn nodes_are_left_out_and_revisions_renumbered() {
     assert_eq!(calls.0, ["/a", "1 skipped", "2=1", "3=2"]);
     assert_eq!(summary.dropped_revisions, 1);
     let mappings = [
-        (3, RevisionMapping::Kept(2)),
-        (2, RevisionMapping::Kept(1)),
+        (3, RevisionMapping::Written(2)),
+        (2, RevisionMapping::Written(1)),
         (1, RevisionMapping::Dropped(None)),
     ];
     assert_eq!(summary.renumbered.as_deref(), Some(&mappings[..]));

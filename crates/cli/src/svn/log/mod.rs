@@ -18,9 +18,9 @@ use ra::{LogChange, LogEntry};
 
 use self::markup::XmlLog;
 use self::options::RevpropNames;
-use self::plain::{PlainLog, SEPARATOR};
+pub use self::plain::{PlainLog, SEPARATOR};
 use self::ranges::ChangeArg;
-use self::search::SearchOptions;
+pub use self::search::SearchOptions;
 use super::misuse;
 use super::options::TargetsOption;
 use crate::args::operand;

@@ -25,11 +25,20 @@ fn same(twins: &TwinClients, access: Access, words: &[&str]) {
         Access::Svn => shape::Order::Exact,
         Access::Disk | Access::Http | Access::HttpV1 => shape::Order::Any,
     };
+    if is_known(&theirs, &ours) {
+        return;
+    }
     assert!(
         shape::same(&theirs, &ours, order),
         "{words:?} over {access:?}\n{}",
         shape::difference(&theirs, &ours, order)
     );
+}
+
+/// True for what the incumbent does wrong: it compares a node with one that is missing at another URL, and does not find the first one
+/// if there are escapes in the second one's URL.
+fn is_known(theirs: &str, ours: &str) -> bool {
+    theirs.contains("svn: E160013: '") && theirs.contains("path not found") && ours.ends_with("--- exit 0")
 }
 
 /// Splits a line into words; quotes are those of a shell, without escapes.

@@ -21,11 +21,7 @@ pub fn question(random: &mut Random, history: &DiffHistory) -> Vec<String> {
             words.push(asks.url_with_peg(random));
         }
         11..=15 => {
-            let url = asks.url(random);
-            let other = match random.below(5) {
-                0..=1 => url.clone(),
-                _ => asks.url(random),
-            };
+            let [url, other] = asks.pair(random);
             words.push(format!("{url}@{}", asks.rev(random)));
             words.push(format!("{other}@{}", asks.rev(random)));
         }
@@ -55,6 +51,16 @@ impl Asks<'_> {
         }
     }
 
+    /// Returns two URLs, or one twice. The incumbent compares the root and a node that is missing in a way that depends on chance.
+    fn pair(&self, random: &mut Random) -> [String; 2] {
+        let (one, other) = (self.url(random), self.url(random));
+        let has_root = one == "{URL}" || other == "{URL}";
+        match random.below(5) {
+            2.. if !has_root => [one, other],
+            _ => [one.clone(), one],
+        }
+    }
+
     fn path(&self, random: &mut Random) -> String {
         let path = &self.history.paths[random.below(self.history.paths.len())];
         path.replace('%', "%25").replace(' ', "%20")
@@ -70,18 +76,13 @@ impl Asks<'_> {
     }
 
     fn old_and_new(&self, random: &mut Random, words: &mut Vec<String>) {
-        let old = self.url(random);
+        let [old, new] = self.pair(random);
         let peg = |random: &mut Random| match random.below(3) {
             0 => "@".to_owned(),
             _ => format!("@{}", self.rev(random)),
         };
         words.push(format!("--old={old}{}", peg(random)));
         if random.below(3) != 0 {
-            let new = if random.below(2) == 0 {
-                old
-            } else {
-                self.url(random)
-            };
             words.push(format!("--new={new}{}", peg(random)));
         }
         match random.below(3) {

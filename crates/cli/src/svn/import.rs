@@ -1,0 +1,165 @@
+//! `svn import`: commits a tree of the local file system.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use base::{Code, Depth, Error, Result, Url};
+use client::import::{AutoProps, ImportEvent, ImportOptions, MimeTypes, import};
+
+use super::commit_output::print_committed;
+use super::export::without_parents;
+use super::options::NonRecursiveOption;
+use crate::args::operand;
+use crate::client_context::log_message::{LogMessage, LogMessageOptions};
+use crate::client_context::{AccessOptions, ClientContext};
+use crate::local_path;
+use crate::out::Out;
+
+/// Commits a copy of PATH to URL. PATH is the current directory if it is left out. What is in the directory PATH comes into the
+/// directory URL, which is made if it does not exist, with those above it.
+#[derive(clap::Args)]
+#[command(override_usage = "import [PATH] URL")]
+pub struct ImportArgs {
+    /// print nothing
+    #[arg(short, long)]
+    quiet: bool,
+    #[command(flatten)]
+    depth: NonRecursiveOption,
+    /// set the properties that the section 'auto-props' of the configuration has for new files
+    #[arg(long)]
+    auto_props: bool,
+    /// set no such properties, not even those of 'svn:auto-props'
+    #[arg(long)]
+    no_auto_props: bool,
+    /// leave out nodes that are neither files, directories nor symbolic links
+    #[arg(long)]
+    force: bool,
+    /// import files that would be ignored
+    #[arg(long)]
+    no_ignore: bool,
+    #[command(flatten)]
+    log: LogMessageOptions,
+    #[command(flatten)]
+    access: AccessOptions,
+    operands: Vec<OsString>,
+}
+
+/// What to import, and to where.
+struct Request {
+    path: PathBuf,
+    url: Url,
+}
+
+impl ImportArgs {
+    /// Runs the subcommand.
+    pub fn run(self, out: &mut Out) -> Result<()> {
+        if self.auto_props && self.no_auto_props {
+            let message = "--auto-props and --no-auto-props are mutually exclusive";
+            return Err(Error::new(Code::CL_MUTUALLY_EXCLUSIVE_ARGS, message));
+        }
+        let mut message = LogMessage::new(&self.log, &self.access, out)?;
+        ClientContext::run(self.access.clone(), out, |context, out| {
+            let request = request(&self.operands)?;
+            let outcome = self.import(context, &request, &mut message, out);
+            message.finish(outcome)
+        })
+    }
+
+    fn import(
+        &self,
+        context: &ClientContext,
+        request: &Request,
+        message: &mut LogMessage,
+        out: &mut Out,
+    ) -> Result<()> {
+        let config = context.config();
+        let ignores = match self.no_ignore {
+            true => None,
+            false => Some(config.global_ignores()?),
+        };
+        let mut auto_props = AutoProps::default();
+        let by_config = config.enable_auto_props()?;
+        if !self.no_auto_props && (self.auto_props || by_config) {
+            for (pattern, props) in config.auto_props()? {
+                auto_props.add(&pattern, &props);
+            }
+        }
+        let mime_types = match config.mime_types_file()? {
+            Some(path) => mime_types(&path)?,
+            None => MimeTypes::default(),
+        };
+        let options = ImportOptions {
+            depth: self.depth.depth().unwrap_or(Depth::Infinity),
+            force: self.force,
+            ignores: ignores.as_deref(),
+            auto_props: &auto_props,
+            repository_auto_props: !self.no_auto_props,
+            mime_types: &mime_types,
+            current_dir: &std::env::current_dir().unwrap_or_default(),
+            cancel: context.cancel(),
+        };
+        let open = |url: &Url| context.open(url);
+        let quiet = self.quiet;
+        let mut describe = |items: &[client::commit_item::CommitItem]| message.describe(items);
+        import(
+            &request.path,
+            &request.url,
+            &options,
+            &open,
+            &mut describe,
+            &mut |event| match event {
+                _ if quiet => Ok(()),
+                event => print(&event, out),
+            },
+        )
+    }
+}
+
+/// Checks the operands in the incumbent's order. They have no peg revisions.
+fn request(operands: &[OsString]) -> Result<Request> {
+    let wrong = |message: String| Error::new(Code::CL_ARG_PARSING_ERROR, message);
+    let texts: Vec<&str> = operands
+        .iter()
+        .map(|word| operand::text(word))
+        .collect::<Result<_>>()?;
+    let (path, url) = match texts[..] {
+        [] => {
+            let message = "Repository URL required when importing";
+            return Err(Error::new(Code::CL_INSUFFICIENT_ARGS, message));
+        }
+        [url] => ("", url),
+        [path, url] => (path, url),
+        _ => return Err(wrong("Too many arguments to import command".to_owned())),
+    };
+    if Url::is_url(path) {
+        return Err(wrong(format!("'{path}' is not a local path")));
+    }
+    if !Url::is_url(url) {
+        return Err(wrong(format!("Invalid URL '{url}'")));
+    }
+    Ok(Request {
+        path: without_parents(path),
+        url: Url::canonicalize(url)?,
+    })
+}
+
+fn mime_types(path: &str) -> Result<MimeTypes> {
+    let read = std::fs::read_to_string(path);
+    let text = read.map_err(|error| Error::io("Can't open file", Path::new(path), &error))?;
+    Ok(MimeTypes::parse(&text))
+}
+
+fn print(event: &ImportEvent<'_>, out: &mut Out) -> Result<()> {
+    match event {
+        ImportEvent::Adding { path, is_binary } => {
+            let kind = if *is_binary { " (bin)" } else { "" };
+            out.line(&format!("Adding{kind:6}   {}", local_path::shown(path)))
+        }
+        ImportEvent::Skipped(path) => out.line(&format!("Skipped '{}'", path.display())),
+        ImportEvent::Finalizing => {
+            out.line("Committing transaction...")?;
+            out.flush()
+        }
+        ImportEvent::Committed(info) => print_committed(out, info),
+    }
+}

@@ -1,0 +1,154 @@
+//! `svnbench`: measures the answers of a server. What it sends is counted and not used.
+//!
+//! One file for each subcommand. [`report`] prints counts, the time and the traffic.
+//!
+//! As little as possible is done with an answer: windows of texts are parsed for their lengths, not decoded, and no digest is
+//! computed.
+
+mod null_blame;
+mod null_export;
+mod null_info;
+mod null_list;
+mod null_log;
+mod report;
+
+use std::ffi::{OsStr, OsString};
+use std::process::ExitCode;
+
+use base::{Code, Error, Result};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+
+use self::report::{StatisticsOption, Stopwatch};
+use crate::args::help::HelpArgs;
+use crate::args::{self, ArgumentError, IsGiven, ToolDefinition};
+use crate::client_context::target::{Target, TargetPath};
+use crate::client_context::url_targets::not_a_working_copy;
+use crate::client_context::{AccessOptions, ClientContext};
+use crate::out::Out;
+use crate::svn::options;
+use crate::tool_runner;
+
+/// Measures the answers of a server.
+#[derive(Parser)]
+#[command(name = "svnbench", subcommand_value_name = "URL")]
+struct SvnbenchCli {
+    #[command(subcommand)]
+    command: SvnbenchCommand,
+}
+
+#[derive(Subcommand)]
+enum SvnbenchCommand {
+    #[command(visible_aliases = ["?", "h"])]
+    Help(HelpArgs),
+    NullBlame(null_blame::NullBlameArgs),
+    NullExport(null_export::NullExportArgs),
+    #[command(visible_alias = "ls")]
+    NullList(null_list::NullListArgs),
+    NullLog(null_log::NullLogArgs),
+    NullInfo(null_info::NullInfoArgs),
+}
+
+impl SvnbenchCommand {
+    fn run(self, out: &mut Out) -> Result<()> {
+        match self {
+            // `tool_runner` has answered it.
+            SvnbenchCommand::Help(_) => Ok(()),
+            SvnbenchCommand::NullBlame(this) => this.run(out),
+            SvnbenchCommand::NullExport(this) => this.run(out),
+            SvnbenchCommand::NullList(this) => this.run(out),
+            SvnbenchCommand::NullLog(this) => this.run(out),
+            SvnbenchCommand::NullInfo(this) => this.run(out),
+        }
+    }
+}
+
+const TOOL: ToolDefinition = ToolDefinition {
+    name: "svnbench",
+    command: SvnbenchCli::command,
+    once: &[],
+    no_subcommand: "Subcommand argument required",
+    conflicts,
+    repository,
+};
+
+/// Runs the tool with the words after its name.
+pub fn run(out: Out, argv: Vec<OsString>) -> ExitCode {
+    tool_runner::run(&TOOL, out, argv, |matches, out| {
+        if let Some((name, given)) = matches.subcommand() {
+            // The log takes several ranges, as that of the client.
+            let name = if name == "null-log" { "log" } else { name };
+            options::check_exclusive(name, given)?;
+        }
+        let parsed = SvnbenchCli::from_arg_matches(&matches).map_err(args::definition_error)?;
+        parsed.command.run(out)
+    })
+}
+
+fn conflicts(_given: IsGiven<'_>) -> Result<()> {
+    Ok(())
+}
+
+fn repository(_subcommand: &str, _given: IsGiven<'_>, _first: Option<&OsStr>) -> Result<(), ArgumentError> {
+    Ok(())
+}
+
+/// Runs the work of a subcommand, and prints its time and traffic if it succeeds. Without them if it is `quiet`.
+fn measure(
+    access: &AccessOptions,
+    quiet: bool,
+    statistics: StatisticsOption,
+    subcommand: &str,
+    out: &mut Out,
+    work: impl FnOnce(&ClientContext, &mut Out) -> Result<()>,
+) -> Result<()> {
+    let watch = Stopwatch::start();
+    let outcome = ClientContext::run(access.clone(), out, |context, out| {
+        work(context, out)?;
+        match quiet {
+            true => Ok(()),
+            false => watch.print(context, statistics, out),
+        }
+    });
+    outcome.map_err(|error| match error.code() {
+        Code::CL_ARG_PARSING_ERROR | Code::CL_INSUFFICIENT_ARGS => {
+            let message = format!("Try '{} help {subcommand}' for more information", out.program());
+            error.context(message)
+        }
+        _ => error,
+    })
+}
+
+/// Returns the URL of a target.
+///
+/// # Errors
+/// `WC_NOT_WORKING_COPY` for a path.
+fn url_of(target: &Target) -> Result<&base::Url> {
+    match &target.path {
+        TargetPath::Url(url) => Ok(url),
+        TargetPath::Local(path) => Err(not_a_working_copy(path)),
+    }
+}
+
+/// The error for a range where one revision is expected.
+fn range_not_allowed() -> Error {
+    Error::new(Code::CLIENT_REVISION_RANGE, "Revision range is not allowed")
+}
+
+/// Returns the operands, or the current directory if there are none.
+fn or_here(operands: &[OsString]) -> Vec<OsString> {
+    match operands {
+        [] => vec![OsString::from(".")],
+        operands => operands.to_vec(),
+    }
+}
+
+/// Returns the targets in the file of `--targets`, one a line.
+fn targets_of(option: &options::TargetsOption) -> Result<Vec<OsString>> {
+    let Some(file) = &option.targets else {
+        return Ok(Vec::new());
+    };
+    let bytes = file.read()?;
+    let text = String::from_utf8_lossy(&bytes);
+    let lines = text.split(['\n', '\r']).filter(|line| !line.is_empty());
+    Ok(lines.map(OsString::from).collect())
+}

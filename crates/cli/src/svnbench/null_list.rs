@@ -1,0 +1,120 @@
+//! `svnbench null-list`: receives listings.
+
+use std::ffi::OsString;
+
+use base::{Code, Depth, Error, NodeKind, RelPath, Result};
+use ra::{DirentFields, ListRequest};
+
+use super::report::{StatisticsOption, count};
+use super::{measure, range_not_allowed, url_of};
+use crate::args::revision::Revision;
+use crate::client_context::target::{self, Target};
+use crate::client_context::{AccessOptions, ClientContext};
+use crate::out::Out;
+use crate::svn::options::{RecursiveOption, RevisionOption};
+
+/// Receives the listings of directories, and counts their entries.
+#[derive(clap::Args)]
+#[command(override_usage = "null-list [TARGET[@REV]...]")]
+pub struct NullListArgs {
+    #[command(flatten)]
+    revision: RevisionOption,
+    /// receive sizes, dates, authors and locks too
+    #[arg(short, long)]
+    verbose: bool,
+    /// print nothing
+    #[arg(short, long)]
+    quiet: bool,
+    #[command(flatten)]
+    depth: RecursiveOption,
+    /// receive only what the pattern ARG matches
+    #[arg(long, action = clap::ArgAction::Append)]
+    search: Vec<String>,
+    #[command(flatten)]
+    statistics: StatisticsOption,
+    #[command(flatten)]
+    access: AccessOptions,
+    operands: Vec<OsString>,
+}
+
+/// The number of entries of each kind.
+#[derive(Default)]
+struct Counts {
+    directories: u64,
+    files: u64,
+    locks: u64,
+}
+
+impl NullListArgs {
+    /// Runs the subcommand.
+    pub fn run(self, out: &mut Out) -> Result<()> {
+        let (quiet, statistics) = (self.quiet, self.statistics);
+        measure(
+            &self.access,
+            quiet,
+            statistics,
+            "null-list",
+            out,
+            |context, out| {
+                if self.revision.range().is_some_and(|range| range.end.is_some()) {
+                    return Err(range_not_allowed());
+                }
+                let targets = target::parse_targets(&super::or_here(&self.operands))?;
+                let mut has_missing = false;
+                for target in &targets {
+                    context.cancel().check()?;
+                    let mut counts = Counts::default();
+                    match self.list(context, target, &mut counts) {
+                        Ok(()) if quiet => {}
+                        Ok(()) => {
+                            count(out, counts.directories, "directories")?;
+                            count(out, counts.files, "files")?;
+                            count(out, counts.locks, "locks")?;
+                        }
+                        Err(error) if error.code() == Code::FS_NOT_FOUND => {
+                            out.print_warning(&error);
+                            has_missing = true;
+                        }
+                        Err(error) => return Err(error),
+                    }
+                }
+                if has_missing {
+                    let message = "Could not list all targets because some targets don't exist";
+                    return Err(Error::new(Code::ILLEGAL_TARGET, message));
+                }
+                Ok(())
+            },
+        )
+    }
+
+    fn list(&self, context: &ClientContext, target: &Target, counts: &mut Counts) -> Result<()> {
+        let url = url_of(target)?;
+        let peg = target.peg.unwrap_or(Revision::Head);
+        let operative = self.revision.start().unwrap_or(peg);
+        let mut node = context.open_node(url, peg.of_url()?, operative.of_url()?)?;
+        let path = RelPath::empty();
+        let depth = self.depth.depth().unwrap_or(Depth::Immediates);
+        let locks = match self.verbose {
+            true => node.session.get_locks(&path, depth)?.len(),
+            false => 0,
+        };
+        counts.locks = locks as u64;
+        let request = ListRequest {
+            path: &path,
+            rev: Some(node.rev),
+            depth,
+            fields: match self.verbose {
+                true => DirentFields::ALL,
+                false => DirentFields::KIND,
+            },
+            patterns: Some(&self.search[..]).filter(|patterns| !patterns.is_empty()),
+        };
+        node.session.list(&request, &mut |_, entry| {
+            match entry.kind {
+                NodeKind::Dir => counts.directories += 1,
+                _ => counts.files += 1,
+            }
+            Ok(())
+        })
+    }
+}

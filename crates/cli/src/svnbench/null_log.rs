@@ -1,0 +1,261 @@
+//! `svnbench null-log`: receives logs.
+
+use std::ffi::OsString;
+
+use base::{Code, Error, RelPath, Result, Revnum, props};
+use client::locate;
+use ra::{LogEntry, LogRequest, LogRevprops, Session};
+
+use super::report::{StatisticsOption, count, grouped};
+use super::{measure, url_of};
+use crate::args::revision::{Revision, RevisionRangeArg};
+use crate::client_context::target::{self, TargetPath};
+use crate::client_context::{AccessOptions, ClientContext};
+use crate::out::Out;
+use crate::svn::options::{RevisionsOption, TargetsOption};
+
+/// Receives log messages, and counts them.
+#[derive(clap::Args)]
+#[command(override_usage = "null-log URL[@REV] [PATH...]")]
+pub struct NullLogArgs {
+    #[command(flatten)]
+    revisions: RevisionsOption,
+    /// print nothing
+    #[arg(short, long)]
+    quiet: bool,
+    /// receive the changed paths too
+    #[arg(short, long)]
+    verbose: bool,
+    /// receive merged revisions too
+    #[arg(short = 'g', long)]
+    use_merge_history: bool,
+    #[command(flatten)]
+    targets: TargetsOption,
+    /// stop at copies
+    #[arg(long)]
+    stop_on_copy: bool,
+    /// receive at most ARG revisions
+    #[arg(short, long, value_parser = parse_limit)]
+    limit: Option<u64>,
+    /// receive all revision properties
+    #[arg(long)]
+    with_all_revprops: bool,
+    /// receive no revision properties
+    #[arg(long)]
+    with_no_revprops: bool,
+    /// receive revision property ARG
+    #[arg(long, action = clap::ArgAction::Append)]
+    with_revprop: Vec<String>,
+    #[command(flatten)]
+    statistics: StatisticsOption,
+    #[command(flatten)]
+    access: AccessOptions,
+    operands: Vec<OsString>,
+}
+
+impl NullLogArgs {
+    /// Runs the subcommand.
+    pub fn run(self, out: &mut Out) -> Result<()> {
+        self.check()?;
+        let (quiet, statistics) = (self.quiet, self.statistics);
+        measure(
+            &self.access,
+            quiet,
+            statistics,
+            "null-log",
+            out,
+            |context, out| {
+                let counts = self.log(context)?;
+                match quiet {
+                    true => Ok(()),
+                    false => counts.print(out),
+                }
+            },
+        )
+    }
+
+    fn check(&self) -> Result<()> {
+        let refuse = |code, message: &str| Err(Error::new(code, message));
+        if self.with_all_revprops && self.with_no_revprops {
+            let message = "--with-all-revprops and --with-no-revprops are mutually exclusive";
+            return refuse(Code::CL_ARG_PARSING_ERROR, message);
+        }
+        if !self.with_revprop.is_empty() && self.with_no_revprops {
+            let message = "--with-revprop and --with-no-revprops are mutually exclusive";
+            return refuse(Code::CL_ARG_PARSING_ERROR, message);
+        }
+        if self.revisions.has_revision() && self.revisions.has_change() {
+            return refuse(Code::CLIENT_BAD_REVISION, "-c and -r are mutually exclusive");
+        }
+        Ok(())
+    }
+
+    fn log(&self, context: &ClientContext) -> Result<Counts> {
+        let mut operands = self.operands.clone();
+        operands.extend(super::targets_of(&self.targets)?);
+        let mut targets = target::parse_targets(&super::or_here(&operands))?.into_iter();
+        let Some(first) = targets.next() else {
+            return Err(Error::bare(Code::CL_INSUFFICIENT_ARGS));
+        };
+        let url = url_of(&first)?;
+        let mut paths = Vec::new();
+        for target in targets {
+            match target.path {
+                TargetPath::Local(path) if !path.starts_with('/') => {
+                    paths.push(RelPath::canonicalize(&path)?)
+                }
+                TargetPath::Local(path) => return Err(not_relative(&path)),
+                TargetPath::Url(url) => return Err(not_relative(url.as_str())),
+            }
+        }
+        let peg = first.peg.unwrap_or(Revision::Head).of_url()?;
+        let mut session = context.open(url)?;
+        let mut ranges = Vec::new();
+        for range in self.revisions.ranges() {
+            ranges.push(self.range(&mut *session, range)?);
+        }
+        if ranges.is_empty() {
+            ranges.push((peg.number(&mut *session)?, Revnum(1)));
+        }
+        let youngest = ranges.iter().map(|(start, end)| *start.max(end)).max();
+        let youngest = youngest.map_or(peg, locate::Revision::Number);
+        locate::move_to_node(&mut *session, peg, youngest)?;
+        let mut counts = Counts::default();
+        for (start, end) in ranges {
+            let request = LogRequest {
+                paths: paths.clone(),
+                start: Some(start),
+                end: Some(end),
+                limit: self.limit.unwrap_or(0),
+                changed_paths: self.verbose,
+                strict: self.stop_on_copy,
+                include_merged: self.use_merge_history,
+                revprops: self.revprops(),
+            };
+            session.log(&request, &mut |entry| counts.add(entry))?;
+        }
+        Ok(counts)
+    }
+
+    /// Returns the numbers of a range. A change is a range of one revision.
+    fn range(&self, session: &mut dyn Session, range: RevisionRangeArg) -> Result<(Revnum, Revnum)> {
+        let start = range.start.of_url()?.number(session)?;
+        let end = match range.end {
+            Some(end) => end.of_url()?.number(session)?,
+            None => start,
+        };
+        if !self.revisions.has_change() {
+            return Ok((start, end));
+        }
+        Ok(match start <= end {
+            true => (Revnum(start.0 + 1), end),
+            false => (start, Revnum(end.0 + 1)),
+        })
+    }
+
+    fn revprops(&self) -> LogRevprops {
+        let names =
+            |names: &[&str]| LogRevprops::Names(names.iter().map(|name| (*name).to_owned()).collect());
+        if self.with_all_revprops {
+            LogRevprops::All
+        } else if self.with_no_revprops {
+            names(&[])
+        } else if !self.with_revprop.is_empty() {
+            LogRevprops::Names(self.with_revprop.clone())
+        } else if self.quiet {
+            names(&[props::AUTHOR, props::DATE])
+        } else {
+            LogRevprops::standard()
+        }
+    }
+}
+
+/// Parses the argument of `--limit`.
+fn parse_limit(text: &str) -> Result<u64> {
+    let positive = || Error::new(Code::INCORRECT_PARAMS, "Argument to --limit must be positive");
+    match text.parse::<i64>() {
+        Ok(limit) => u64::try_from(limit)
+            .ok()
+            .filter(|limit| *limit > 0)
+            .ok_or_else(positive),
+        Err(_) => {
+            let message = format!("Could not convert '{text}' into a number");
+            let error = Error::new(Code::INCORRECT_PARAMS, message);
+            Err(error.wrap(Code::CL_ARG_PARSING_ERROR, "Non-numeric limit argument given"))
+        }
+    }
+}
+
+fn not_relative(text: &str) -> Error {
+    let message = format!(
+        "Only relative paths can be specified after a URL for 'svnbench log', but '{text}' is not a relative path"
+    );
+    Error::new(Code::CL_ARG_PARSING_ERROR, message)
+}
+
+/// Counts the entries of logs.
+#[derive(Default)]
+struct Counts {
+    own: EntryCounts,
+    merged: EntryCounts,
+    /// Entries that merged others.
+    merges: u64,
+    /// Merges whose entries are being received.
+    open_merges: u64,
+}
+
+#[derive(Default)]
+struct EntryCounts {
+    revisions: u64,
+    lines: u64,
+    changes: u64,
+}
+
+impl Counts {
+    fn add(&mut self, entry: &LogEntry) -> Result<()> {
+        if entry.rev.is_none() {
+            self.open_merges = self.open_merges.saturating_sub(1);
+            return Ok(());
+        }
+        let counts = match self.open_merges {
+            0 => &mut self.own,
+            _ => &mut self.merged,
+        };
+        counts.revisions += 1;
+        counts.changes += entry.changes.len() as u64;
+        if let Some(log) = entry.revprops.get(props::LOG) {
+            counts.lines += 1 + log.iter().filter(|byte| **byte == b'\n').count() as u64;
+        }
+        if entry.has_children {
+            self.merges += 1;
+            self.open_merges += 1;
+        }
+        Ok(())
+    }
+
+    fn print(&self, out: &mut Out) -> Result<()> {
+        if self.merges == 0 {
+            count(out, self.own.revisions, "revisions")?;
+            count(out, self.own.lines, "msg lines")?;
+            return count(out, self.own.changes, "changes");
+        }
+        let mut line = |own: u64, what: &str, merged: u64, rest: &str| {
+            let (own, merged) = (grouped(own), grouped(merged));
+            out.line(&format!("{own:>15} {what} {merged:>15} {rest}"))
+        };
+        let rest = format!("merged in {} merges", grouped(self.merges));
+        line(self.own.revisions, "revisions,", self.merged.revisions, &rest)?;
+        line(
+            self.own.lines,
+            "msg lines,",
+            self.merged.lines,
+            "in merged revisions",
+        )?;
+        line(
+            self.own.changes,
+            "changes,  ",
+            self.merged.changes,
+            "in merged revisions",
+        )
+    }
+}

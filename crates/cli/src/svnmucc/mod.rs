@@ -1,0 +1,219 @@
+//! `svnmucc`: several actions on URLs of one repository, in one commit.
+//!
+//! [`options`] has the options, [`actions`] parses the actions. The work is in `client::multi_commit`.
+
+mod actions;
+mod options;
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use base::{Code, Error, Props, RelPath, Result, Url, props};
+use clap::{CommandFactory as _, FromArgMatches as _};
+use client::multi_commit::MultiCommit;
+use client::url_commit::common_ancestor;
+
+use self::actions::{Action, ActionKind};
+use self::options::SvnmuccArgs;
+use crate::args::{self, ArgumentError, date};
+use crate::client_context::log_message::editor::{self, EditRequest};
+use crate::client_context::log_message::prompt;
+use crate::client_context::{ClientContext, revprop_arg};
+use crate::out::Out;
+use crate::version;
+
+/// Runs the tool with the words after its name.
+pub fn run(mut out: Out, argv: Vec<OsString>) -> ExitCode {
+    let parsed = args::parse_flat(options::command(), argv).and_then(|matches| {
+        let parsed = SvnmuccArgs::from_arg_matches(&matches);
+        parsed.map_err(|error| ArgumentError::Failed(args::definition_error(error)))
+    });
+    let given = match parsed {
+        Ok(given) => given,
+        Err(error) => {
+            print_argument_error(out, error);
+            return ExitCode::FAILURE;
+        }
+    };
+    let outcome = start(given, &mut out);
+    out.finish(outcome)
+}
+
+fn print_argument_error(mut out: Out, error: ArgumentError) {
+    match error {
+        ArgumentError::Failed(error) => out.print_error(&error),
+        error => {
+            let program = out.program().to_owned();
+            out.print_stderr(&format!(
+                "{program}: {error}\nType '{program} --help' for usage.\n"
+            ));
+        }
+    }
+}
+
+fn start(given: SvnmuccArgs, out: &mut Out) -> Result<ExitCode> {
+    if given.access.non_interactive && given.access.force_interactive {
+        let message = "--non-interactive and --force-interactive are mutually exclusive";
+        return Err(Error::new(Code::CL_ARG_PARSING_ERROR, message));
+    }
+    let asks_for_help = given.operands.first().is_some_and(|word| {
+        let word = word.to_string_lossy();
+        matches!(&*word, "help" | "?")
+    });
+    if given.help || asks_for_help {
+        out.print(&options::usage(out.program(), &SvnmuccArgs::command()))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if given.version {
+        out.print(&version::of_client("svnmucc", false, false))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let revprops = given.revprops(out)?;
+    let mut words = given.operands.clone();
+    if let Some(file) = &given.extra_args {
+        words.extend(actions::words_of_file(file)?);
+    }
+    let actions = actions::parse(&words, given.root_url.as_deref(), out)?;
+    if actions.is_empty() {
+        let usage = options::usage(out.program(), &SvnmuccArgs::command());
+        out.print_stderr(&usage);
+        return Ok(ExitCode::FAILURE);
+    }
+    ClientContext::run(given.access.clone(), out, |context, out| {
+        commit(context, &given, &actions, revprops, out)
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn commit(
+    context: &ClientContext,
+    given: &SvnmuccArgs,
+    actions: &[Action],
+    revprops: Option<Props>,
+    out: &mut Out,
+) -> Result<()> {
+    let anchors: Vec<Url> = actions.iter().flat_map(Action::anchors).collect();
+    let anchor = common_ancestor(&anchors)?;
+    let mut commit = MultiCommit::new(context.open(&anchor)?, given.revision)?;
+    for action in actions {
+        apply(&mut commit, action, &anchor)?;
+    }
+    let revprops = match revprops {
+        Some(revprops) => revprops,
+        None => match edited_message(given, out)? {
+            Some(message) => given.with_message(message)?,
+            // An unchanged message gives up without an error.
+            None => return Ok(()),
+        },
+    };
+    let info = commit.commit(revprops)?;
+    let author = info.author.as_deref().unwrap_or("(no author)");
+    let date = info
+        .date
+        .map_or_else(|| "(no date)".to_owned(), |date| date.to_string());
+    out.line(&format!("r{} committed by {author} at {date}", info.rev))?;
+    match &info.post_commit_error {
+        Some(error) => out.line(&format!("\nWarning: {error}")),
+        None => Ok(()),
+    }
+}
+
+fn apply(commit: &mut MultiCommit, action: &Action, anchor: &Url) -> Result<()> {
+    let below = |url: &Url| -> RelPath { url.relative_to(anchor).unwrap_or_default() };
+    match &action.kind {
+        ActionKind::Mkdir { url } => commit.mkdir(&below(url)),
+        ActionKind::Copy { rev, from, to } => commit.copy(&below(from), *rev, &below(to)),
+        ActionKind::Move { from, to } => commit.rename(&below(from), &below(to)),
+        ActionKind::Delete { url } => commit.delete(&below(url)),
+        ActionKind::Put { file, url } => commit.put(&below(url), open_text(file)?),
+        ActionKind::Prop { name, value, url } => {
+            let parse_date = |text: &str| date::parse(text);
+            commit.set_prop(&below(url), name, value.as_deref(), &parse_date)
+        }
+    }
+}
+
+/// Opens the text of `put`; `-` is standard input.
+fn open_text(file: &str) -> Result<Box<dyn Read>> {
+    if file == "-" {
+        return Ok(Box::new(io::stdin()));
+    }
+    let opened = File::open(file).map_err(|e| Error::io("Can't open file", Path::new(file), &e))?;
+    Ok(Box::new(opened))
+}
+
+/// Returns the log message that the user writes in an editor; `None` if it was not changed.
+fn edited_message(given: &SvnmuccArgs, out: &mut Out) -> Result<Option<Vec<u8>>> {
+    if !prompt::is_interactive(&given.access) {
+        let message = "Cannot invoke editor to get log message when non-interactive";
+        return Err(Error::new(Code::CL_INSUFFICIENT_ARGS, message));
+    }
+    out.flush()?;
+    let request = EditRequest {
+        command: &editor::command(None)?,
+        folder: Path::new(""),
+        name: "svnmucc-commit",
+        text: b"",
+    };
+    let mut file: Option<PathBuf> = None;
+    let edited = request.run(&mut file);
+    if let Some(file) = file {
+        // A file that the editor has removed is gone already.
+        _ = std::fs::remove_file(file);
+    }
+    let Some(bytes) = edited? else {
+        return Ok(None);
+    };
+    let text = out.charset().read(&bytes)?;
+    let text = base::with_line_feeds(text.as_bytes())
+        .map_err(|error| error.context("Error normalizing edited contents to internal format"))?;
+    Ok(Some(text.into_owned()))
+}
+
+impl SvnmuccArgs {
+    /// Returns the revision properties with the log message of the options; `None` if they have no message.
+    fn revprops(&self, out: &Out) -> Result<Option<Props>> {
+        let has_log = self.with_revprop.iter().any(|arg| arg.name == props::LOG);
+        let sources = [self.message.is_some(), self.file.is_some(), has_log];
+        if sources.iter().filter(|is_given| **is_given).count() > 1 {
+            let message = "--message (-m), --file (-F), and --with-revprop=svn:log are mutually exclusive";
+            return Err(Error::new(Code::CL_ARG_PARSING_ERROR, message));
+        }
+        let text = match (&self.message, &self.file) {
+            (Some(message), _) => message.clone().into_bytes(),
+            (None, Some(file)) => {
+                let bytes = crate::client_context::log_message::read_file(file)?;
+                out.charset().read(&bytes)?.as_bytes().to_vec()
+            }
+            (None, None) => match self.with_revprop.iter().rfind(|arg| arg.name == props::LOG) {
+                Some(arg) => arg.value.clone(),
+                None => {
+                    self.other_revprops()?;
+                    return Ok(None);
+                }
+            },
+        };
+        let text = base::with_line_feeds(&text)
+            .map_err(|error| error.context("Error normalizing log message to internal format"))?;
+        self.with_message(text.into_owned()).map(Some)
+    }
+
+    fn with_message(&self, message: Vec<u8>) -> Result<Props> {
+        let mut revprops = self.other_revprops()?;
+        revprops.insert(props::LOG.to_owned(), message);
+        Ok(revprops)
+    }
+
+    fn other_revprops(&self) -> Result<Props> {
+        let others: Vec<_> = self
+            .with_revprop
+            .iter()
+            .filter(|arg| arg.name != props::LOG)
+            .cloned()
+            .collect();
+        revprop_arg::to_props(&others)
+    }
+}

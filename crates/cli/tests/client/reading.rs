@@ -1,0 +1,216 @@
+//! Random commands that read: any options, targets, peg revisions and ranges, over all kinds of access.
+//!
+//! `READ_SEEDS=A..B` runs these seeds. A seed is one line of commands for one repository.
+
+use testkit::history::Random;
+use testkit::{Repo, Tool, random_history, seeds};
+
+use crate::known;
+use crate::read_repo;
+use crate::twins::{Access, TwinClients};
+
+#[test]
+fn random_commands() {
+    let mut repos: Vec<(Repo, Vec<TwinClients>)> = Vec::new();
+    for seed in seeds("READ_SEEDS", 0..60) {
+        let which = usize::try_from(seed % 2).unwrap_or(0);
+        while repos.len() <= which {
+            let repo = match repos.len() {
+                0 => read_repo::repository(),
+                _ => random_repository(seed),
+            };
+            let twins = Access::ALL.map(|access| TwinClients::new(&repo, access));
+            repos.push((repo, Vec::from(twins)));
+        }
+        let (repo, twins) = &repos[which];
+        let mut random = Random::new(seed);
+        let words = command(&mut random, &paths(repo), repo.youngest());
+        let access = random.below(Access::ALL.len());
+        println!("seed {seed}: {:?} {words:?}", Access::ALL[access]);
+        check(&twins[access], Access::ALL[access], &words);
+    }
+}
+
+fn random_repository(seed: u64) -> Repo {
+    let history = random_history::history(seed, 40, true);
+    let repo = Repo::create("1.14");
+    repo.load(history.stream.bytes());
+    repo
+}
+
+/// Returns all paths of the youngest revision, and some that do not exist.
+fn paths(repo: &Repo) -> Vec<String> {
+    let tree = Tool::new("svnlook")
+        .args(["tree", "--full-paths"])
+        .arg(repo.path())
+        .ok()
+        .out();
+    let mut paths: Vec<String> = tree
+        .lines()
+        .map(|line| line.trim_end_matches('/').to_owned())
+        .collect();
+    paths.extend(["nosuch", "P/f/below"].map(str::to_owned));
+    paths
+}
+
+fn check(twins: &TwinClients, access: Access, words: &[String]) {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let [theirs, ours] = twins.outputs(&words, |tool| tool);
+    if ours == theirs || known::reading(access, &theirs, &ours) {
+        return;
+    }
+    // The order of a directory's entries is not defined in the outputs of these commands.
+    let is_unordered = ["info", "proplist", "propget"].contains(&words[1]);
+    let sorted = |text: &str| {
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    let same = is_unordered && sorted(&theirs) == sorted(&ours);
+    assert!(
+        same,
+        "{access:?} {words:?}\n--- theirs\n{theirs}\n--- ours\n{ours}"
+    );
+}
+
+fn command(random: &mut Random, paths: &[String], youngest: u64) -> Vec<String> {
+    const COMMANDS: &[(&str, &[&str])] = &[
+        (
+            "list",
+            &[
+                "-v",
+                "-R",
+                "-H",
+                "--xml",
+                "--incremental",
+                "--depth",
+                "--search",
+                "-r",
+            ],
+        ),
+        ("cat", &["-r", "--ignore-keywords"]),
+        (
+            "info",
+            &[
+                "-R",
+                "--depth",
+                "-r",
+                "--xml",
+                "--incremental",
+                "-H",
+                "--no-newline",
+                "--show-item",
+            ],
+        ),
+        (
+            "propget",
+            &[
+                "-v",
+                "-R",
+                "--depth",
+                "-r",
+                "--xml",
+                "--no-newline",
+                "--show-inherited-props",
+                "--revprop",
+            ],
+        ),
+        (
+            "proplist",
+            &[
+                "-v",
+                "-q",
+                "-R",
+                "--depth",
+                "-r",
+                "--xml",
+                "--show-inherited-props",
+                "--revprop",
+            ],
+        ),
+        (
+            "mergeinfo",
+            &[
+                "-R",
+                "--show-revs",
+                "--show-revs",
+                "-r",
+                "--log",
+                "-v",
+                "-q",
+                "--incremental",
+            ],
+        ),
+    ];
+    const NAMES: &[&str] = &[
+        "a",
+        "b",
+        "color",
+        "svn:keywords",
+        "svn:mergeinfo",
+        "svn:log",
+        "svn:author",
+        "nosuch",
+        "p1",
+    ];
+    const ITEMS: &[&str] = &[
+        "kind",
+        "url",
+        "relative-url",
+        "repos-size",
+        "revision",
+        "last-changed-author",
+        "ur",
+    ];
+    const DEPTHS: &[&str] = &["empty", "files", "immediates", "infinity"];
+    let (name, options) = COMMANDS[random.below(COMMANDS.len())];
+    let mut words = vec!["svn".to_owned(), name.to_owned()];
+    let mut push = |word: &str| words.push(word.to_owned());
+    if name == "propget" {
+        push(NAMES[random.below(NAMES.len())]);
+    }
+    for _ in 0..random.below(4) {
+        let option = options[random.below(options.len())];
+        push(option);
+        match option {
+            "--depth" => push(DEPTHS[random.below(DEPTHS.len())]),
+            "--search" => push(["*a*", "F*", "?", "*", "[a-f]*", ""][random.below(6)]),
+            "--show-item" => push(ITEMS[random.below(ITEMS.len())]),
+            "--show-revs" => push(["merged", "eligible"][random.below(2)]),
+            "-r" => push(&revision(random, youngest)),
+            _ => {}
+        }
+    }
+    let count = match name {
+        "mergeinfo" => 2,
+        _ => 1 + random.below(3) / 2,
+    };
+    for _ in 0..count {
+        push(&target(random, paths, youngest));
+    }
+    words
+}
+
+fn revision(random: &mut Random, youngest: u64) -> String {
+    let number = random.below(usize::try_from(youngest).unwrap_or(0) + 2);
+    match random.below(12) {
+        0 => "HEAD".to_owned(),
+        1 => format!("{number}:HEAD"),
+        2 => "{2001-01-01}".to_owned(),
+        3 => "PREV".to_owned(),
+        _ => number.to_string(),
+    }
+}
+
+fn target(random: &mut Random, paths: &[String], youngest: u64) -> String {
+    let path = &paths[random.below(paths.len())];
+    let url = match random.below(8) {
+        0 => "{URL}".to_owned(),
+        1 => format!("^/{path}"),
+        _ => format!("{{URL}}/{path}"),
+    };
+    match random.below(4) {
+        0 => format!("{url}@{}", revision(random, youngest)),
+        _ => format!("{url}@"),
+    }
+}

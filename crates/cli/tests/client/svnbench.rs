@@ -1,0 +1,212 @@
+//! `svnbench`: the same counts and errors. Times differ, and so do the bytes on the network.
+//!
+//! `SVNBENCH_SEEDS=A..B` runs other random commands.
+
+use rand::{Rng as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+use testkit::{Repo, Spec, build, history, seeds};
+
+use crate::twins::{Access, TwinClients};
+
+fn repository() -> Repo {
+    build(&Spec::small("1.14").with(history::rich()).named("svnbench"))
+}
+
+/// Runs a command on both sides. Returns the difference, if there is one.
+fn difference(twins: &TwinClients, words: &[&str]) -> Option<String> {
+    let outputs = twins.outputs(words, |tool| tool);
+    let [theirs, ours] = outputs.map(|output| {
+        let mut text = String::new();
+        for line in output.lines() {
+            let masked = ["seconds taken", "bytes transferred over network"]
+                .iter()
+                .find(|what| line.ends_with(**what));
+            text.push_str(masked.unwrap_or(&line));
+            text.push('\n');
+        }
+        text
+    });
+    (ours != theirs).then(|| format!("{words:?}\n--- theirs\n{theirs}\n--- ours\n{ours}"))
+}
+
+#[test]
+fn counts_and_errors() {
+    let repo = repository();
+    let mut differences = Vec::new();
+    for access in Access::ALL {
+        let twins = TwinClients::new(&repo, access);
+        for line in [
+            "null-export {URL}",
+            "null-export -q {URL}",
+            "null-export {URL}/nothing",
+            "null-export {URL}/trunk@2",
+            "null-export -r99 {URL}",
+            "null-export --depth files {URL}/trunk",
+            "null-export -N {URL}/trunk",
+            "null-list {URL} {URL}/trunk",
+            "null-list -v -R {URL}",
+            "null-list -q {URL}/nothing {URL}",
+            "null-list --search *a* -R {URL}",
+            "null-log {URL}",
+            "null-log -v -g {URL}/trunk",
+            "null-log -q {URL}",
+            "null-log -l 2 --stop-on-copy {URL}/trunk",
+            "null-log -c 2,1 {URL}",
+            "null-log -r1:2 -r4 --with-all-revprops {URL}",
+            "null-log --with-no-revprops {URL}",
+            "null-log {URL}/nothing",
+            "null-info -R {URL}",
+            "null-info {URL} {URL}/nothing {URL}/trunk",
+            "null-info --depth files {URL}/trunk",
+            "null-info --depth immediates -r2 {URL}/trunk",
+            "null-info -r99 {URL}",
+        ] {
+            let line = format!("svnbench {line}");
+            let words: Vec<&str> = line.split(' ').collect();
+            differences.extend(difference(&twins, &words).map(|text| format!("{access:?} {text}")));
+        }
+    }
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
+}
+
+#[test]
+fn arguments() {
+    let twins = TwinClients::new(&repository(), Access::Disk);
+    let mut differences = Vec::new();
+    for line in [
+        "",
+        "nothing",
+        "-q",
+        "--version -q",
+        "null-export",
+        "null-export nothing",
+        "null-export {URL} {URL}",
+        "null-export -r1:2 {URL}",
+        "null-export -r PREV {URL}",
+        "null-export -r1 -r2 {URL}",
+        "null-export {URL}@x",
+        "null-export --depth none {URL}",
+        "null-export -v {URL}",
+        "null-list",
+        "null-list nothing",
+        "null-list nothing {URL}",
+        "ls -r1:2 {URL}",
+        "null-list -R --depth empty {URL}",
+        "null-log",
+        "null-log nothing",
+        "null-log {URL} {URL}",
+        "null-log {URL} /x",
+        "null-log -l 0 {URL}",
+        "null-log -l x {URL}",
+        "null-log -l -3 {URL}",
+        "null-log -r1 -c2 {URL}",
+        "null-log --with-all-revprops --with-no-revprops {URL}",
+        "null-log --with-revprop x --with-no-revprops {URL}",
+        "null-log -r PREV {URL}",
+        "null-log {URL}@99",
+        "null-blame",
+        "null-blame nothing",
+        "null-blame -q {URL}",
+        "null-blame {URL}",
+        "null-blame {URL}/nothing {URL}",
+        "null-blame -r PREV {URL}/iota",
+        "null-info",
+        "null-info nothing",
+        "null-info nothing {URL}",
+        "null-info -q {URL}",
+        "null-info foo://x",
+        "null-info file:///nowhere",
+        "null-info {URL}@99",
+    ] {
+        let line = format!("svnbench {line}");
+        let words: Vec<&str> = line.split_ascii_whitespace().collect();
+        differences.extend(difference(&twins, &words));
+    }
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
+}
+
+#[test]
+fn statistics_are_an_addition() {
+    let repo = repository();
+    let twins = TwinClients::new(&repo, Access::Svn);
+    let url = twins.url(testkit::Side::Ours);
+    let tool = testkit::Side::Ours
+        .tool("svnbench")
+        .args(["null-info", "-R", url, "--statistics"]);
+    let text = tool.ok().out();
+    for what in [
+        "bytes sent",
+        "bytes received",
+        "bytes received per second",
+        "requests",
+        "milliseconds until 99 % of the answers began",
+    ] {
+        assert!(text.lines().any(|line| line.ends_with(what)), "{what} in {text}");
+    }
+}
+
+#[test]
+fn random_measurements() {
+    let repo = repository();
+    let all: Vec<(Access, TwinClients)> = Access::ALL
+        .into_iter()
+        .map(|access| (access, TwinClients::new(&repo, access)))
+        .collect();
+    let youngest = repo.youngest();
+    let listing = testkit::Tool::new("svn")
+        .args(["ls", "-R", &repo.url()])
+        .ok()
+        .out();
+    let paths: Vec<&str> = listing.lines().map(|path| path.trim_end_matches('/')).collect();
+    let mut differences = Vec::new();
+    for seed in seeds("SVNBENCH_SEEDS", 0..40) {
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        let (access, twins) = &all[random.random_range(0..all.len())];
+        let command =
+            ["null-export", "null-list", "null-log", "null-blame", "null-info"][random.random_range(0..5)];
+        let mut words = vec!["svnbench".to_owned(), command.to_owned()];
+        let revision = |random: &mut ChaCha8Rng| random.random_range(0..=youngest).to_string();
+        if random.random_bool(0.4) {
+            let start = revision(&mut random);
+            let is_range = matches!(command, "null-log" | "null-blame") && random.random_bool(0.6);
+            let end = if is_range {
+                format!(":{}", revision(&mut random))
+            } else {
+                String::new()
+            };
+            words.push(format!("-r{start}{end}"));
+        }
+        let options: &[&str] = match command {
+            "null-export" => &["-N", "--depth=empty", "--depth=immediates"],
+            "null-list" => &["-v", "-R", "--depth=files", "--search=*a*", "--search=I?TA"],
+            "null-log" => &["-v", "-g", "--stop-on-copy", "-l3", "--with-all-revprops"],
+            "null-blame" => &["-g"],
+            _ => &["-R", "--depth=files", "--depth=immediates", "--depth=empty"],
+        };
+        for option in options {
+            if random.random_bool(0.3) {
+                words.push((*option).to_owned());
+            }
+        }
+        let path = paths[random.random_range(0..paths.len())].replace(' ', "%20");
+        let path = if random.random_bool(0.2) {
+            String::new()
+        } else {
+            format!("/{path}")
+        };
+        let peg = if random.random_bool(0.3) {
+            format!("@{}", revision(&mut random))
+        } else {
+            String::new()
+        };
+        words.push(format!("{{URL}}{path}{peg}"));
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        differences.extend(difference(twins, &words).map(|text| format!("seed {seed} {access:?} {text}")));
+    }
+    assert!(
+        differences.is_empty(),
+        "{} differ\n{}",
+        differences.len(),
+        differences.join("\n")
+    );
+}

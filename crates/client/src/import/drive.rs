@@ -1,0 +1,134 @@
+//! Drives the commit of an import with what the walk found.
+
+use std::sync::mpsc::Receiver;
+
+use base::{Code, Error, NodeKind, RelPath, Result};
+use delta::editor::{DirToken, Editor, FileToken, TextChunk};
+use delta::window::{WINDOW_SIZE, Window};
+
+use super::ImportEvent;
+use super::walk::Found;
+
+/// Adds `new_entries`, each in the one before, and what is found into the last of them. With a `kind` of a file the last of them is the
+/// file itself. Returns false if there is nothing to commit. The edit is not ended.
+pub(super) fn drive(
+    editor: &mut dyn Editor,
+    new_entries: &[String],
+    kind: NodeKind,
+    found: &Receiver<Found>,
+    notify: &mut dyn FnMut(ImportEvent<'_>) -> Result<()>,
+) -> Result<bool> {
+    let mut open = vec![(RelPath::empty(), editor.open_root(None)?)];
+    let (file_name, directories) = match new_entries.split_last() {
+        Some((name, above)) if kind != NodeKind::Dir => (Some(name.as_str()), above),
+        _ => (None, new_entries),
+    };
+    let mut drive = Drive {
+        editor,
+        file_name,
+        changed: !directories.is_empty(),
+        file: None,
+    };
+    for name in directories {
+        drive.add_directory(&mut open, name)?;
+    }
+    let least = open.len();
+    for found in found {
+        match found {
+            Found::Skipped(path) => notify(ImportEvent::Skipped(&path))?,
+            Found::Dir(path) => {
+                let event = ImportEvent::Adding {
+                    path: &path,
+                    is_binary: false,
+                };
+                notify(event)?;
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                drive.add_directory(&mut open, &name)?;
+            }
+            Found::End if open.len() > least => {
+                if let Some((_, directory)) = open.pop() {
+                    drive.editor.close_directory(directory)?;
+                }
+            }
+            Found::End => {}
+            Found::Failed(error) => return Err(error),
+            found => drive.file(&open, found, notify)?,
+        }
+    }
+    while let Some((_, directory)) = open.pop() {
+        drive.editor.close_directory(directory)?;
+    }
+    Ok(drive.changed)
+}
+
+struct Drive<'a> {
+    editor: &'a mut dyn Editor,
+    /// The name of the only file.
+    file_name: Option<&'a str>,
+    changed: bool,
+    file: Option<FileToken>,
+}
+
+impl Drive<'_> {
+    fn add_directory(&mut self, open: &mut Vec<(RelPath, DirToken)>, name: &str) -> Result<()> {
+        let (above, parent) = last(open)?;
+        let path = above.join_str(name);
+        let directory = self.editor.add_directory(&path, *parent, None)?;
+        open.push((path, directory));
+        self.changed = true;
+        Ok(())
+    }
+
+    fn file(
+        &mut self,
+        open: &[(RelPath, DirToken)],
+        found: Found,
+        notify: &mut dyn FnMut(ImportEvent<'_>) -> Result<()>,
+    ) -> Result<()> {
+        match found {
+            Found::File {
+                path,
+                props,
+                is_binary,
+            } => {
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                let (above, parent) = last(open)?;
+                let rel = above.join_str(self.file_name.unwrap_or(&name));
+                let file = self.editor.add_file(&rel, *parent, None)?;
+                self.changed = true;
+                let event = ImportEvent::Adding {
+                    path: &path,
+                    is_binary,
+                };
+                notify(event)?;
+                for (name, value) in &props {
+                    self.editor.change_file_prop(file, name, Some(value))?;
+                }
+                self.editor.apply_textdelta(file, None)?;
+                self.file = Some(file);
+            }
+            Found::Text(text) => {
+                let file = self.file.ok_or_else(out_of_order)?;
+                for part in text.chunks(WINDOW_SIZE) {
+                    let window = Window::insertion(part);
+                    self.editor.text_chunk(file, TextChunk::Decoded(&window))?;
+                }
+            }
+            Found::TextEnd(digest) => {
+                let file = self.file.take().ok_or_else(out_of_order)?;
+                self.editor.text_end(file)?;
+                self.editor.close_file(file, Some(&digest))?;
+            }
+            _ => return Err(out_of_order()),
+        }
+        Ok(())
+    }
+}
+
+fn last(open: &[(RelPath, DirToken)]) -> Result<&(RelPath, DirToken)> {
+    open.last().ok_or_else(out_of_order)
+}
+
+fn out_of_order() -> Error {
+    Error::new(Code::INCORRECT_PARAMS, "The import is out of order")
+}

@@ -1,0 +1,346 @@
+//! Walks the tree to import, ahead of the commit.
+
+use std::fs::{self, File, Metadata};
+use std::io::{self, Read as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::SyncSender;
+
+use base::checksum::{Md5, Md5Stream};
+use base::{Code, Depth, Error, NodeKind, Props, Result};
+use delta::window::WINDOW_SIZE;
+
+use super::rules::{BINARY_HEAD, Rules, has_binary_type};
+use super::text::Normalization;
+use super::{ADMIN_DIR, ImportOptions};
+use crate::translate::SPECIAL;
+
+/// A part of the tree, in the order of the commit.
+#[derive(Debug)]
+pub(super) enum Found {
+    Skipped(PathBuf),
+    /// A directory; its entries follow, and [`Found::End`].
+    Dir(PathBuf),
+    End,
+    /// A file; its text follows, and [`Found::TextEnd`]. At the top it is the node itself.
+    File {
+        path: PathBuf,
+        props: Props,
+        is_binary: bool,
+    },
+    Text(Vec<u8>),
+    TextEnd(Md5),
+    Failed(Error),
+}
+
+/// The parameters of a walk.
+pub(super) struct Walk<'a> {
+    pub rules: Rules,
+    pub options: &'a ImportOptions<'a>,
+}
+
+/// The receiver has gone, because the commit has failed.
+struct Gone;
+
+enum Stop {
+    Gone,
+    Failed(Error),
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Stop {
+        Stop::Failed(error)
+    }
+}
+
+impl From<Gone> for Stop {
+    fn from(_: Gone) -> Stop {
+        Stop::Gone
+    }
+}
+
+type Sender = SyncSender<Found>;
+
+fn send(sender: &Sender, found: Found) -> Result<(), Gone> {
+    sender.send(found).map_err(|_| Gone)
+}
+
+/// A directory whose entries are being walked.
+struct Level {
+    entries: std::vec::IntoIter<(String, Metadata)>,
+    path: PathBuf,
+    depth: Depth,
+}
+
+/// Returns what `path` is.
+///
+/// # Errors
+/// `NODE_UNKNOWN_KIND`; `errno`.
+pub(super) fn top_kind(path: &Path, options: &ImportOptions<'_>) -> Result<NodeKind> {
+    let absolute = absolute(path, options);
+    let found =
+        fs::symlink_metadata(&absolute).map_err(|error| Error::io("Can't stat", &absolute, &error))?;
+    let kind = found.file_type();
+    if kind.is_dir() {
+        Ok(NodeKind::Dir)
+    } else if kind.is_file() || kind.is_symlink() {
+        Ok(NodeKind::File)
+    } else {
+        let message = format!("'{}' does not exist", absolute.display());
+        Err(Error::new(Code::NODE_UNKNOWN_KIND, message))
+    }
+}
+
+fn absolute(path: &Path, options: &ImportOptions<'_>) -> PathBuf {
+    if path.as_os_str().is_empty() {
+        return options.current_dir.to_owned();
+    }
+    options.current_dir.join(path)
+}
+
+impl Walk<'_> {
+    /// Walks `path`, and sends what is found. Ends early if the receiver has gone.
+    pub(super) fn run(&self, path: &Path, kind: NodeKind, sender: &Sender) {
+        let outcome = match kind {
+            NodeKind::Dir => self.tree(path, sender),
+            _ => self.top_file(path, sender),
+        };
+        if let Err(Stop::Failed(error)) = outcome {
+            _ = send(sender, Found::Failed(error));
+        }
+    }
+
+    fn top_file(&self, path: &Path, sender: &Sender) -> Result<(), Stop> {
+        let found = fs::symlink_metadata(path).map_err(|error| Error::io("Can't stat", path, &error))?;
+        self.file(path, &found, sender)
+    }
+
+    fn tree(&self, top: &Path, sender: &Sender) -> Result<(), Stop> {
+        let mut levels = vec![Level {
+            entries: self.entries(top, true, sender)?,
+            path: top.to_owned(),
+            depth: self.options.depth,
+        }];
+        while let Some(level) = levels.last_mut() {
+            self.options.cancel.check()?;
+            let Some((name, found)) = level.entries.next() else {
+                levels.pop();
+                send(sender, Found::End)?;
+                continue;
+            };
+            let path = level.path.join(&name);
+            if !found.is_dir() {
+                if level.depth > Depth::Empty {
+                    self.file_or_other(&path, &found, sender)?;
+                } else {
+                    self.check_kind(&path, &found, sender)?;
+                }
+                continue;
+            }
+            let depth = match level.depth {
+                Depth::Infinity => Depth::Infinity,
+                Depth::Immediates => Depth::Empty,
+                _ => continue,
+            };
+            check_name(&name, &path, self.options)?;
+            let entries = self.entries(&path, false, sender)?;
+            send(sender, Found::Dir(path.clone()))?;
+            levels.push(Level { entries, path, depth });
+        }
+        Ok(())
+    }
+
+    /// Returns the entries of a directory that are not ignored, sorted.
+    fn entries(
+        &self,
+        path: &Path,
+        is_top: bool,
+        sender: &Sender,
+    ) -> Result<std::vec::IntoIter<(String, Metadata)>, Stop> {
+        let absolute = absolute(path, self.options);
+        let failed = |error: &io::Error| Error::io("Can't open directory", &absolute, error);
+        let mut entries = Vec::new();
+        let mut has_admin_dir = false;
+        for entry in fs::read_dir(&absolute).map_err(|error| failed(&error))? {
+            let entry = entry.map_err(|error| failed(&error))?;
+            let name = entry.file_name();
+            let Some(name) = name.to_str() else {
+                return Err(not_utf8(name.as_bytes(), &absolute).into());
+            };
+            if name == ADMIN_DIR {
+                has_admin_dir = true;
+            } else if !self.rules.ignores(name, is_top) {
+                let found = entry.metadata();
+                let found = found.map_err(|error| Error::io("Can't stat", &entry.path(), &error))?;
+                entries.push((name.to_owned(), found));
+            }
+        }
+        if has_admin_dir {
+            // The incumbent names it twice.
+            send(sender, Found::Skipped(path.join(ADMIN_DIR).join(ADMIN_DIR)))?;
+        }
+        entries.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        Ok(entries.into_iter())
+    }
+
+    fn file_or_other(&self, path: &Path, found: &Metadata, sender: &Sender) -> Result<(), Stop> {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        check_name(&name, path, self.options)?;
+        match self.check_kind(path, found, sender)? {
+            true => self.file(path, found, sender),
+            false => Ok(()),
+        }
+    }
+
+    /// Returns false for a node that is left out because of its kind.
+    fn check_kind(&self, path: &Path, found: &Metadata, sender: &Sender) -> Result<bool, Stop> {
+        if found.is_file() || found.is_symlink() {
+            return Ok(true);
+        }
+        if self.options.force {
+            send(sender, Found::Skipped(path.to_owned()))?;
+            return Ok(false);
+        }
+        let absolute = absolute(path, self.options);
+        let message = format!("Unknown or unversionable type for '{}'", absolute.display());
+        Err(Error::new(Code::NODE_UNKNOWN_KIND, message).into())
+    }
+
+    fn file(&self, path: &Path, found: &Metadata, sender: &Sender) -> Result<(), Stop> {
+        let absolute = absolute(path, self.options);
+        if found.is_symlink() {
+            return link(path, &absolute, sender);
+        }
+        let failed = |error: &io::Error| Error::io("Can't read file", &absolute, error);
+        let mut file =
+            File::open(&absolute).map_err(|error| Error::io("Can't open file", &absolute, &error))?;
+        let mut piece = Vec::new();
+        let most = WINDOW_SIZE as u64;
+        (&mut file)
+            .take(most)
+            .read_to_end(&mut piece)
+            .map_err(|error| failed(&error))?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let is_executable = found.permissions().mode() & 0o100 != 0;
+        let head = &piece[..piece.len().min(BINARY_HEAD)];
+        let props = self.rules.props(&name, head, is_executable);
+        let normalization = Normalization::new(&props, &absolute.to_string_lossy());
+        send(
+            sender,
+            Found::File {
+                path: path.to_owned(),
+                is_binary: has_binary_type(&props),
+                props,
+            },
+        )?;
+        let mut text = TextSender {
+            sender,
+            digest: Md5Stream::new(),
+            normalization: normalization?,
+        };
+        while !piece.is_empty() {
+            self.options.cancel.check()?;
+            text.push(piece)?;
+            piece = Vec::new();
+            (&mut file)
+                .take(most)
+                .read_to_end(&mut piece)
+                .map_err(|error| failed(&error))?;
+        }
+        text.finish()
+    }
+}
+
+/// Sends the text that describes a symbolic link.
+fn link(path: &Path, absolute: &Path, sender: &Sender) -> Result<(), Stop> {
+    let target = fs::read_link(absolute)
+        .map_err(|error| Error::io("Can't read contents of link", absolute, &error))?;
+    let text = [b"link ", target.as_os_str().as_bytes()].concat();
+    let props = Props::from([(SPECIAL.to_owned(), b"*".to_vec())]);
+    send(
+        sender,
+        Found::File {
+            path: path.to_owned(),
+            props,
+            is_binary: false,
+        },
+    )?;
+    let digest = Md5::of(&text);
+    send(sender, Found::Text(text))?;
+    send(sender, Found::TextEnd(digest))?;
+    Ok(())
+}
+
+/// Sends the text of a file, converted.
+struct TextSender<'a> {
+    sender: &'a Sender,
+    digest: Md5Stream,
+    normalization: Option<Normalization>,
+}
+
+impl TextSender<'_> {
+    fn push(&mut self, piece: Vec<u8>) -> Result<(), Stop> {
+        let Some(normalization) = &mut self.normalization else {
+            self.digest.update(&piece);
+            return Ok(send(self.sender, Found::Text(piece))?);
+        };
+        let mut out = Vec::with_capacity(piece.len());
+        normalization.convert(&piece, &mut out);
+        self.send(out)
+    }
+
+    fn send(&mut self, text: Vec<u8>) -> Result<(), Stop> {
+        self.digest.update(&text);
+        match text.is_empty() {
+            true => Ok(()),
+            false => Ok(send(self.sender, Found::Text(text))?),
+        }
+    }
+
+    fn finish(mut self) -> Result<(), Stop> {
+        if let Some(normalization) = self.normalization.take() {
+            let mut out = Vec::new();
+            normalization.finish(&mut out);
+            self.send(out)?;
+        }
+        Ok(send(self.sender, Found::TextEnd(self.digest.finish()))?)
+    }
+}
+
+/// Checks that a name has no control characters.
+fn check_name(name: &str, path: &Path, options: &ImportOptions<'_>) -> Result<()> {
+    let Some(control) = name.bytes().find(u8::is_ascii_control) else {
+        return Ok(());
+    };
+    let absolute = absolute(path, options);
+    let mut shown = String::new();
+    for letter in absolute.to_string_lossy().chars() {
+        match letter.is_ascii_control() {
+            true => shown.push_str(&format!("\\{:03o}", u32::from(letter))),
+            false => shown.push(letter),
+        }
+    }
+    let message = format!("Invalid control character '0x{control:02x}' in path '{shown}'");
+    Err(Error::new(Code::FS_PATH_SYNTAX, message))
+}
+
+fn not_utf8(name: &[u8], directory: &Path) -> Error {
+    let valid = std::str::from_utf8(name).map_or_else(|error| error.valid_up_to(), str::len);
+    let hex = |bytes: &[u8]| {
+        bytes
+            .iter()
+            .map(|byte| format!(" {byte:02x}"))
+            .collect::<String>()
+    };
+    let shown = &name[valid.saturating_sub(24)..valid];
+    let wrong = &name[valid..(valid + 4).min(name.len())];
+    let (shown, wrong) = (hex(shown), hex(wrong));
+    let message =
+        format!("Valid UTF-8 data\n(hex:{shown})\nfollowed by invalid UTF-8 sequence\n(hex:{wrong})");
+    let context = format!(
+        "Error converting entry in directory '{}' to UTF-8",
+        directory.display()
+    );
+    Error::new(Code(22), message).context(context)
+}

@@ -1,0 +1,90 @@
+//! The summary of the merges between two branches.
+
+use base::{Code, Depth, Error, FsPath, Result, Revnum};
+use ra::LogRevprops;
+
+use super::{Branch, History, MergedState, RevisionsRequest, Which, compare};
+
+/// The merges between two branches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// The revision in which the branches parted.
+    pub common_rev: Revnum,
+    /// The path that both had in it.
+    pub common_path: FsPath,
+    /// The last revision up to which everything was merged from the one to the other; `None` without such a merge.
+    pub base: Option<Revnum>,
+    /// The last full merge was one from the target to the source.
+    pub is_reverse: bool,
+}
+
+/// Finds the summary of the merges from `source` to `target`.
+///
+/// # Errors
+/// `CLIENT_NOT_READY_TO_MERGE` for branches without a common history; `FS_NOT_FOUND`; those of the sessions.
+pub fn summary(source: &mut Branch<'_>, target: &mut Branch<'_>) -> Result<Summary> {
+    let source_history = History::read(&mut *source.session, source.rev)?;
+    let target_history = History::read(&mut *target.session, target.rev)?;
+    let is_same_repository = source.session.uuid() == target.session.uuid();
+    let common = source_history
+        .common(&target_history)
+        .filter(|_| is_same_repository);
+    let Some((common_rev, common_path)) = common else {
+        let message = format!(
+            "'{}@{}' must be ancestrally related to '{}@{}'",
+            source.session.url(),
+            source.rev,
+            target.session.url(),
+            target.rev
+        );
+        return Err(Error::new(Code::CLIENT_NOT_READY_TO_MERGE, message));
+    };
+    let from_source = last_merged(source, &source_history, target, common_rev)?;
+    let from_target = last_merged(target, &target_history, source, common_rev)?;
+    let is_reverse = from_target > from_source;
+    let base = from_source.max(from_target);
+    Ok(Summary {
+        common_rev,
+        common_path: common_path.clone(),
+        base: (base > common_rev).then_some(base),
+        is_reverse,
+    })
+}
+
+/// Returns the last revision of `source` up to which everything was merged to `target`; the common one without merges.
+fn last_merged(
+    source: &mut Branch<'_>,
+    history: &History,
+    target: &mut Branch<'_>,
+    common: Revnum,
+) -> Result<Revnum> {
+    if source.rev <= common {
+        return Ok(common);
+    }
+    let state = MergedState::read(target, Depth::Infinity)?;
+    let mut ends = [None, None];
+    for (which, end) in [Which::Merged, Which::Eligible].into_iter().zip(&mut ends) {
+        let request = RevisionsRequest {
+            which,
+            range: (common.next(), source.rev),
+            depth: Depth::Infinity,
+            revprops: LogRevprops::Names(Vec::new()),
+        };
+        compare(source, history, &state, &request, &mut |entry, _| {
+            let is_end = match which {
+                Which::Merged => true,
+                Which::Eligible => end.is_none(),
+            };
+            if is_end {
+                *end = entry.rev;
+            }
+            Ok(())
+        })?;
+    }
+    let [youngest_merged, oldest_eligible] = ends;
+    let Some(merged) = youngest_merged else {
+        return Ok(common);
+    };
+    let before = oldest_eligible.map_or(merged, |rev: Revnum| Revnum(rev.0.saturating_sub(1)));
+    Ok(merged.min(before))
+}

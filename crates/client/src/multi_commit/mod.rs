@@ -1,0 +1,325 @@
+//! A commit of several actions on paths of one repository, which may build on each other: a directory is copied, and a file in the copy replaced.
+//!
+//! The actions are collected in a [`MultiCommit`]; each is checked against the repository and the earlier ones. Nothing is sent to the repository
+//! before [`MultiCommit::commit`]. All paths are relative to the URL of the session, the anchor.
+
+mod drive;
+
+use std::collections::BTreeMap;
+use std::io::Read;
+
+use base::{Code, Error, NodeKind, Props, RelPath, Result, Revnum, props};
+use ra::{CommitInfo, Session};
+
+use crate::externals::ParseDate;
+use crate::prop_rules;
+use crate::tree_order::TreeOrder;
+
+/// A commit that is being put together.
+pub struct MultiCommit {
+    session: Box<dyn Session>,
+    /// The revision that the actions start from.
+    base: Revnum,
+    changes: BTreeMap<TreeOrder, Change>,
+}
+
+/// What happens to one path.
+#[derive(Default)]
+struct Change {
+    /// The node of the base revision is deleted first.
+    is_deleted: bool,
+    node: Option<NodeChange>,
+}
+
+/// A node that is added or changed.
+struct NodeChange {
+    kind: NodeKind,
+    /// Whether it is added, and what it is a copy of.
+    added: Option<Option<(RelPath, Revnum)>>,
+    props: BTreeMap<String, Option<Vec<u8>>>,
+    text: Option<Box<dyn Read>>,
+}
+
+impl NodeChange {
+    fn new(kind: NodeKind, added: Option<Option<(RelPath, Revnum)>>) -> NodeChange {
+        NodeChange {
+            kind,
+            added,
+            props: BTreeMap::new(),
+            text: None,
+        }
+    }
+}
+
+impl MultiCommit {
+    /// Begins a commit below the session's URL. `base` is the revision that the actions start from; `None` is the youngest.
+    ///
+    /// # Errors
+    /// `FS_NO_SUCH_REVISION`.
+    pub fn new(mut session: Box<dyn Session>, base: Option<Revnum>) -> Result<MultiCommit> {
+        let youngest = session.latest_revision()?;
+        let base = base.unwrap_or(youngest);
+        if base > youngest {
+            let message = format!("No such revision {base} (HEAD is {youngest})");
+            return Err(Error::new(Code::FS_NO_SUCH_REVISION, message));
+        }
+        Ok(MultiCommit {
+            session,
+            base,
+            changes: BTreeMap::new(),
+        })
+    }
+
+    /// Makes a directory.
+    ///
+    /// # Errors
+    /// `FS_ALREADY_EXISTS`.
+    pub fn mkdir(&mut self, path: &RelPath) -> Result<()> {
+        self.check_new(path)?;
+        self.add(path, NodeChange::new(NodeKind::Dir, Some(None)));
+        Ok(())
+    }
+
+    /// Copies a node; `rev` of `None` is the youngest revision.
+    ///
+    /// # Errors
+    /// `FS_NOT_FOUND` without the source; `FS_ALREADY_EXISTS`.
+    pub fn copy(&mut self, from: &RelPath, rev: Option<Revnum>, to: &RelPath) -> Result<()> {
+        let rev = match rev {
+            Some(rev) => rev,
+            None => self.session.latest_revision()?,
+        };
+        let kind = self.session.check_path(from, Some(rev))?;
+        if !matches!(kind, NodeKind::File | NodeKind::Dir) {
+            let message = format!("Path '{from}' not found in revision {rev}");
+            return Err(Error::new(Code::FS_NOT_FOUND, message));
+        }
+        self.check_new(to)?;
+        self.add(to, NodeChange::new(kind, Some(Some((from.clone(), rev)))));
+        Ok(())
+    }
+
+    /// Moves a node.
+    ///
+    /// # Errors
+    /// Those of [`MultiCommit::copy`] and [`MultiCommit::delete`].
+    pub fn rename(&mut self, from: &RelPath, to: &RelPath) -> Result<()> {
+        self.copy(from, Some(self.base), to)?;
+        self.delete(from)
+    }
+
+    /// Deletes a node.
+    ///
+    /// # Errors
+    /// `FS_NOT_FOUND`; `ILLEGAL_TARGET` for a node that an earlier action adds or changes.
+    pub fn delete(&mut self, path: &RelPath) -> Result<()> {
+        let below: Vec<TreeOrder> = self.at_or_below(path).map(|(path, _)| path.clone()).collect();
+        if below.iter().any(|path| self.changes[path].node.is_some()) {
+            let message = format!("Can't delete node at '{path}'");
+            return Err(Error::new(Code::ILLEGAL_TARGET, message));
+        }
+        if self.kind_of(path)? == NodeKind::None {
+            let message = format!("Can't delete node at '{path}' as it does not exist");
+            return Err(Error::new(Code::FS_NOT_FOUND, message));
+        }
+        for path in below {
+            self.changes.remove(&path);
+        }
+        self.change(path).is_deleted = true;
+        Ok(())
+    }
+
+    /// Adds a file or replaces the text of one. A directory is replaced by a file.
+    ///
+    /// # Errors
+    /// `FS_ALREADY_EXISTS`; `ILLEGAL_TARGET` for a file whose text an earlier action changes.
+    pub fn put(&mut self, path: &RelPath, text: Box<dyn Read>) -> Result<()> {
+        match self.kind_of(path)? {
+            NodeKind::File => {
+                let node = self
+                    .change(path)
+                    .node
+                    .get_or_insert_with(|| NodeChange::new(NodeKind::File, None));
+                if node.text.is_some() {
+                    let message = format!("Can't update file at '{path}'");
+                    return Err(Error::new(Code::ILLEGAL_TARGET, message));
+                }
+                node.text = Some(text);
+            }
+            kind => {
+                if kind == NodeKind::Dir {
+                    self.delete(path)?;
+                }
+                self.check_new(path)?;
+                let mut node = NodeChange::new(NodeKind::File, Some(None));
+                node.text = Some(text);
+                self.add(path, node);
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets or (with `None`) deletes a property.
+    ///
+    /// # Errors
+    /// `CLIENT_PROPERTY_NAME` for a name that node properties cannot have; `ILLEGAL_TARGET` without a node; those of
+    /// [`prop_rules::canonical_value`].
+    pub fn set_prop(
+        &mut self,
+        path: &RelPath,
+        name: &str,
+        value: Option<&[u8]>,
+        parse_date: ParseDate<'_>,
+    ) -> Result<()> {
+        let wrong = |message: String| Err(Error::new(Code::CLIENT_PROPERTY_NAME, message));
+        if prop_rules::is_revision_prop(name) {
+            return wrong(format!("Revision property '{name}' not allowed in this context"));
+        }
+        if name.starts_with("svn:wc:") {
+            return wrong(format!("'{name}' is a wcprop, thus not accessible to clients"));
+        }
+        if value.is_some() && !prop_rules::is_name(name) {
+            return wrong(format!("Bad property name: '{name}'"));
+        }
+        let known = self.changes.get(&TreeOrder(path.clone()));
+        let kind = match known.and_then(|change| change.node.as_ref()) {
+            Some(node) => node.kind,
+            None => self.kind_of(path)?,
+        };
+        let mut stored = value.map(<[u8]>::to_vec);
+        if let Some(value) = value
+            && name.starts_with("svn:")
+            && !name.starts_with("svn:entry:")
+        {
+            let shown = if path.is_empty() { "." } else { path.as_str() };
+            if kind == NodeKind::None {
+                let message = format!("'{shown}' is not a file or directory");
+                return Err(Error::new(Code::NODE_UNEXPECTED_KIND, message));
+            }
+            stored = Some(self.canonical_value(path, shown, kind, name, value, parse_date)?);
+        }
+        if kind == NodeKind::None {
+            let message = format!("Can't set properties at not existing '{path}'");
+            return Err(Error::new(Code::ILLEGAL_TARGET, message));
+        }
+        let node = self
+            .change(path)
+            .node
+            .get_or_insert_with(|| NodeChange::new(kind, None));
+        node.props.insert(name.to_owned(), stored);
+        Ok(())
+    }
+
+    /// Returns the form of a value that is stored.
+    fn canonical_value(
+        &mut self,
+        path: &RelPath,
+        shown: &str,
+        kind: NodeKind,
+        name: &str,
+        value: &[u8],
+        parse_date: ParseDate<'_>,
+    ) -> Result<Vec<u8>> {
+        let stored = prop_rules::canonical_value(name, value, shown, kind, false, parse_date)?;
+        if name == "svn:eol-style" {
+            prop_rules::check_line_end_style(&stored, shown)?;
+        }
+        if matches!(name, "svn:eol-style" | "svn:keywords") && self.is_binary(path)? {
+            let message = format!("Can't set '{name}': file '{shown}' has binary mime type property");
+            return Err(Error::new(Code::ILLEGAL_TARGET, message));
+        }
+        Ok(stored)
+    }
+
+    /// True for a file with a media type that is not text.
+    fn is_binary(&mut self, path: &RelPath) -> Result<bool> {
+        let changed = self
+            .changes
+            .get(&TreeOrder(path.clone()))
+            .and_then(|change| change.node.as_ref())
+            .and_then(|node| node.props.get(props::MIME_TYPE));
+        if let Some(mime_type) = changed {
+            return Ok(mime_type.as_deref().is_some_and(props::mime_type_is_binary));
+        }
+        let Some((from, rev)) = self.origin(path) else {
+            return Ok(false);
+        };
+        let request = ra::FileRequest {
+            path: &from,
+            rev: Some(rev),
+            props: true,
+            text: false,
+        };
+        let info = self.session.file(&request, &mut |_, _| Ok(()))?;
+        let mime_type = info.props.get(props::MIME_TYPE);
+        Ok(mime_type.is_some_and(|mime_type| props::mime_type_is_binary(mime_type)))
+    }
+
+    /// Commits all actions.
+    ///
+    /// # Errors
+    /// `FS_NOT_DIRECTORY` if the anchor is not a directory; those of [`Session::commit`].
+    pub fn commit(self, revprops: Props) -> Result<CommitInfo> {
+        drive::commit(self, revprops)
+    }
+
+    /// Returns the kind of the node that a path has after the earlier actions, as far as it comes from the repository; none for nodes that are
+    /// new.
+    fn kind_of(&mut self, path: &RelPath) -> Result<NodeKind> {
+        match self.origin(path) {
+            Some((from, rev)) => self.session.check_path(&from, Some(rev)),
+            None => Ok(NodeKind::None),
+        }
+    }
+
+    /// Returns where the node at a path comes from: its own path in the base revision, or the source of a copy.
+    fn origin(&self, path: &RelPath) -> Option<(RelPath, Revnum)> {
+        let mut here = RelPath::empty();
+        let mut origin = (RelPath::empty(), self.base);
+        for name in path.components() {
+            here = here.join_str(name);
+            origin.0 = origin.0.join_str(name);
+            let Some(change) = self.changes.get(&TreeOrder(here.clone())) else {
+                continue;
+            };
+            match &change.node {
+                Some(NodeChange {
+                    added: Some(from), ..
+                }) => origin = from.clone()?,
+                Some(_) => {}
+                None if change.is_deleted => return None,
+                None => {}
+            }
+        }
+        Some(origin)
+    }
+
+    /// # Errors
+    /// `FS_ALREADY_EXISTS` unless a node can be added at the path.
+    fn check_new(&mut self, path: &RelPath) -> Result<()> {
+        if self.kind_of(path)? != NodeKind::None {
+            let message = format!("Path '{path}' already exists");
+            return Err(Error::new(Code::FS_ALREADY_EXISTS, message));
+        }
+        if self.at_or_below(path).any(|(_, change)| change.node.is_some()) {
+            let message = format!("Path '{path}' already exists, or was created by an earlier operation");
+            return Err(Error::new(Code::FS_ALREADY_EXISTS, message));
+        }
+        Ok(())
+    }
+
+    fn at_or_below(&self, path: &RelPath) -> impl Iterator<Item = (&TreeOrder, &Change)> {
+        let path = path.clone();
+        self.changes
+            .range(TreeOrder(path.clone())..)
+            .take_while(move |(below, _)| below.0.relative_to(&path).is_some())
+    }
+
+    fn change(&mut self, path: &RelPath) -> &mut Change {
+        self.changes.entry(TreeOrder(path.clone())).or_default()
+    }
+
+    fn add(&mut self, path: &RelPath, node: NodeChange) {
+        self.change(path).node = Some(node);
+    }
+}
