@@ -108,8 +108,6 @@ enum SvnCommand {
 impl SvnCommand {
     fn run(self, out: &mut Out) -> Result<()> {
         match self {
-            // `tool_runner` has answered it.
-            SvnCommand::Help(_) => Ok(()),
             SvnCommand::Auth(this) => this.run(out),
             SvnCommand::Blame(this) => this.run(out),
             SvnCommand::Cat(this) => this.run(out),

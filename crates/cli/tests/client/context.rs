@@ -203,7 +203,9 @@ impl Home {
     }
 
     fn tool(&self, line: &str) -> Tool {
-        let mut words = line.split_ascii_whitespace().map(|word| self.servers.expand(word));
+        let mut words = line
+            .split_ascii_whitespace()
+            .map(|word| self.servers.expand(word));
         let program = words.next().unwrap_or_default();
         let tool = self.side.tool(&program).args(words);
         tool.env("HOME", self.dir.path()).dir(self.dir.path())
@@ -638,7 +640,10 @@ fn users_of_repositories_on_disk_are_remembered() {
             shown += &home.run(&format!("svn mkdir -q -m x {url}/{name} {user}"), "");
             shown += &Tool::new("svnlook").arg("author").arg(&path).ok().out();
         }
-        shown += &home.run(&format!("svn mkdir -q -m x {url}/d --username yan --no-auth-cache"), "");
+        shown += &home.run(
+            &format!("svn mkdir -q -m x {url}/d --username yan --no-auth-cache"),
+            "",
+        );
         shown += &Tool::new("svnlook").arg("author").arg(&path).ok().out();
         fs::remove_dir_all(path).expect("it was made");
         shown
@@ -661,10 +666,9 @@ fn tunnels_are_those_of_the_configuration() {
             fs::write(home.area().join("config"), config).expect("the area is there");
             let script = "echo \"$@\" > words\nexec svnserve -t\n";
             fs::write(home.dir.path().join("tunnel.sh"), script).expect("the home is writable");
-            let mut tool = home.tool("svn cat").arg(format!(
-                "svn+x://me@host{}/iota",
-                servers.repository().display()
-            ));
+            let mut tool = home
+                .tool("svn cat")
+                .arg(format!("svn+x://me@host{}/iota", servers.repository().display()));
             if !variable.is_empty() {
                 tool = tool.env("MY_TUNNEL", variable);
             }

@@ -265,7 +265,9 @@ mod tests {
             let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(seed);
             let mut attributes = Attributes::new();
             for _ in 0..rng.random_range(0..5) {
-                let name: String = (0..rng.random_range(0..6)).map(|_| rng.random::<char>()).collect();
+                let name: String = (0..rng.random_range(0..6))
+                    .map(|_| rng.random::<char>())
+                    .collect();
                 let value = (0..rng.random_range(0..20)).map(|_| rng.random()).collect();
                 attributes.insert(name, value);
             }
