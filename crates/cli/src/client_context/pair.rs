@@ -9,12 +9,13 @@ use crate::out::Out;
 
 impl ClientContext {
     /// As [`ClientContext::run`], with a context for each of two accounts: the second set of options differs from the first only in the
-    /// account and in what it trusts. A signal cancels both.
+    /// account and in what it trusts. A signal cancels both. `cache_bytes` is the budget of the cache of repositories on disk.
     ///
     /// # Errors
     /// As of [`ClientContext::run`].
     pub fn run_pair(
         options: [AccessOptions; 2],
+        cache_bytes: Option<u64>,
         out: &mut Out,
         work: impl FnOnce([&ClientContext; 2], &mut Out) -> Result<()>,
     ) -> Result<()> {
@@ -25,7 +26,10 @@ impl ClientContext {
             Ok(settings)
         });
         let first = settings.and_then(|settings| ClientContext::new(settings, out, &interrupt.cancel));
-        let outcome = first.and_then(|first| {
+        let outcome = first.and_then(|mut first| {
+            if let Some(bytes) = cache_bytes {
+                first.open.cache_bytes = bytes;
+            }
             let trusted = second.trusted_failures()?;
             let second = first.with_account(second.username, second.password, trusted)?;
             work([&first, &second], out)

@@ -105,7 +105,15 @@ pub struct ChangeOptions {
     pub steal_lock: bool,
     /// spend at most ARG megabytes on the cache of repositories on disk
     #[arg(short = 'M', long = "memory-cache-size")]
-    pub memory_cache_size: Option<OsString>,
+    memory_cache_size: Option<OsString>,
+}
+
+impl ChangeOptions {
+    /// Returns the size of the cache in bytes. As in Subversion's program, an argument that is no number is ignored.
+    pub fn cache_bytes(&self) -> Option<u64> {
+        let megabytes: u64 = self.memory_cache_size.as_ref()?.to_str()?.parse().ok()?;
+        Some(megabytes.saturating_mul(1 << 20))
+    }
 }
 
 /// Parses the operands: at least `least` URLs, at most `most`.

@@ -62,8 +62,8 @@ fn histories_are_mirrored_alike() {
     for access in Access::ALL {
         // Subversion's server refuses some properties of the richer one over HTTP, or its client sends them wrong.
         let repo = match access {
-            Access::Disk | Access::Svn => &rich,
-            Access::Http | Access::HttpV1 => &branches,
+            Access::Disk => &rich,
+            Access::Svn | Access::Http | Access::HttpV1 => &branches,
         };
         let mirrors = Mirrors::new(repo, access);
         begin(&mirrors, "{source}");

@@ -214,7 +214,7 @@ fn commit(
     let mut normalized = 0;
     let info = session.commit(&request, &mut |commit| {
         let mut text_begins = || progress.text_begins();
-        let mut editor = MirrorEditor::new(commit, &root, &context.encoding, &mut text_begins);
+        let mut editor = MirrorEditor::new(commit, &root, context.encoding, &mut text_begins);
         revisions.drive(&mut editor)?;
         editor.finish(rev)?;
         normalized = editor.normalized;
