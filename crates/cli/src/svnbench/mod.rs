@@ -31,7 +31,7 @@ use crate::tool_runner;
 /// Measures the answers of a server.
 #[derive(Parser)]
 #[command(name = "svnbench", subcommand_value_name = "URL")]
-struct SvnbenchCli {
+pub struct SvnbenchCli {
     #[command(subcommand)]
     command: SvnbenchCommand,
 }

@@ -17,7 +17,7 @@ use client::multi_commit::MultiCommit;
 use client::url_commit::common_ancestor;
 
 use self::actions::{Action, ActionKind};
-use self::options::SvnmuccArgs;
+pub use self::options::SvnmuccArgs;
 use crate::args::{self, ArgumentError, date};
 use crate::client_context::log_message::editor::{self, EditRequest};
 use crate::client_context::log_message::prompt;
