@@ -210,7 +210,7 @@ pub struct XmlOptions {
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct ChangelistOption {
     /// only members of changelist ARG, which is a list of files of a working copy
-    #[arg(long, alias = "cl", action = clap::ArgAction::Append)]
+    #[arg(long, visible_alias = "cl", action = clap::ArgAction::Append)]
     pub changelist: Vec<String>,
 }
 
@@ -234,6 +234,15 @@ pub fn check_exclusive(subcommand: &str, given: &ArgMatches) -> Result<()> {
     }
     if count("message") > 0 && count("file") > 0 {
         return refuse("--message (-m) and --file (-F) are mutually exclusive");
+    }
+    let has_none = given.try_get_one("with_no_revprops").ok().flatten() == Some(&true);
+    let has_all = given.try_get_one("with_all_revprops").ok().flatten() == Some(&true);
+    for (is_given, option) in [(has_all, "all-revprops"), (count("with_revprop") > 0, "revprop")] {
+        if is_given && has_none {
+            return refuse(&format!(
+                "--with-{option} and --with-no-revprops are mutually exclusive"
+            ));
+        }
     }
     let is_internal = given.try_get_one("internal_diff").ok().flatten() == Some(&true);
     if count("diff_cmd") > 0 && is_internal {

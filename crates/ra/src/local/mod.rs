@@ -335,6 +335,13 @@ impl Session for LocalSession {
         end: Option<Revnum>,
         segment: &mut dyn FnMut(&LocationSegment) -> Result<()>,
     ) -> Result<()> {
+        if let (Some(peg), Some(start)) = (peg, start)
+            && start > peg
+        {
+            // The text of the incumbent's local access, which differs from that of its servers.
+            let message = format!("No such revision {start}");
+            return Err(Error::new(Code::FS_NO_SUCH_REVISION, message));
+        }
         let mut sink = |found: history::LocationSegment| {
             segment(&LocationSegment {
                 start: found.start,
