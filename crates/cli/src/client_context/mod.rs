@@ -31,7 +31,7 @@ use ra::{CertificateFailures, OpenOptions, RedirectNotice, Session, Traffic};
 
 use credentials::UserCredentials;
 pub use options::AccessOptions;
-use prompt::{Echo, Prompter};
+use prompt::Prompter;
 pub use settings::AccessSettings;
 
 use crate::interrupt::Interrupt;
@@ -151,11 +151,6 @@ impl ClientContext {
         &self.settings.config
     }
 
-    /// The settings of the account.
-    pub fn settings(&self) -> &AccessSettings {
-        &self.settings
-    }
-
     /// What asks the user.
     pub fn prompter(&self) -> Arc<Prompter> {
         Arc::clone(&self.prompter)
@@ -164,14 +159,6 @@ impl ClientContext {
     /// True if the user can be asked.
     pub fn is_interactive(&self) -> bool {
         self.settings.is_interactive
-    }
-
-    /// Prints a text on the terminal and returns the line that the user types.
-    ///
-    /// # Errors
-    /// As [`Prompter::ask`].
-    pub fn prompt(&self, text: &str) -> Result<String> {
-        self.prompter.ask(text, Echo::Shown)
     }
 }
 
