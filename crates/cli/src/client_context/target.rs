@@ -11,10 +11,10 @@ use std::path::{Component, Path, PathBuf};
 use base::{Code, Error, Result, Url, percent};
 
 use super::ClientContext;
+use super::input_file::TargetsOption;
 use crate::args::operand;
 use crate::args::revision::{Revision, RevisionRangeArg};
 use crate::out::Out;
-use crate::svn::options::TargetsOption;
 
 /// A target.
 #[derive(Clone, Debug, PartialEq, Eq)]
