@@ -27,8 +27,7 @@ use base::{Cancel, Result, Revnum, Url};
 use clap::{ArgMatches, FromArgMatches as _};
 use client::config::RuntimeConfig;
 use client::locate::{self, Revision};
-use ra::{CertificateFailures, OpenOptions, RedirectNotice, Session};
-use ra::{CertificateFailures, OpenOptions, Session, Traffic};
+use ra::{CertificateFailures, OpenOptions, RedirectNotice, Session, Traffic};
 
 use credentials::UserCredentials;
 pub use options::AccessOptions;

@@ -2,6 +2,7 @@
 
 #![expect(clippy::too_many_lines, reason = "a test reads best as one piece")]
 
+mod any_server;
 mod arguments;
 mod blame;
 mod cat;
