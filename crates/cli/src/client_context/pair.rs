@@ -3,27 +3,35 @@
 use base::{Cancel, Result, Url};
 use ra::{OpenOptions, Session};
 
-use super::{AccessOptions, AccessSettings, ClientContext};
+use super::{AccessOptions, AccessSettings, ClientContext, hosts};
 use crate::interrupt::Interrupt;
 use crate::out::Out;
 
 impl ClientContext {
-    /// As [`ClientContext::run`], with a context for each of two sets of options. A signal cancels both.
+    /// As [`ClientContext::run`], with a context for each of two accounts: the second set of options differs from the first only in the
+    /// account and in what it trusts. A signal cancels both. `cache_bytes` is the budget of the cache of repositories on disk.
     ///
     /// # Errors
     /// As of [`ClientContext::run`].
     pub fn run_pair(
         options: [AccessOptions; 2],
+        cache_bytes: Option<u64>,
         out: &mut Out,
         work: impl FnOnce([&ClientContext; 2], &mut Out) -> Result<()>,
     ) -> Result<()> {
         let interrupt = Interrupt::install()?;
-        let [first, second] = options.map(|options| {
-            let settings = AccessSettings::of_options(&options, out)?;
-            ClientContext::new(settings, out, &interrupt.cancel)
+        let [first, second] = options;
+        let settings = AccessSettings::of_options(&first, out).and_then(|settings| {
+            second.check()?;
+            Ok(settings)
         });
-        let outcome = first.and_then(|first| {
-            let second = second?;
+        let first = settings.and_then(|settings| ClientContext::new(settings, out, &interrupt.cancel));
+        let outcome = first.and_then(|mut first| {
+            if let Some(bytes) = cache_bytes {
+                first.open.cache_bytes = bytes;
+            }
+            let trusted = second.trusted_failures()?;
+            let second = first.with_account(second.username, second.password, trusted)?;
             work([&first, &second], out)
         });
         interrupt.finish(out, outcome)
@@ -32,8 +40,9 @@ impl ClientContext {
     /// Opens a session that a signal does not end: for what must be completed.
     ///
     /// # Errors
-    /// Those of [`ra::open`].
+    /// Those of [`ra::open`]; `BAD_CONFIG_VALUE`.
     pub fn open_uninterrupted(&self, url: &Url) -> Result<Box<dyn Session>> {
+        hosts::check_storage(&self.settings.config, url)?;
         let options = OpenOptions {
             cancel: Cancel::new(),
             ..self.open.clone()

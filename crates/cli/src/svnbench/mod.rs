@@ -38,7 +38,6 @@ pub struct SvnbenchCli {
 
 #[derive(Subcommand)]
 enum SvnbenchCommand {
-    #[command(visible_aliases = ["?", "h"])]
     Help(HelpArgs),
     NullBlame(null_blame::NullBlameArgs),
     NullExport(null_export::NullExportArgs),

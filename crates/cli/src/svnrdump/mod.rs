@@ -13,7 +13,7 @@ use ra::Session;
 
 use crate::args::help::HelpArgs;
 use crate::args::{self, ArgumentError, IsGiven, ToolDefinition, operand};
-use crate::client_context::ClientContext;
+use crate::client_context::{ClientContext, options};
 use crate::out::Out;
 use crate::tool_runner;
 
@@ -48,7 +48,7 @@ const TOOL: ToolDefinition = ToolDefinition {
     command: SvnrdumpCli::command,
     once: &["revision"],
     no_subcommand: "",
-    conflicts,
+    conflicts: options::conflicts,
     repository,
 };
 
@@ -83,10 +83,6 @@ fn has_one_operand(matches: &clap::ArgMatches) -> bool {
         // The subcommand has no operands.
         Err(_) => true,
     }
-}
-
-fn conflicts(_given: IsGiven<'_>) -> Result<()> {
-    Ok(())
 }
 
 fn repository(_subcommand: &str, _given: IsGiven<'_>, _first: Option<&OsStr>) -> Result<(), ArgumentError> {

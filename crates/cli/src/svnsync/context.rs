@@ -1,11 +1,12 @@
 //! What the library needs of this process: sessions, an owner of locks, and a printer of events.
 
 use base::{Result, Url};
-use client::sync::{Connect, LockOptions, PropEncoding, SyncContext, SyncEvent};
+use client::sync::{Connect, Decode, LockOptions, PropEncoding, SyncContext, SyncEvent};
 use ra::Session;
 
 use super::options::{ChangeOptions, SyncAccessOptions};
 use crate::client_context::ClientContext;
+use crate::client_context::log_message::charset::TextEncoding;
 use crate::out::Out;
 use crate::process_owner;
 
@@ -35,10 +36,11 @@ impl Connect for PairConnect<'_> {
 /// Those of the options and of `work`.
 pub fn with_sessions(
     access: SyncAccessOptions,
+    cache_bytes: Option<u64>,
     out: &mut Out,
     work: impl FnOnce(&PairConnect<'_>, &ClientContext, &mut Out) -> Result<()>,
 ) -> Result<()> {
-    ClientContext::run_pair(access.split(), out, |[source, mirror], out| {
+    ClientContext::run_pair(access.split(), cache_bytes, out, |[source, mirror], out| {
         work(&PairConnect { source, mirror }, mirror, out)
     })
 }
@@ -53,17 +55,21 @@ pub fn change(
     out: &mut Out,
     work: impl FnOnce(&SyncContext<'_>, &mut dyn FnMut(SyncEvent<'_>) -> Result<()>) -> Result<()>,
 ) -> Result<()> {
-    with_sessions(access, out, |connect, context, out| {
+    with_sessions(access, options.cache_bytes(), out, |connect, context, out| {
         let lock = LockOptions {
             owner: process_owner::owner(),
             is_dead: &process_owner::is_dead,
             steal: options.steal_lock,
         };
-        let encoding = options.source_prop_encoding.as_deref();
+        let named = options.source_prop_encoding.as_deref();
+        let encoding = named.map(|name| TextEncoding::new(Some(name), out.charset()));
+        let decode = encoding
+            .as_ref()
+            .map(|encoding| move |value: &[u8]| encoding.decode(value));
         let sync = SyncContext {
             connect,
             lock: Some(lock).filter(|_| !options.disable_locking),
-            encoding: encoding.map_or(PropEncoding::Utf8, PropEncoding::named),
+            encoding: PropEncoding(decode.as_ref().map(|decode| decode as Decode<'_>)),
             cancel: context.cancel().clone(),
         };
         work(&sync, &mut |event| print(event, options.quiet, out))

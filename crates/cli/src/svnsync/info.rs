@@ -22,7 +22,7 @@ impl InfoArgs {
     /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
         let urls = options::urls(&self.operands, 1, 1).map_err(|error| super::misuse(out, error))?;
-        with_sessions(self.access, out, |connect, _, out| {
+        with_sessions(self.access, None, out, |connect, _, out| {
             let info = sync::info(&urls[0], connect)?;
             out.line(&format!("Source URL: {}", info.source_url))?;
             if let Some(uuid) = info.source_uuid {

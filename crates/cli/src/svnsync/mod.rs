@@ -15,6 +15,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::args::help::HelpArgs;
 use crate::args::{self, ArgumentError, IsGiven, ToolDefinition};
+use crate::client_context::options as access;
 use crate::out::Out;
 use crate::tool_runner;
 
@@ -80,6 +81,7 @@ pub fn run(mut out: Out, argv: Vec<OsString>) -> ExitCode {
 }
 
 fn conflicts(given: IsGiven<'_>) -> Result<()> {
+    access::conflicts(given)?;
     let refuse = |message: &str| Err(Error::new(Code::CL_ARG_PARSING_ERROR, message));
     let is_given = |names: &[&str]| names.iter().any(|name| given(name));
     let sides = [

@@ -6,6 +6,7 @@ use base::{Code, Error, Result, Url};
 
 use crate::args::operand;
 use crate::client_context::AccessOptions;
+use crate::client_context::options::{config_option, failures};
 
 /// The options, as typed.
 #[derive(Clone, Debug, clap::Args)]
@@ -31,10 +32,10 @@ pub struct SyncAccessOptions {
     trust_server_cert: bool,
     /// with '--non-interactive', accept certificates of the source's server in spite of the failures ARG, separated by
     /// commas: unknown-ca, cn-mismatch, expired, not-yet-valid, other
-    #[arg(long)]
+    #[arg(long, value_parser = failures)]
     source_trust_server_cert_failures: Option<String>,
     /// as '--source-trust-server-cert-failures', for the mirror's server
-    #[arg(long)]
+    #[arg(long, value_parser = failures)]
     sync_trust_server_cert_failures: Option<String>,
     /// log in to the source as user ARG
     #[arg(long)]
@@ -52,7 +53,7 @@ pub struct SyncAccessOptions {
     #[arg(long)]
     config_dir: Option<String>,
     /// set an option of the configuration: FILE:SECTION:OPTION=VALUE, where FILE is 'config' or 'servers'
-    #[arg(long, action = clap::ArgAction::Append)]
+    #[arg(long, action = clap::ArgAction::Append, value_parser = config_option)]
     config_option: Vec<String>,
 }
 
@@ -104,7 +105,15 @@ pub struct ChangeOptions {
     pub steal_lock: bool,
     /// spend at most ARG megabytes on the cache of repositories on disk
     #[arg(short = 'M', long = "memory-cache-size")]
-    pub memory_cache_size: Option<OsString>,
+    memory_cache_size: Option<OsString>,
+}
+
+impl ChangeOptions {
+    /// Returns the size of the cache in bytes. As in Subversion's program, an argument that is no number is ignored.
+    pub fn cache_bytes(&self) -> Option<u64> {
+        let megabytes: u64 = self.memory_cache_size.as_ref()?.to_str()?.parse().ok()?;
+        Some(megabytes.saturating_mul(1 << 20))
+    }
 }
 
 /// Parses the operands: at least `least` URLs, at most `most`.

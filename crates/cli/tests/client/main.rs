@@ -2,6 +2,7 @@
 
 #![expect(clippy::too_many_lines, reason = "a test reads best as one piece")]
 
+mod any_server;
 mod arguments;
 mod blame;
 mod cat;
@@ -15,12 +16,15 @@ mod locking;
 mod log;
 mod log_messages;
 mod mergeinfo;
+mod mirrors;
 mod props;
 mod random_writes;
 mod read_repo;
 mod reading;
 mod revprops;
 mod svnmucc;
+mod svnrdump;
+mod svnsync;
 mod targets;
 mod terminal;
 mod twins;

@@ -4,12 +4,12 @@
 
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
-use testkit::{Repo, Spec, build, history, seeds};
+use testkit::{Repo, Spec, build, seeds};
 
 use crate::twins::{Access, TwinClients};
 
 fn repository() -> Repo {
-    build(&Spec::small("1.14").with(history::rich()).named("svnbench"))
+    build(&Spec::small("1.14"))
 }
 
 /// Runs a command on both sides. Returns the difference, if there is one.

@@ -1,14 +1,13 @@
 //! Writes an edit as node records.
 //!
 //! Records are written in the order of Subversion's program: an added directory when the next node begins, a file when it is
-//! closed; when a directory is closed, its changed properties and then the entries that were deleted from it, in the order
-//! of a hash table.
+//! closed; when a directory is closed, its changed properties and then the entries that were deleted from it. Those are in the order of
+//! their names here; Subversion's order is another one in each run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use base::checksum::Md5;
 use base::dumpfile::NodeAction;
-use base::hash_order::hash_order;
 use base::{Code, Error, NodeKind, RelPath, Result, Revnum, props};
 use delta::editor::{CopyFrom, DirToken, Editor, EncodedVersions, FileToken, TextChunk};
 use delta::svndiff::{Codec, write_window};
@@ -32,8 +31,8 @@ pub struct DumpEditor<'a> {
 struct OpenDir {
     record: NodeRecord,
     props: PropChanges,
-    /// Deleted entries, in the order of their deletion.
-    deleted: Vec<String>,
+    /// Deleted entries.
+    deleted: BTreeSet<String>,
 }
 
 struct OpenFile {
@@ -99,19 +98,15 @@ impl<'a> DumpEditor<'a> {
     ) -> Result<NodeRecord> {
         self.write_pending()?;
         let path = self.path(path);
-        let deleted = &mut self.dir(parent)?.deleted;
-        let at = deleted.iter().position(|entry| *entry == path);
-        if let Some(at) = at {
-            deleted.remove(at);
-        }
+        let was_deleted = self.dir(parent)?.deleted.remove(&path);
         let copyfrom = copyfrom.map(|from| (from.rev, from.path.trim_start_matches('/').to_owned()));
-        let action = match (at, &copyfrom) {
-            (Some(_), None) => NodeAction::Replace,
-            (Some(_), Some(_)) => {
+        let action = match (was_deleted, &copyfrom) {
+            (true, None) => NodeAction::Replace,
+            (true, Some(_)) => {
                 write_deletion(&path, true, self.output)?;
                 NodeAction::Add
             }
-            (None, _) => NodeAction::Add,
+            (false, _) => NodeAction::Add,
         };
         Ok(NodeRecord {
             path,
@@ -140,7 +135,7 @@ impl<'a> DumpEditor<'a> {
         let dir = OpenDir {
             record,
             props: PropChanges::new(),
-            deleted: Vec::new(),
+            deleted: BTreeSet::new(),
         };
         self.dirs.insert(token, dir);
         DirToken(token)
@@ -166,6 +161,9 @@ impl Editor for DumpEditor<'_> {
 
     fn open_root(&mut self, _base: Option<Revnum>) -> Result<DirToken> {
         let is_added = self.added_root.as_ref().is_some_and(|root| !root.is_empty());
+        if let Some(root) = &self.added_root {
+            write_parents(root, self.output)?;
+        }
         let mut record = self.open(&RelPath::empty(), NodeKind::Dir)?;
         if is_added {
             record.action = NodeAction::Add;
@@ -176,7 +174,7 @@ impl Editor for DumpEditor<'_> {
     fn delete_entry(&mut self, path: &RelPath, _rev: Option<Revnum>, parent: DirToken) -> Result<()> {
         self.write_pending()?;
         let path = self.path(path);
-        self.dir(parent)?.deleted.push(path);
+        self.dir(parent)?.deleted.insert(path);
         Ok(())
     }
 
@@ -211,8 +209,8 @@ impl Editor for DumpEditor<'_> {
             };
             record.write(&closed.props, None, None, self.output)?;
         }
-        for at in hash_order(closed.deleted.iter().map(String::as_bytes)) {
-            write_deletion(&closed.deleted[at as usize], false, self.output)?;
+        for path in &closed.deleted {
+            write_deletion(path, false, self.output)?;
         }
         Ok(())
     }
@@ -279,6 +277,25 @@ fn change(changes: &mut PropChanges, name: &str, value: Option<&[u8]>) {
         let value = value.map(|value| normalize(name, value).into_owned());
         changes.insert(name.to_owned(), value);
     }
+}
+
+/// Writes additions of the directories above the root of a tree, without their properties.
+fn write_parents(root: &RelPath, output: Output<'_>) -> Result<()> {
+    let mut above = Vec::new();
+    let mut next = root.parent();
+    while let Some(parent) = next.filter(|parent| !parent.is_empty()) {
+        next = parent.parent();
+        above.push(parent);
+    }
+    above.into_iter().rev().try_for_each(|dir| {
+        let record = NodeRecord {
+            path: dir.as_str().to_owned(),
+            kind: NodeKind::Dir,
+            action: NodeAction::Add,
+            copyfrom: None,
+        };
+        record.write(&PropChanges::new(), None, None, output)
+    })
 }
 
 fn not_open() -> Error {

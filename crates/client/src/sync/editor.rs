@@ -13,7 +13,7 @@ use super::normalize::PropEncoding;
 pub struct MirrorEditor<'a> {
     commit: &'a mut dyn Editor,
     root: &'a Url,
-    encoding: &'a PropEncoding,
+    encoding: PropEncoding<'a>,
     /// Is called at the beginning of each text.
     text_begins: &'a mut dyn FnMut() -> Result<()>,
     has_root: bool,
@@ -26,7 +26,7 @@ impl<'a> MirrorEditor<'a> {
     pub fn new(
         commit: &'a mut dyn Editor,
         root: &'a Url,
-        encoding: &'a PropEncoding,
+        encoding: PropEncoding<'a>,
         text_begins: &'a mut dyn FnMut() -> Result<()>,
     ) -> MirrorEditor<'a> {
         MirrorEditor {

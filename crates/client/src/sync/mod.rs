@@ -28,8 +28,8 @@ use crate::revprop_lock::{self, LockEvent, LockRequest};
 pub use bookkeeping::{MirrorInfo, info};
 pub use copy_revprops::{CopyRange, CopyRevision, copy_revprops};
 pub use initialize::initialize;
-pub use normalize::PropEncoding;
 pub(crate) use normalize::with_line_feeds;
+pub use normalize::{Decode, PropEncoding};
 pub use synchronize::synchronize;
 
 /// Opens sessions.
@@ -70,7 +70,7 @@ pub struct SyncContext<'a> {
     /// The lock; `None` to do without.
     pub lock: Option<LockOptions<'a>>,
     /// The encoding of the source's `svn:` properties.
-    pub encoding: PropEncoding,
+    pub encoding: PropEncoding<'a>,
     /// Ends the operation.
     pub cancel: Cancel,
 }

@@ -1,5 +1,7 @@
 //! Commits to a mirror what it lacks.
 
+use std::sync::Arc;
+
 use base::{Props, Result, Revnum, Url, props};
 use ra::{Capability, CommitRequest, ReplayOptions, Session};
 
@@ -7,7 +9,7 @@ use super::bookkeeping::{self, CURRENTLY_COPYING, LAST_MERGED, MirrorState};
 use super::editor::MirrorEditor;
 use super::normalize::RevisionProps;
 use super::revprops::{self, WriteMode};
-use super::writer::{CommittedRevision, CompleteRevision};
+use super::writer::CommittedRevision;
 use super::{NormalizedCounts, Observer, SyncContext, SyncEvent, invalid, open_mirror, with_lock};
 use crate::replay_ahead::ReplayAhead;
 use crate::session_thread::SessionThread;
@@ -135,7 +137,7 @@ impl PendingCopy {
             printed: 0,
         };
         let outcome = self.copy(&mut *commits, &mut progress, context);
-        // A revision that was committed is completed, and reported, in any case.
+        // The bookkeeping of a revision that was committed is done in any case.
         let waited = progress.catch_up();
         let outcome = match (outcome, waited) {
             (Ok(counts), Ok(())) => counts.report(observer),
@@ -170,19 +172,21 @@ impl PendingCopy {
             context.cancel.check()?;
             let wanted = context.encoding.normalize_revprops(&props)?;
             counts.rev_props += wanted.normalized;
+            let has_sync_props = wanted.has_sync_props;
             progress.begin_revision();
             counts.node_props += commit(commits, rev, &wanted, is_set, &mut revisions, progress, context)?;
-            progress.end_texts()?;
             (progress.observer)(SyncEvent::Committed(rev))?;
             let committed = CommittedRevision {
                 rev,
-                wanted,
+                wanted: Arc::new(wanted),
                 is_set,
                 next: (rev < end).then(|| rev.next()),
             };
+            committed.copy_props(commits, progress.writer)?;
+            (progress.observer)(SyncEvent::PropsCopied { rev, has_sync_props })?;
             progress
                 .writer
-                .begin(Box::new(|session| committed.complete(session)))?;
+                .begin(Box::new(move |session| committed.finish(session)))?;
         }
         progress.catch_up()?;
         Ok(counts)
@@ -210,11 +214,12 @@ fn commit(
     let mut normalized = 0;
     let info = session.commit(&request, &mut |commit| {
         let mut text_begins = || progress.text_begins();
-        let mut editor = MirrorEditor::new(commit, &root, &context.encoding, &mut text_begins);
+        let mut editor = MirrorEditor::new(commit, &root, context.encoding, &mut text_begins);
         revisions.drive(&mut editor)?;
         editor.finish(rev)?;
         normalized = editor.normalized;
-        progress.catch_up()
+        progress.catch_up()?;
+        progress.end_texts()
     })?;
     match info.rev == rev {
         true => Ok(normalized),
@@ -235,9 +240,9 @@ fn is_log(name: &str) -> bool {
     name == props::LOG
 }
 
-/// The progress, in the order in which it is reported: what concerns a revision follows the completion of the one before.
+/// The progress, in the order in which it is reported: texts of a revision follow the bookkeeping of the one before.
 struct Progress<'a> {
-    writer: &'a mut SessionThread<CompleteRevision>,
+    writer: &'a mut SessionThread<()>,
     observer: Observer<'a>,
     /// The texts of the current revision.
     texts: u64,
@@ -252,14 +257,20 @@ impl Progress<'_> {
 
     fn text_begins(&mut self) -> Result<()> {
         self.texts += 1;
-        let complete = self.writer.poll();
-        self.report_complete(complete)
+        let polled = self.writer.poll().map(drop);
+        self.after_bookkeeping(polled)
     }
 
-    /// Waits until the revision before is complete, and reports what was held back.
+    /// Waits for the bookkeeping of the revision before, and reports what was held back.
     fn catch_up(&mut self) -> Result<()> {
-        let complete = self.writer.wait();
-        self.report_complete(complete)
+        let waited = self.writer.wait().map(drop);
+        self.after_bookkeeping(waited)
+    }
+
+    /// Reports what was held back, unless the bookkeeping failed: then nothing more is reported.
+    fn after_bookkeeping(&mut self, outcome: Result<()>) -> Result<()> {
+        outcome.inspect_err(|_| self.texts = self.printed)?;
+        self.report_texts()
     }
 
     fn end_texts(&mut self) -> Result<()> {
@@ -269,19 +280,8 @@ impl Progress<'_> {
         }
     }
 
-    fn report_complete(&mut self, complete: Result<Option<CompleteRevision>>) -> Result<()> {
-        // After a failure, nothing of the next revision is reported.
-        let complete = complete.inspect_err(|_| self.texts = self.printed)?;
-        if let Some(complete) = complete {
-            (self.observer)(SyncEvent::PropsCopied {
-                rev: complete.rev,
-                has_sync_props: complete.has_sync_props,
-            })?;
-        }
-        if self.writer.is_busy() {
-            return Ok(());
-        }
-        while self.printed < self.texts {
+    fn report_texts(&mut self) -> Result<()> {
+        while !self.writer.is_busy() && self.printed < self.texts {
             let is_first = self.printed == 0;
             (self.observer)(SyncEvent::Text { is_first })?;
             self.printed += 1;

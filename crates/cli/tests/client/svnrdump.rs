@@ -1,0 +1,211 @@
+//! `svnrdump` beside Subversion's: the same streams, the same output, the same repositories.
+
+use testkit::history::Random;
+use testkit::seeds;
+use testkit::{Repo, Side, Spec, Tool, build};
+
+use crate::mirrors::Mirrors;
+use crate::twins::Access;
+
+/// Runs a command of both programs, and compares all output, as bytes.
+fn same(mirrors: &Mirrors, line: &str) -> Vec<u8> {
+    let [theirs, ours] = Side::BOTH.map(|side| mirrors.tool(side, "svnrdump", line).run());
+    let [their_text, our_text] = [&theirs, &ours].map(|output| mirrors.shape(output, "-"));
+    let has_same_bytes = with_sorted_deletions(&theirs.stdout) == with_sorted_deletions(&ours.stdout);
+    assert!(
+        has_same_bytes && with_sorted_lines(&their_text) == with_sorted_lines(&our_text),
+        "{line}\n--- theirs\n{their_text}\n--- ours\n{our_text}"
+    );
+    theirs.stdout
+}
+
+/// Sorts records of deletions that follow each other: Subversion's order is another one in each run.
+fn with_sorted_deletions(stream: &[u8]) -> Vec<Vec<u8>> {
+    const SEPARATOR: &[u8] = b"\n\n\n";
+    let mut records: Vec<Vec<u8>> = Vec::new();
+    let mut start = 0;
+    while let Some(at) = stream[start..]
+        .windows(SEPARATOR.len())
+        .position(|window| window == SEPARATOR)
+    {
+        records.push(stream[start..start + at].to_vec());
+        start += at + SEPARATOR.len();
+    }
+    records.push(stream[start..].to_vec());
+    let is_deletion = |record: &Vec<u8>| record.ends_with(b"\nNode-action: delete");
+    for run in records.chunk_by_mut(|one, other| is_deletion(one) && is_deletion(other)) {
+        run.sort();
+    }
+    records
+}
+
+/// As [`with_sorted_deletions`], for what a failure shows.
+fn with_sorted_lines(text: &str) -> Vec<Vec<u8>> {
+    with_sorted_deletions(text.as_bytes())
+}
+
+/// Loads a stream with both programs, each into a repository of its own, below `folder`.
+fn same_load(mirrors: &Mirrors, stream: &[u8], folder: &str, options: &str, context: &str) {
+    let [theirs, ours] = Side::BOTH.map(|side| {
+        let name = format!("loaded-by-{side:?}");
+        _ = std::fs::remove_dir_all(mirrors.path(&name));
+        mirrors.create(&name);
+        if !folder.is_empty() {
+            let url = format!("file://{}/{folder}", mirrors.path(&name).display());
+            Tool::new("svn")
+                .args(["mkdir", "-q", "-m", "folder"])
+                .arg(url)
+                .ok();
+        }
+        let line = format!("load {options} {{{name}}}/{folder}");
+        let output = mirrors.tool(side, "svnrdump", &line).stdin(stream).run();
+        (mirrors.shape(&output, &name), mirrors.dump_of_revisions(&name))
+    });
+    assert!(
+        theirs.0 == ours.0,
+        "{context}\n--- theirs\n{}\n--- ours\n{}",
+        theirs.0,
+        ours.0
+    );
+    assert!(
+        theirs.1 == ours.1 || !folder.is_empty(),
+        "{context}: the repositories differ"
+    );
+}
+
+fn svnadmin_dump(repo: &Repo, options: &[&str]) -> Vec<u8> {
+    let tool = Tool::new("svnadmin").args(["dump", "-q"]).args(options);
+    tool.arg(repo.path()).ok().stdout
+}
+
+#[test]
+fn dumps_have_the_same_bytes() {
+    let rich = build(&Spec::new("1.14").with(testkit::history::rich()));
+    for access in Access::ALL {
+        let mirrors = Mirrors::new(&rich, access);
+        same(&mirrors, "dump {source}");
+        same(&mirrors, "dump -q -r 3:HEAD {source}");
+        same(&mirrors, "dump --incremental -r 3:7 {source}/trunk");
+        same(&mirrors, "dump -r 5 {source}/trunk");
+        same(&mirrors, "dump -r 5 {source}/nosuch");
+    }
+}
+
+#[test]
+fn wrong_use_is_refused_alike() {
+    let small = build(&Spec::small("1.14"));
+    let mirrors = Mirrors::new(&small, Access::Disk);
+    for line in [
+        "",
+        "nosuch",
+        "-q",
+        "dump",
+        "dump a b",
+        "dump a",
+        "load",
+        "load a",
+        "load -r 1 {source}",
+        "dump --skip-revprop x {source}",
+        "dump -r x {source}",
+        "dump -r 1 -r 2 {source}",
+        "dump -r 99 {source}",
+        "dump -r HEAD:0 {source}",
+        "dump -r 2:99 {source}",
+        "dump -r PREV {source}",
+        "dump -F /nosuch/x {source}",
+        "load -F /nosuch/x {source}",
+        "dump {nosuch}",
+        "help nosuch",
+        "--version -q",
+        "load {source}",
+        "dump --nosuch {source}",
+        "dump -F",
+        "dump -r 0 {source}",
+    ] {
+        same(&mirrors, line);
+    }
+}
+
+#[test]
+fn streams_are_loaded_alike() {
+    let rich = build(&Spec::new("1.14").with(testkit::history::rich()));
+    let full = svnadmin_dump(&rich, &[]);
+    let deltas = svnadmin_dump(&rich, &["--deltas"]);
+    let part = svnadmin_dump(&rich, &["-r", "4:9"]);
+    for access in [Access::Disk, Access::Svn] {
+        let mirrors = Mirrors::new(&rich, access);
+        let remote = same(&mirrors, "dump -q {source}");
+        same_load(&mirrors, &deltas, "", "", "deltas");
+        same_load(&mirrors, &remote, "", "-q", "svnrdump");
+        if access == Access::Disk {
+            same_load(&mirrors, &full, "", "", "full texts");
+            same_load(&mirrors, &part, "", "", "a part");
+            same_load(&mirrors, &remote, "folder", "", "in a folder");
+            same_load(
+                &mirrors,
+                &remote,
+                "",
+                "--skip-revprop svn:date --skip-revprop svn:log",
+                "properties",
+            );
+            same_load(&mirrors, &full[..full.len() / 3], "", "", "cut");
+            same_load(&mirrors, b"nonsense\n", "", "", "nonsense");
+            same_load(&mirrors, b"", "", "", "nothing");
+        }
+    }
+}
+
+#[test]
+fn random_histories_pass_through_both_programs() {
+    for seed in seeds("RDUMP_SEEDS", 0..2) {
+        let mut random = Random::new(seed);
+        random.next();
+        let history = match random.below(2) {
+            0 => testkit::random_history::history(seed, 12, true),
+            _ => testkit::branch_history::history(seed, 12),
+        };
+        let repo = build(&Spec::new("1.14").with(history.stream.clone()));
+        let access = Access::ALL[random.below(4)];
+        let mirrors = Mirrors::new(&repo, access);
+        eprintln!("seed {seed} {access:?}");
+        let stream = same(&mirrors, "dump {source}");
+        let paths: Vec<&String> = history
+            .paths
+            .iter()
+            .filter(|path| !path.contains([' ', '%', '@']))
+            .collect();
+        for _ in 0..3 {
+            let start = random.below(history.youngest as usize + 1) as u64;
+            let end = start + random.below((history.youngest - start) as usize + 1) as u64;
+            let path = match paths.is_empty() || random.below(2) == 0 {
+                true => "",
+                false => paths[random.below(paths.len())],
+            };
+            let incremental = ["", "--incremental"][random.below(2)];
+            same(
+                &mirrors,
+                &format!("dump {incremental} -r {start}:{end} {{source}}{path}"),
+            );
+        }
+        let context = format!("seed {seed} {access:?}");
+        // Over HTTP, Subversion's program fails to set some properties.
+        let mirrors = match access {
+            Access::Disk | Access::Svn => mirrors,
+            Access::Http | Access::HttpV1 => Mirrors::new(&repo, Access::Svn),
+        };
+        same_load(&mirrors, &stream, "", "", &context);
+        let options: &[&str] = [
+            &[][..],
+            &["--deltas"],
+            &["-r", "3:9"],
+            &["-r", "3:9", "--incremental"],
+        ][random.below(4)];
+        same_load(
+            &mirrors,
+            &svnadmin_dump(&repo, options),
+            "",
+            "",
+            &format!("{context} {options:?}"),
+        );
+    }
+}
