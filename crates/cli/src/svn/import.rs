@@ -100,6 +100,7 @@ impl ImportArgs {
         };
         let open = |url: &Url| context.open(url);
         let quiet = self.quiet;
+        message.use_context(context)?;
         let mut describe = |items: &[client::commit_item::CommitItem]| message.describe(items);
         import(
             &request.path,

@@ -8,3 +8,19 @@ pub fn reading(access: Access, theirs: &str, ours: &str) -> bool {
     let cannot_read = theirs.contains("E210004: Malformed network data");
     access == Access::Svn && cannot_read && ours.contains("E160006: No such revision")
 }
+
+/// Commands that write and differ, each with its reason.
+pub const WRITING: &[(&str, &str)] = &[
+    (
+        "svn cp -m x {URL}/A@2 {URL}/A@1 {URL}/new",
+        "Two sources with one name: Subversion's client fails in the repository with E160004, ours with E160028.",
+    ),
+    (
+        "svn mv -m x {URL} {URL}/x",
+        "A move of the root: Subversion's client ends with a failed assertion.",
+    ),
+    (
+        "svnmucc -m x mkdir {URL}/a/../b",
+        "'..' in a URL: Subversion's svnmucc takes it for a name; here it is refused as in all other commands.",
+    ),
+];

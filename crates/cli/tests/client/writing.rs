@@ -2,6 +2,7 @@
 
 use testkit::{Repo, Side, Spec, branch_history, build, seeds};
 
+use crate::known::WRITING;
 use crate::random_writes::Cases;
 use crate::twins::{Access, TwinClients};
 
@@ -172,6 +173,21 @@ pub fn write_hook(twins: &TwinClients, side: Side, name: &str, text: &str) {
     std::fs::write(&path, text).expect("because the repository is there");
     let mode = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(&path, mode).expect("because it was written");
+}
+
+/// The known differences are still there, and none of the commands succeeds.
+#[test]
+fn known_differences() {
+    let repo = build(&Spec::small("1.14"));
+    let twins = TwinClients::new(&repo, Access::Disk);
+    twins.same("svn mkdir -m x {URL}/new");
+    for (line, reason) in WRITING {
+        let words: Vec<&str> = line.split(' ').collect();
+        let [theirs, ours] = twins.outputs(&words, |tool| tool);
+        assert!(theirs != ours, "{line}: no difference any more: {reason}");
+        assert!(ours.ends_with("--- exit 1"), "{line}\n{ours}");
+    }
+    twins.same_repositories();
 }
 
 /// Random commits to a repository with branches and mergeinfo. Set `WRITE_SEEDS=A..B` for more of them.
