@@ -101,7 +101,6 @@ pub fn import(
         });
         let found = found;
         session.commit(&request, &mut |editor| {
-            check_entries(&new_entries, kind)?;
             let changed = drive::drive(editor, &new_entries, kind, &found, notify)?;
             is_empty = !changed;
             if is_empty {
