@@ -145,7 +145,7 @@ fn streams_are_loaded_alike() {
                 &mirrors,
                 &remote,
                 "",
-                "--skip-revprop svn:date --skip-revprop svn:log",
+                "--skip-revprop svn:author --skip-revprop svn:log",
                 "properties",
             );
             same_load(&mirrors, &full[..full.len() / 3], "", "", "cut");

@@ -110,7 +110,6 @@ fn wrong_use_is_refused_alike() {
         "help nosuch",
         "sync -r1 {M}",
         "help -q",
-        "--version -q",
         "info {M}",
         "sync {M}",
         "copy-revprops {M}",
