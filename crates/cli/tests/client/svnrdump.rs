@@ -13,35 +13,38 @@ fn same(mirrors: &Mirrors, line: &str) -> Vec<u8> {
     let [their_text, our_text] = [&theirs, &ours].map(|output| mirrors.shape(output, "-"));
     let has_same_bytes = with_sorted_deletions(&theirs.stdout) == with_sorted_deletions(&ours.stdout);
     assert!(
-        has_same_bytes && with_sorted_lines(&their_text) == with_sorted_lines(&our_text),
+        has_same_bytes
+            && with_sorted_deletions(their_text.as_bytes()) == with_sorted_deletions(our_text.as_bytes()),
         "{line}\n--- theirs\n{their_text}\n--- ours\n{our_text}"
     );
     theirs.stdout
 }
 
 /// Sorts records of deletions that follow each other: Subversion's order is another one in each run.
-fn with_sorted_deletions(stream: &[u8]) -> Vec<Vec<u8>> {
-    const SEPARATOR: &[u8] = b"\n\n\n";
-    let mut records: Vec<Vec<u8>> = Vec::new();
-    let mut start = 0;
-    while let Some(at) = stream[start..]
-        .windows(SEPARATOR.len())
-        .position(|window| window == SEPARATOR)
-    {
-        records.push(stream[start..start + at].to_vec());
-        start += at + SEPARATOR.len();
+fn with_sorted_deletions(stream: &[u8]) -> Vec<u8> {
+    const END: &[u8] = b"\nNode-action: delete\n\n\n";
+    const START: &[u8] = b"Node-path: ";
+    let find = |bytes: &[u8]| bytes.windows(END.len()).position(|window| window == END);
+    let (mut out, mut run, mut done) = (Vec::new(), Vec::new(), 0);
+    while let Some(at) = find(&stream[done..]) {
+        let end = done + at + END.len();
+        let before = &stream[done..done + at];
+        let start = before
+            .windows(START.len())
+            .rposition(|window| window == START)
+            .map_or(done, |at| done + at);
+        if start > done {
+            run.sort();
+            out.extend(run.drain(..).flatten());
+            out.extend_from_slice(&stream[done..start]);
+        }
+        run.push(stream[start..end].to_vec());
+        done = end;
     }
-    records.push(stream[start..].to_vec());
-    let is_deletion = |record: &Vec<u8>| record.ends_with(b"\nNode-action: delete");
-    for run in records.chunk_by_mut(|one, other| is_deletion(one) && is_deletion(other)) {
-        run.sort();
-    }
-    records
-}
-
-/// As [`with_sorted_deletions`], for what a failure shows.
-fn with_sorted_lines(text: &str) -> Vec<Vec<u8>> {
-    with_sorted_deletions(text.as_bytes())
+    run.sort();
+    out.extend(run.into_iter().flatten());
+    out.extend_from_slice(&stream[done..]);
+    out
 }
 
 /// Loads a stream with both programs, each into a repository of its own, below `folder`.
