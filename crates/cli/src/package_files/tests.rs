@@ -68,8 +68,12 @@ fn every_tool_has_a_page_and_a_link_in_the_package() {
         );
         let target = std::fs::read_link(links.join(name)).ok();
         // Those without working copies must not take the place of Subversion's programs.
-        let expected = (!install_links::INCOMPLETE.contains(&name)).then_some("../../../bin/sven");
-        assert_eq!(target.as_deref().and_then(std::path::Path::to_str), expected, "{name}");
+        let expected = (!crate::install_links::INCOMPLETE.contains(&name)).then_some("../../../bin/sven");
+        assert_eq!(
+            target.as_deref().and_then(std::path::Path::to_str),
+            expected,
+            "{name}"
+        );
     }
 }
 
