@@ -100,7 +100,7 @@ fn located(
             locations.extend(found);
             Ok(true)
         }
-        Err(error) if error.has(Code::FS_NOT_FOUND) || error.has(Code::FS_NOT_DIRECTORY) => Ok(false),
+        Err(error) if error.has(Code::FS_NOT_FOUND) => Ok(false),
         Err(error) => Err(error),
     };
     if !look_up(&[old, new])? {
