@@ -19,7 +19,7 @@ use crate::twins::{Access, TwinClients};
 const COMMANDS: &str = include_str!("commands.txt");
 
 /// Runs a command on both sides and compares.
-fn same(twins: &TwinClients, access: Access, words: &[&str]) {
+fn same(twins: &TwinClients, access: Access, words: &[&str], note: &str) {
     let [theirs, ours] = twins.outputs(words, |tool| tool.env("LC_ALL", "C.UTF-8"));
     let order = match access {
         Access::Svn => shape::Order::Exact,
@@ -30,7 +30,7 @@ fn same(twins: &TwinClients, access: Access, words: &[&str]) {
     }
     assert!(
         shape::same(&theirs, &ours, order),
-        "{words:?} over {access:?}\n{}",
+        "{note}{words:?} over {access:?}\n{}",
         shape::difference(&theirs, &ours, order)
     );
 }
@@ -85,7 +85,7 @@ fn a_table_of_commands() {
             }
             let mut all = vec!["svn", "diff"];
             all.extend(words(line.trim_start_matches('!')));
-            same(&twins, access, &all);
+            same(&twins, access, &all, "");
         }
     }
 }
@@ -120,8 +120,7 @@ fn random_commands() {
             let question = questions::question(&mut random, &history);
             let mut all = vec!["svn", "diff"];
             all.extend(question.iter().map(String::as_str));
-            println!("seed {seed}: {all:?}");
-            same(&twins, access, &all);
+            same(&twins, access, &all, &format!("seed {seed}: "));
         }
     }
 }
