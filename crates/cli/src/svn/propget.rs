@@ -76,14 +76,14 @@ impl PropgetArgs {
             return self.of_revision(context, &name, &targets, out);
         }
         let depth = self.depth.depth().unwrap_or(Depth::Empty);
+        if self.xml {
+            out.print(&format!("{}<properties>\n", xml::DECLARATION))?;
+        }
         let names_targets = self.show_inherited_props || depth > Depth::Empty || targets.len() > 1;
         if names_targets && self.no_newline {
             let message =
                 "--no-newline is only available for single-target, non-recursive propget operations";
             return Err(Error::new(Code::CL_ARG_PARSING_ERROR, message));
-        }
-        if self.xml {
-            out.print(&format!("{}<properties>\n", xml::DECLARATION))?;
         }
         let printer = Printer {
             args: self,
