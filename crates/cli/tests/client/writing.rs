@@ -193,7 +193,7 @@ fn known_differences() {
 /// Random commits to a repository with branches and mergeinfo. Set `WRITE_SEEDS=A..B` for more of them.
 #[test]
 fn random_commits() {
-    for seed in seeds("WRITE_SEEDS", 0..2) {
+    for seed in seeds("WRITE_SEEDS", 0..1) {
         println!("WRITE_SEEDS={seed}..{}", seed + 1);
         let history = branch_history::history(seed, 14);
         let repo = Repo::create("1.14");
