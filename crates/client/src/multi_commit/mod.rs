@@ -107,7 +107,11 @@ impl MultiCommit {
     /// # Errors
     /// Those of [`MultiCommit::copy`] and [`MultiCommit::delete`].
     pub fn rename(&mut self, from: &RelPath, to: &RelPath) -> Result<()> {
-        self.copy(from, Some(self.base), to)?;
+        let Some((source, rev)) = self.origin(from) else {
+            let message = format!("No origin found for node at '{from}'");
+            return Err(Error::new(Code::FS_NOT_FOUND, message));
+        };
+        self.copy(&source, Some(rev), to)?;
         self.delete(from)
     }
 
