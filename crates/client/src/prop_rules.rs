@@ -131,10 +131,11 @@ pub fn canonical_value(
         }
         "svn:keywords" | "svn:eol-style" => Ok(value.trim_ascii().to_vec()),
         base::props::MIME_TYPE => {
-            let value = value.trim_ascii();
-            if !skip_checks {
-                check_mime_type(value)?;
+            if skip_checks {
+                return Ok(value.to_vec());
             }
+            let value = value.trim_ascii();
+            check_mime_type(value)?;
             Ok(value.to_vec())
         }
         base::props::MERGEINFO => Ok(Mergeinfo::parse(value)?.to_string().into_bytes()),

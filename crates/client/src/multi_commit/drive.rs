@@ -15,16 +15,18 @@ use crate::url_commit::path_driver::drive_paths;
 ///
 /// # Errors
 /// `FS_NOT_DIRECTORY` if the anchor is not a directory; those of the session.
-pub fn commit(this: MultiCommit, revprops: Props) -> Result<CommitInfo> {
+pub fn commit(mut this: MultiCommit, revprops: Props) -> Result<CommitInfo> {
+    let mut changes: Vec<_> = std::mem::take(&mut this.changes)
+        .into_iter()
+        .map(|(path, change)| (this.naming_order(&path.0), path.0, change))
+        .collect();
+    changes.sort_by(|(a, ..), (b, ..)| a.cmp(b));
     let MultiCommit {
-        mut session,
-        base,
-        changes,
+        mut session, base, ..
     } = this;
     let mut anchor = session.url().clone();
     let kind = session.check_path(&RelPath::empty(), Some(base))?;
-    let is_one_file =
-        kind == NodeKind::File && changes.len() == 1 && changes.keys().all(|path| path.0.is_empty());
+    let is_one_file = kind == NodeKind::File && changes.len() == 1 && changes[0].1.is_empty();
     if kind != NodeKind::Dir && !is_one_file {
         let message = format!("Can't commit to '{anchor}' because it is not a directory");
         return Err(Error::new(Code::FS_NOT_DIRECTORY, message));
@@ -37,7 +39,7 @@ pub fn commit(this: MultiCommit, revprops: Props) -> Result<CommitInfo> {
     }
     let mut changes: Vec<_> = changes
         .into_iter()
-        .map(|(path, change)| (prefix.join(&path.0), change))
+        .map(|(_, path, change)| (prefix.join(&path), change))
         .collect();
     let paths: Vec<RelPath> = changes.iter().map(|(path, _)| path.clone()).collect();
     let request = CommitRequest {

@@ -21,6 +21,8 @@ pub struct MultiCommit {
     /// The revision that the actions start from.
     base: Revnum,
     changes: BTreeMap<TreeOrder, Change>,
+    /// When an action has named a path first, or one below it: the order in which the incumbent sends the changes of a directory.
+    first_named: BTreeMap<TreeOrder, usize>,
 }
 
 /// What happens to one path.
@@ -67,6 +69,7 @@ impl MultiCommit {
             session,
             base,
             changes: BTreeMap::new(),
+            first_named: BTreeMap::new(),
         })
     }
 
@@ -104,7 +107,11 @@ impl MultiCommit {
     /// # Errors
     /// Those of [`MultiCommit::copy`] and [`MultiCommit::delete`].
     pub fn rename(&mut self, from: &RelPath, to: &RelPath) -> Result<()> {
-        self.copy(from, Some(self.base), to)?;
+        let Some((source, rev)) = self.origin(from) else {
+            let message = format!("No origin found for node at '{from}'");
+            return Err(Error::new(Code::FS_NOT_FOUND, message));
+        };
+        self.copy(&source, Some(rev), to)?;
         self.delete(from)
     }
 
@@ -316,7 +323,26 @@ impl MultiCommit {
     }
 
     fn change(&mut self, path: &RelPath) -> &mut Change {
+        let mut above = RelPath::empty();
+        for name in path.components() {
+            above = above.join_str(name);
+            let next = self.first_named.len();
+            self.first_named.entry(TreeOrder(above.clone())).or_insert(next);
+        }
         self.changes.entry(TreeOrder(path.clone())).or_default()
+    }
+
+    /// Returns a key by which paths sort in the order in which actions have named them, what is below a directory behind it.
+    fn naming_order(&self, path: &RelPath) -> Vec<usize> {
+        let mut above = RelPath::empty();
+        let steps = path.components().map(|name| {
+            above = above.join_str(name);
+            self.first_named
+                .get(&TreeOrder(above.clone()))
+                .copied()
+                .unwrap_or(usize::MAX)
+        });
+        steps.collect()
     }
 
     fn add(&mut self, path: &RelPath, node: NodeChange) {

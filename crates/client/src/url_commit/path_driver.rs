@@ -3,7 +3,13 @@
 use base::{RelPath, Result, Revnum};
 use delta::editor::{DirToken, Editor};
 
-/// Drives `editor` for each of `paths`, which are in tree order ([`RelPath::cmp_tree`]), each once. Directories above them are opened with the revision `base`.
+/// Makes the change of a path in its open parent; without a parent the path is the root of the edit. Returns the directory if the path is one that
+/// is open now.
+pub type ChangePath<'a> =
+    dyn FnMut(&mut dyn Editor, Option<DirToken>, &RelPath) -> Result<Option<DirToken>> + 'a;
+
+/// Drives `editor` for each of `paths`, each once. What is below a path follows it, and the paths below a directory are together, as in tree order
+/// ([`RelPath::cmp_tree`]). Directories above them are opened with the revision `base`.
 /// `act` makes the change of a path in its open parent, and returns the directory if the path is one that is open now; without a parent the path is the root
 /// of the edit. The edit is not ended.
 ///
@@ -13,7 +19,7 @@ pub fn drive_paths(
     editor: &mut dyn Editor,
     base: Option<Revnum>,
     paths: &[RelPath],
-    act: &mut dyn FnMut(&mut dyn Editor, Option<DirToken>, &RelPath) -> Result<Option<DirToken>>,
+    act: &mut ChangePath<'_>,
 ) -> Result<()> {
     let mut open: Vec<(RelPath, DirToken)> = Vec::new();
     let mut paths = paths.iter().peekable();

@@ -7,7 +7,7 @@ use std::env;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::process::ExitStatusExt as _;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
@@ -80,7 +80,7 @@ impl EditRequest<'_> {
         let mut line = self.command.clone();
         line.push(format!(" \"{name}\""));
         let mut command = Command::new("/bin/sh");
-        command.arg("-c").arg(&line);
+        command.arg0("sh").arg("-c").arg(&line);
         if !self.folder.as_os_str().is_empty() {
             command.current_dir(self.folder);
         }
