@@ -145,4 +145,4 @@ fn help() -> String {
 }
 
 /// The tools that lack what needs a working copy.
-const INCOMPLETE: [&str; 2] = ["svn", "svnversion"];
+pub const INCOMPLETE: [&str; 2] = ["svn", "svnversion"];

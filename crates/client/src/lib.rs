@@ -8,7 +8,8 @@
 //! [`externals`] and [`translate`]. [`locate`] finds the node that a URL, a peg revision and a revision name.
 //!
 //! Writing: [`url_commit`] changes a repository without a working copy; [`commit_item`] describes the nodes of a commit, [`propset`] changes
-//! properties, [`prop_rules`] has what a client demands of them, [`lock`] locks files.
+//! properties, [`prop_rules`] has what a client demands of them, [`lock`] locks files, [`multi_commit`] puts several actions into one
+//! commit.
 //!
 //! [`sync`] mirrors repositories, [`rdump`] dumps and loads them over the network. Both read revisions ahead. [`config`] is the configuration
 //! area and the cache of credentials.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use base::hash_order::hash_order;
 use base::{Code, Error, Lock, RelPath, Result, Url};
 use ra::{LockTarget, Session, UnlockTarget};
 
@@ -79,5 +80,12 @@ pub fn unlock(
 fn below_common_parent(urls: &[Url]) -> Result<(Url, Vec<RelPath>)> {
     let base = common_parent(urls)?;
     let paths: BTreeSet<RelPath> = urls.iter().filter_map(|url| url.relative_to(&base)).collect();
-    Ok((base, paths.into_iter().collect()))
+    let sorted: Vec<RelPath> = paths.into_iter().collect();
+    if base.scheme() == "file" {
+        return Ok((base, sorted));
+    }
+    // The incumbent sends them in the order of a hash table.
+    let order = hash_order(sorted.iter().map(|path| path.as_str().as_bytes()));
+    let paths = order.into_iter().map(|at| sorted[at as usize].clone());
+    Ok((base, paths.collect()))
 }

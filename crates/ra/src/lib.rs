@@ -68,7 +68,7 @@ pub use certificate::CertificateInfo;
 pub use options::{
     AuthMechanism, BulkUpdates, CertificateFailures, CertificateProblem, CertificateTrust, ClientCertificate,
     Clock, Credentials, FixedPassword, HttpOptions, HttpOptionsOf, Limits, NoCredentials, OpenOptions,
-    Password, PasswordRequest, Proxy, Tunnels,
+    Password, PasswordRequest, Proxy, RedirectNotice, Tunnels,
 };
 pub use requests::{
     Capability, CommitRequest, DirectoryRequest, DirentFields, FileRequest, FileRevsRequest, ListRequest,

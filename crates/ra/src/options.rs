@@ -23,6 +23,8 @@ pub struct OpenOptions {
     /// Returns how http:// and https:// are spoken with the host of a URL, in place of `http`. It is called for each host: also for one
     /// to which a server redirects.
     pub http_of: Option<HttpOptionsOf>,
+    /// Is called with each URL to which a server redirects, before that is opened.
+    pub redirected: Option<RedirectNotice>,
     /// The name of the calling program, for the server's log.
     pub client_name: Option<String>,
     /// Ends every wait for the server, and long work on a local repository.
@@ -43,6 +45,9 @@ pub struct OpenOptions {
 /// Returns how http:// and https:// are spoken with the host of a URL.
 pub type HttpOptionsOf = Arc<dyn Fn(&Url) -> Result<HttpOptions> + Send + Sync>;
 
+/// Receives the URL to which a server redirects.
+pub type RedirectNotice = Arc<dyn Fn(&Url) -> Result<()> + Send + Sync>;
+
 /// Returns the current time.
 pub type Clock = Arc<dyn Fn() -> Date + Send + Sync>;
 
@@ -53,6 +58,7 @@ impl Default for OpenOptions {
             tunnels: Tunnels::default(),
             http: HttpOptions::default(),
             http_of: None,
+            redirected: None,
             client_name: None,
             cancel: Cancel::default(),
             limits: Limits::default(),

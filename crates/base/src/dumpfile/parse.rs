@@ -123,19 +123,26 @@ impl ContentLengths {
 }
 
 /// Parses the version of the format. White space before it is skipped.
-pub(super) fn supported_version(value: &[u8]) -> Result<u32> {
-    let version = Revnum::parse(value.trim_ascii_start()).ok_or_else(|| not_a_number(value))?;
-    match u32::try_from(version.0) {
-        Ok(version @ 0..=NEWEST) => Ok(version),
-        _ => Err(Error::new(
+pub(super) fn supported_version(value: &[u8]) -> Result<i32> {
+    let version = i32::try_from(strict_number(value, i32::MIN.into(), i32::MAX.into())?);
+    match version {
+        Ok(version) if version <= NEWEST => Ok(version),
+        Ok(version) => Err(Error::new(
             Code::STREAM_MALFORMED_DATA,
             format!("Unsupported dumpfile version: {version}"),
         )),
+        Err(_) => Err(not_a_number(value)),
     }
 }
 
 /// Parses the length of a property's name or value: the whole line, strictly.
 pub(super) fn strict_length(value: &[u8]) -> Result<u64> {
+    let number = strict_number(value, 0, u64::MAX.into())?;
+    u64::try_from(number).map_err(|_| not_a_number(value))
+}
+
+/// Parses a number of which nothing may be left over.
+fn strict_number(value: &[u8], least: i128, most: i128) -> Result<i128> {
     let text = value.trim_ascii_start();
     let digits = text.strip_prefix(b"+").unwrap_or(text);
     let unsigned = digits.strip_prefix(b"-").unwrap_or(digits);
@@ -145,11 +152,13 @@ pub(super) fn strict_length(value: &[u8]) -> Result<u64> {
     let parsed = std::str::from_utf8(digits)
         .ok()
         .and_then(|text| text.parse().ok());
-    parsed.ok_or_else(|| {
-        let shown = start_of(value);
-        let message = format!("Number '{shown}' is out of range '[0, {}]'", u64::MAX);
-        Error::new(Code::INCORRECT_PARAMS, message)
-    })
+    parsed
+        .filter(|number| (least..=most).contains(number))
+        .ok_or_else(|| {
+            let shown = shown(value);
+            let message = format!("Number '{shown}' is out of range '[{least}, {most}]'");
+            Error::new(Code::INCORRECT_PARAMS, message)
+        })
 }
 
 /// Parses the length in a header, as C does: the text after the digits is ignored, no digits are 0, and a negative
@@ -181,7 +190,7 @@ pub(super) fn revision(value: &[u8]) -> Result<Revnum> {
 }
 
 fn not_a_number(value: &[u8]) -> Error {
-    let shown = start_of(value);
+    let shown = shown(value);
     Error::new(
         Code::INCORRECT_PARAMS,
         format!("Could not convert '{shown}' into a number"),
@@ -222,7 +231,7 @@ fn md5(value: &[u8], is_bad: &mut bool) -> Option<Md5> {
 /// The revision of a copy whose record does not name one.
 const NO_REVISION: i64 = -1;
 /// The newest version of the format.
-const NEWEST: u32 = 3;
+const NEWEST: i32 = 3;
 /// Hexadecimal digits of an MD5 digest.
 const MD5_DIGITS: usize = 32;
 /// How much of a bad line an error shows, in bytes.

@@ -31,7 +31,7 @@ pub use content::RawPropChange;
 /// A stream that is being read. After an error it must not be used any more.
 pub struct DumpReader<R> {
     input: R,
-    version: u32,
+    version: i32,
     content: RemainingContent,
     /// The last line that was read, without its line feed.
     line: Vec<u8>,
@@ -99,8 +99,8 @@ impl<R: BufRead> DumpReader<R> {
         Ok(reader)
     }
 
-    /// Returns the version that the stream claims, 1 to 3. Only the meaning of the oldest records depends on it.
-    pub fn version(&self) -> u32 {
+    /// Returns the version that the stream claims, at most 3. Only the meaning of the oldest records depends on it.
+    pub fn version(&self) -> i32 {
         self.version
     }
 

@@ -69,6 +69,9 @@ pub fn option_name(arg: &Arg) -> String {
         (Some(letter), None) => format!("-{letter}"),
         (None, long) => format!("--{}", long.unwrap_or_default()),
     };
+    for alias in arg.get_visible_aliases().unwrap_or_default() {
+        name.push_str(&format!(" [--{alias}]"));
+    }
     if takes_value(arg) {
         name.push_str(" ARG");
     }

@@ -89,19 +89,7 @@ pub fn parse(
     } else if let Some(first) = words.operands.pop_front() {
         first.to_string_lossy().into_owned()
     } else if given(VERSION) {
-        let with_help = help::find(&command, "help");
-        return match words
-            .options
-            .iter()
-            .map(|g| table[g.option].get_id().as_str())
-            .all(|id| [VERSION, QUIET].contains(&id) || with_help.is_some_and(|help| accepts(help, id)))
-        {
-            true => Ok(ToolRequest::Version {
-                quiet: given(QUIET),
-                verbose: given(VERBOSE),
-            }),
-            false => Err(ArgumentError::Nothing),
-        };
+        return version_request(&command, &table, &words);
     } else {
         return Err(ArgumentError::NoSubcommand);
     };
@@ -148,6 +136,28 @@ fn check_accepted<'a>(
         }
     }
     Ok(())
+}
+
+/// Returns the request for the version. Options that `help` accepts are accepted.
+fn version_request(
+    command: &Command,
+    table: &[Arg],
+    words: &getopt::SplitWords,
+) -> Result<ToolRequest, ArgumentError> {
+    let help = help::find(command, "help");
+    let given: Vec<&str> = words
+        .options
+        .iter()
+        .map(|given| table[given.option].get_id().as_str())
+        .collect();
+    let is_accepted = |id: &str| [VERSION, QUIET].contains(&id) || help.is_some_and(|help| accepts(help, id));
+    if !given.iter().all(|id| is_accepted(id)) {
+        return Err(ArgumentError::Nothing);
+    }
+    Ok(ToolRequest::Version {
+        quiet: given.contains(&QUIET),
+        verbose: given.contains(&VERBOSE),
+    })
 }
 
 /// True if the subcommand has an option with this clap id.

@@ -75,7 +75,6 @@ fn timeout(server: &ServerConfig<'_>) -> Result<Duration> {
 }
 
 fn proxy(server: &ServerConfig<'_>, url: &Url) -> Result<Option<Proxy>> {
-    let port = server.proxy_port()?;
     let host = server.text("http-proxy-host")?.filter(|host| !host.is_empty());
     let Some(host) = host else {
         return Ok(None);
@@ -87,7 +86,7 @@ fn proxy(server: &ServerConfig<'_>, url: &Url) -> Result<Option<Proxy>> {
     let secret = server.text("http-proxy-password")?;
     Ok(Some(Proxy {
         host,
-        port,
+        port: server.proxy_port()?,
         password: user.map(|user| Password {
             user,
             password: secret.unwrap_or_default(),

@@ -11,6 +11,7 @@
 pub mod certificates;
 pub mod credentials;
 pub mod hosts;
+pub mod input_file;
 pub mod log_message;
 pub mod options;
 mod pair;
@@ -26,24 +27,21 @@ use base::{Cancel, Result, Revnum, Url};
 use clap::{ArgMatches, FromArgMatches as _};
 use client::config::RuntimeConfig;
 use client::locate::{self, Revision};
-use ra::{CertificateFailures, OpenOptions, Session, Traffic};
+use ra::{CertificateFailures, OpenOptions, RedirectNotice, Session, Traffic};
 
 use credentials::UserCredentials;
 pub use options::AccessOptions;
-use prompt::{Echo, Prompter};
+use prompt::Prompter;
 pub use settings::AccessSettings;
 
 use crate::interrupt::Interrupt;
-use crate::out::{Out, SharedOut};
+use crate::out::Out;
 
 /// The environment of one run of a client program.
 pub struct ClientContext {
     open: OpenOptions,
     settings: AccessSettings,
     prompter: Arc<Prompter>,
-    out: SharedOut,
-    /// True if the user is informed of the URL to which a server redirects.
-    shows_redirects: bool,
 }
 
 impl ClientContext {
@@ -70,7 +68,10 @@ impl ClientContext {
     pub fn new(settings: AccessSettings, out: &Out, cancel: &Cancel) -> Result<ClientContext> {
         let prompter = Prompter::new(settings.is_interactive, out.share(), cancel.clone());
         let client_name = out.program().rsplit(' ').next().unwrap_or_default();
+        let shared = out.share();
+        let show: RedirectNotice = Arc::new(move |url| shared.line(&format!("Redirecting to URL '{url}':")));
         let open = OpenOptions {
+            redirected: Some(show).filter(|_| client_name == "svn"),
             client_name: Some(client_name.to_owned()),
             version_urls: client_name.ends_with("bench"),
             cancel: cancel.clone(),
@@ -80,8 +81,6 @@ impl ClientContext {
             open,
             settings: settings.clone(),
             prompter: Arc::new(prompter),
-            out: out.share(),
-            shows_redirects: client_name == "svn",
         }
         .with_settings(settings)
     }
@@ -115,8 +114,6 @@ impl ClientContext {
             open,
             settings,
             prompter: Arc::clone(&self.prompter),
-            out: self.out.clone(),
-            shows_redirects: self.shows_redirects,
         })
     }
 
@@ -126,12 +123,7 @@ impl ClientContext {
     /// Those of [`ra::open`]; `BAD_CONFIG_VALUE`.
     pub fn open(&self, url: &Url) -> Result<Box<dyn Session>> {
         hosts::check_storage(&self.settings.config, url)?;
-        let session = ra::open(url, &self.open)?;
-        if self.shows_redirects && session.url() != url {
-            self.out
-                .line(&format!("Redirecting to URL '{}':", session.url()))?;
-        }
-        Ok(session)
+        ra::open(url, &self.open)
     }
 
     /// Opens a session at the node that a target names, where the node was in the operative revision.
@@ -159,22 +151,14 @@ impl ClientContext {
         &self.settings.config
     }
 
-    /// The settings of the account.
-    pub fn settings(&self) -> &AccessSettings {
-        &self.settings
+    /// What asks the user.
+    pub fn prompter(&self) -> Arc<Prompter> {
+        Arc::clone(&self.prompter)
     }
 
     /// True if the user can be asked.
     pub fn is_interactive(&self) -> bool {
         self.settings.is_interactive
-    }
-
-    /// Prints a text on the terminal and returns the line that the user types.
-    ///
-    /// # Errors
-    /// As [`Prompter::ask`].
-    pub fn prompt(&self, text: &str) -> Result<String> {
-        self.prompter.ask(text, Echo::Shown)
     }
 }
 

@@ -11,10 +11,10 @@ use std::path::{Component, Path, PathBuf};
 use base::{Code, Error, Result, Url, percent};
 
 use super::ClientContext;
+use super::input_file::TargetsOption;
 use crate::args::operand;
 use crate::args::revision::{Revision, RevisionRangeArg};
 use crate::out::Out;
-use crate::svn::options::TargetsOption;
 
 /// A target.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -182,7 +182,7 @@ fn canonical_targets<'a>(
             continue;
         }
         let target = TypedTarget(with_peg(path, peg));
-        if has_relative && target.is_url() {
+        if has_relative {
             find_root(context, &target, &mut root)?;
         }
         targets.push(target);
@@ -203,8 +203,7 @@ fn canonical_targets<'a>(
 
 /// Finds the root of a target's repository. A repository that cannot be opened is not an error: the command reports it.
 fn find_root(context: &ClientContext, target: &TypedTarget, root: &mut Option<Url>) -> Result<()> {
-    let (text, _) = split_at_peg(&target.0);
-    let TargetPath::Url(url) = parse_path(text)? else {
+    let TargetPath::Url(url) = target.parse()?.path else {
         return Ok(());
     };
     let found = match context.open(&url) {

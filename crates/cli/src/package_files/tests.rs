@@ -66,8 +66,10 @@ fn every_tool_has_a_page_and_a_link_in_the_package() {
             files.contains_key(&format!("man/man{section}/{name}.{section}")),
             "{name}"
         );
-        let target = std::fs::read_link(links.join(name)).expect(name);
-        assert_eq!(target.to_str(), Some("../../../bin/sven"), "{name}");
+        let target = std::fs::read_link(links.join(name)).ok();
+        // Those without working copies must not take the place of Subversion's programs.
+        let expected = (!install_links::INCOMPLETE.contains(&name)).then_some("../../../bin/sven");
+        assert_eq!(target.as_deref().and_then(std::path::Path::to_str), expected, "{name}");
     }
 }
 

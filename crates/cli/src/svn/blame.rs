@@ -7,9 +7,9 @@ use client::blame::{self, Blame, BlameLine, BlameOptions, BlameRevision};
 use diff::DiffOptions;
 
 use super::misuse;
-use crate::args::operand;
+use super::options::{RevisionOption, TargetsOption};
 use crate::args::revision::{Revision, RevisionRangeArg};
-use crate::client_context::target::{self, Target};
+use crate::client_context::target::{self, Target, TypedTarget};
 use crate::client_context::{AccessOptions, ClientContext};
 use crate::date_text;
 use crate::out::Out;
@@ -22,9 +22,8 @@ use crate::xml;
 #[derive(clap::Args)]
 #[command(override_usage = "blame [-rM:N] TARGET[@REV]...")]
 pub struct BlameArgs {
-    /// print revision ARG of the file, or with ARG:ARG a range: each a number, HEAD, or '{' DATE '}'
-    #[arg(short, long, value_parser = RevisionRangeArg::parse)]
-    revision: Vec<RevisionRangeArg>,
+    #[command(flatten)]
+    revision: RevisionOption,
     /// print dates and whole names
     #[arg(short, long)]
     verbose: bool,
@@ -54,26 +53,15 @@ pub struct BlameArgs {
 impl BlameArgs {
     /// Runs the subcommand.
     pub fn run(mut self, out: &mut Out) -> Result<()> {
-        if self.revision.len() > 1 {
-            let message =
-                "Multiple revision arguments encountered; can't specify -c twice, or both -c and -r";
-            return Err(Error::new(Code::CL_ARG_PARSING_ERROR, message));
-        }
-        let operands = std::mem::take(&mut self.operands);
-        for operand in &operands {
-            // Peg revisions are parsed target by target.
-            match target::parse_targets(std::slice::from_ref(operand)) {
-                Err(error) if error.code() != Code::CL_ARG_PARSING_ERROR => return Err(error),
-                _ => {}
-            }
-        }
-        self.check_options(operands.len())
-            .map_err(|error| misuse(out, "blame", error))?;
-        let words = self.extensions.as_deref().unwrap_or_default();
-        let diff = DiffOptions::parse(words.split_ascii_whitespace())?;
         let access = std::mem::take(&mut self.access);
         ClientContext::run(access, out, |context, out| {
-            self.print_all(context, &operands, diff, out)
+            let none = TargetsOption::default();
+            let targets = target::read_targets(context, out, &self.operands, &none)?;
+            self.check_options(targets.len())
+                .map_err(|error| misuse(out, "blame", error))?;
+            let words = self.extensions.as_deref().unwrap_or_default();
+            let diff = DiffOptions::parse(words.split_ascii_whitespace())?;
+            self.print_all(context, &targets, diff, out)
         })
     }
 
@@ -92,7 +80,7 @@ impl BlameArgs {
     fn print_all(
         &self,
         context: &ClientContext,
-        operands: &[OsString],
+        targets: &[TypedTarget],
         diff: DiffOptions,
         out: &mut Out,
     ) -> Result<()> {
@@ -102,23 +90,21 @@ impl BlameArgs {
             out.print("<blame>\n")?;
         }
         let mut is_missing = false;
-        for operand in operands {
-            let target = target::parse_targets(std::slice::from_ref(operand));
-            let target = target.map_err(|error| misuse(out, "blame", error))?;
-            for target in target {
-                match self.blame(context, &target, diff) {
-                    Ok(found) => self.print(&target, &found, out)?,
-                    Err(error) if error.code() == Code::CLIENT_IS_BINARY_FILE => {
-                        let name = shown_name(&target, operand)?;
-                        let text = format!("Skipping binary file (use --force to treat as text): '{name}'\n");
-                        out.print_stderr(&text);
-                    }
-                    Err(error) if MISSING.contains(&error.code()) => {
-                        out.print_warning(&error);
-                        is_missing = true;
-                    }
-                    Err(error) => return Err(error),
+        for typed in targets {
+            let target = typed.parse().map_err(|error| misuse(out, "blame", error))?;
+            match self.blame(context, &target, diff) {
+                Ok(found) => self.print(&target, &found, out)?,
+                Err(error) if error.code() == Code::CLIENT_IS_BINARY_FILE => {
+                    let name = typed.as_str();
+                    out.print_stderr(&format!(
+                        "Skipping binary file (use --force to treat as text): '{name}'\n"
+                    ));
                 }
+                Err(error) if MISSING.contains(&error.code()) => {
+                    out.print_warning(&error);
+                    is_missing = true;
+                }
+                Err(error) => return Err(error),
             }
         }
         if has_frame {
@@ -134,13 +120,13 @@ impl BlameArgs {
     fn blame(&self, context: &ClientContext, target: &Target, diff: DiffOptions) -> Result<Blame> {
         let url = target.url()?;
         let peg = target.peg.unwrap_or(Revision::Head).of_url()?;
-        let (start, end) = match self.revision.first() {
+        let (start, end) = match self.revision.range() {
             None => (Revision::Number(Revnum(1)), target.peg.unwrap_or(Revision::Head)),
-            Some(RevisionRangeArg { start, end: None }) => (Revision::Number(Revnum(1)), *start),
+            Some(RevisionRangeArg { start, end: None }) => (Revision::Number(Revnum(1)), start),
             Some(RevisionRangeArg {
                 start,
                 end: Some(end),
-            }) => (*start, *end),
+            }) => (start, end),
         };
         let mut session = context.open(url)?;
         let options = BlameOptions {
@@ -230,16 +216,6 @@ fn push_commit(shown: &BlameRevision, text: &mut Vec<u8>) {
         }
     }
     text.extend_from_slice(b"</commit>\n");
-}
-
-/// Returns the URL of a target with the peg revision as it was typed.
-fn shown_name(target: &Target, operand: &OsString) -> Result<String> {
-    let typed = operand::text(operand)?;
-    let peg = match target.peg {
-        Some(_) => typed.rfind('@').map_or("", |at| &typed[at..]),
-        None => "",
-    };
-    Ok(format!("{}{peg}", target.url()?))
 }
 
 /// Returns the bytes up to the first NUL.

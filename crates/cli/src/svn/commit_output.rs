@@ -21,6 +21,7 @@ pub fn commit_urls(
     quiet: bool,
     work: impl FnOnce(&mut UrlCommit<'_>) -> Result<()>,
 ) -> Result<()> {
+    message.use_context(context)?;
     let open = |url: &Url| -> Result<Box<dyn Session>> { context.open(url) };
     let outcome = work(&mut UrlCommit {
         open: &open,

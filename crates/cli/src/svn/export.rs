@@ -38,8 +38,8 @@ pub struct ExportArgs {
     #[arg(long)]
     force: bool,
     /// the line end of files with the svn:eol-style 'native': 'LF', 'CR' or 'CRLF'
-    #[arg(long)]
-    native_eol: Option<String>,
+    #[arg(long, value_parser = parse_line_end)]
+    native_eol: Option<LineEnd>,
     /// leave externals out
     #[arg(long)]
     ignore_externals: bool,
@@ -63,35 +63,16 @@ struct Request {
 impl ExportArgs {
     /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
-        let native_line_end = self.native_line_end()?;
         if self.revision.range().is_some_and(|range| range.end.is_some()) {
             let message = "Revision range is not allowed";
             return Err(Error::new(Code::CLIENT_REVISION_RANGE, message));
         }
         let request = request(&self.operands)?;
         let access = self.access.clone();
-        ClientContext::run(access, out, |context, out| {
-            self.export(context, &request, native_line_end, out)
-        })
+        ClientContext::run(access, out, |context, out| self.export(context, &request, out))
     }
 
-    fn native_line_end(&self) -> Result<LineEnd> {
-        let Some(name) = &self.native_eol else {
-            return Ok(LineEnd::Lf);
-        };
-        LineEnd::parse(name.as_bytes()).ok_or_else(|| {
-            let message = format!("Syntax error in native-eol argument '{name}'");
-            Error::new(Code::CL_ARG_PARSING_ERROR, message)
-        })
-    }
-
-    fn export(
-        &self,
-        context: &ClientContext,
-        request: &Request,
-        native_line_end: LineEnd,
-        out: &mut Out,
-    ) -> Result<()> {
+    fn export(&self, context: &ClientContext, request: &Request, out: &mut Out) -> Result<()> {
         let source = self.source(request).or_else(|error| {
             // A repository that cannot be opened is the first error.
             context.open(&request.url).and(Err(error))
@@ -111,7 +92,7 @@ impl ExportArgs {
             force: self.force,
             ignore_externals: self.ignore_externals,
             ignore_keywords: self.ignore_keywords,
-            native_line_end,
+            native_line_end: self.native_eol.unwrap_or(LineEnd::Lf),
             sessions: sessions(&request.url),
             open: &|url| context.open(url),
             long_date: &date_text::human,
@@ -251,4 +232,11 @@ fn print(event: &ExportEvent<'_>, out: &mut Out) -> Result<()> {
         }),
         ExportEvent::ExternalEnd => out.line(""),
     }
+}
+
+fn parse_line_end(name: &str) -> Result<LineEnd> {
+    LineEnd::parse(name.as_bytes()).ok_or_else(|| {
+        let message = format!("Syntax error in native-eol argument '{name}'");
+        Error::new(Code::CL_ARG_PARSING_ERROR, message)
+    })
 }

@@ -100,6 +100,7 @@ impl ImportArgs {
         };
         let open = |url: &Url| context.open(url);
         let quiet = self.quiet;
+        message.use_context(context)?;
         let mut describe = |items: &[client::commit_item::CommitItem]| message.describe(items);
         import(
             &request.path,
@@ -153,7 +154,7 @@ fn print(event: &ImportEvent<'_>, out: &mut Out) -> Result<()> {
     match event {
         ImportEvent::Adding { path, is_binary } => {
             let kind = if *is_binary { " (bin)" } else { "" };
-            out.line(&format!("Adding{kind:6}   {}", local_path::shown(path)))
+            out.line(&format!("Adding {kind:6}  {}", local_path::shown(path)))
         }
         ImportEvent::Skipped(path) => out.line(&format!("Skipped '{}'", path.display())),
         ImportEvent::Finalizing => {

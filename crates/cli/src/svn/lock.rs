@@ -64,7 +64,9 @@ impl LockArgs {
                     Ok(_) => {}
                     Err(error) => {
                         is_complete = false;
-                        out.print_warning(&error);
+                        if !self.quiet {
+                            out.print_warning(&error);
+                        }
                     }
                 }
                 Ok(())

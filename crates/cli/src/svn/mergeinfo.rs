@@ -20,7 +20,7 @@ use crate::out::Out;
 /// 1. Draws the branches: from left to right the revision in which they parted, the last full merge, and the tips.
 ///
 /// 2. Prints the revisions that changed SOURCE and that were merged to TARGET ('--show-revs=merged'), or were not
-/// ('--show-revs=eligible'). An asterisk marks what was merged in part.
+///    ('--show-revs=eligible'). An asterisk marks what was merged in part.
 ///
 /// SOURCE and TARGET are URLs.
 #[derive(clap::Args)]

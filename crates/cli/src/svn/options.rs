@@ -4,13 +4,11 @@
 //! is looked at. Therefore an option that two subcommands have is defined here once. The names of the fields are the ids by which
 //! [`check_exclusive`] finds options that exclude each other.
 
-use std::fs::File;
-use std::io::Read as _;
-
 use base::{Code, Depth, Error, Result, Revnum};
 use clap::ArgMatches;
 
 use crate::args::revision::{Revision, RevisionRangeArg};
+pub use crate::client_context::input_file::{InputFile, TargetsOption};
 
 /// `-r`, which may be given once.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -208,76 +206,12 @@ pub struct XmlOptions {
     pub incremental: bool,
 }
 
-/// `--targets`.
-#[derive(Clone, Debug, Default, clap::Args)]
-pub struct TargetsOption {
-    /// read further targets from file ARG, one a line
-    #[arg(long, value_parser = parse_input_file)]
-    pub targets: Option<InputFile>,
-}
-
 /// `--changelist`, which selects paths of a working copy.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct ChangelistOption {
     /// only members of changelist ARG, which is a list of files of a working copy
-    #[arg(long, alias = "cl", action = clap::ArgAction::Append)]
+    #[arg(long, visible_alias = "cl", action = clap::ArgAction::Append)]
     pub changelist: Vec<String>,
-}
-
-/// A file that an option names, which can be opened. `-` is standard input.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InputFile(String);
-
-/// Parses the argument of `-F` and `--targets`. The file is opened, because the incumbent reads it at this point: a file that
-/// cannot be opened is reported before other errors.
-///
-/// # Errors
-/// `errno`.
-pub fn parse_input_file(text: &str) -> Result<InputFile> {
-    let file = InputFile(if text.is_empty() {
-        ".".to_owned()
-    } else {
-        text.to_owned()
-    });
-    if text == "-" || is_pipe(text) {
-        return Ok(file);
-    }
-    if text.is_empty() {
-        let missing = std::io::Error::from_raw_os_error(2);
-        return Err(Error::io("Can't open file", ".".as_ref(), &missing));
-    }
-    match File::open(&file.0) {
-        Ok(_) => Ok(file),
-        Err(error) => Err(Error::io("Can't open file", file.0.as_ref(), &error)),
-    }
-}
-
-impl InputFile {
-    /// Reads the file. To be called once, because standard input and pipes can be read once.
-    ///
-    /// # Errors
-    /// `errno`.
-    pub fn read(&self) -> Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        if self.0 == "-" {
-            return match std::io::stdin().lock().read_to_end(&mut bytes) {
-                Ok(_) => Ok(bytes),
-                Err(error) => Err(Error::os(&error, "Can't read stream")),
-            };
-        }
-        let mut file =
-            File::open(&self.0).map_err(|error| Error::io("Can't open file", self.0.as_ref(), &error))?;
-        match file.read_to_end(&mut bytes) {
-            Ok(_) => Ok(bytes),
-            Err(error) => Err(Error::io("Can't read file", self.0.as_ref(), &error)),
-        }
-    }
-}
-
-/// True for a named pipe, which must not be opened twice.
-fn is_pipe(path: &str) -> bool {
-    use std::os::unix::fs::FileTypeExt as _;
-    std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_fifo())
 }
 
 /// Refuses options that exclude each other in all subcommands, in the incumbent's order. `given` are the options of the subcommand.
@@ -300,6 +234,15 @@ pub fn check_exclusive(subcommand: &str, given: &ArgMatches) -> Result<()> {
     }
     if count("message") > 0 && count("file") > 0 {
         return refuse("--message (-m) and --file (-F) are mutually exclusive");
+    }
+    let has_none = given.try_get_one("with_no_revprops").ok().flatten() == Some(&true);
+    let has_all = given.try_get_one("with_all_revprops").ok().flatten() == Some(&true);
+    for (is_given, option) in [(has_all, "all-revprops"), (count("with_revprop") > 0, "revprop")] {
+        if is_given && has_none {
+            return refuse(&format!(
+                "--with-{option} and --with-no-revprops are mutually exclusive"
+            ));
+        }
     }
     let is_internal = given.try_get_one("internal_diff").ok().flatten() == Some(&true);
     if count("diff_cmd") > 0 && is_internal {

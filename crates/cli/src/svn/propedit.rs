@@ -46,6 +46,9 @@ pub struct PropeditArgs {
     operands: Vec<OsString>,
 }
 
+/// Returns the shell command of the editor.
+type EditorCommand<'a> = &'a dyn Fn() -> Result<OsString>;
+
 impl PropeditArgs {
     /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
@@ -70,10 +73,13 @@ impl PropeditArgs {
             };
             prop_rules::check_reserved_name(name, owner, "edit")?;
         }
+        message.use_context(context)?;
+        let configured = context.config().config.text("helpers", "editor-cmd")?;
+        let editor = || editor::command(self.log.editor_cmd.as_deref(), configured.as_deref());
         check_encoding(name, self.log.text.encoding.as_deref())?;
         let targets = target::parse_targets(operands)?;
         if self.revprop {
-            return self.edit_revprop(context, name, operands, out);
+            return self.edit_revprop(context, name, operands, &editor, out);
         }
         if self.revision.start().is_some_and(|start| start != Revision::Head) {
             let message = format!("Cannot specify revision for editing versioned property '{name}'");
@@ -87,7 +93,7 @@ impl PropeditArgs {
         for target in &targets {
             match &target.path {
                 TargetPath::Local(path) => return Err(not_a_working_copy(path)),
-                TargetPath::Url(url) => self.edit_node(context, name, url, message, out)?,
+                TargetPath::Url(url) => self.edit_node(context, (name, url), message, &editor, out)?,
             }
         }
         Ok(())
@@ -96,14 +102,14 @@ impl PropeditArgs {
     fn edit_node(
         &self,
         context: &ClientContext,
-        name: &str,
-        url: &Url,
+        (name, url): (&str, &Url),
         message: &mut LogMessage,
+        editor: EditorCommand<'_>,
         out: &mut Out,
     ) -> Result<()> {
         let target = PropTarget::open(context.open(url)?, name)?;
         let old = target.value(name).unwrap_or_default().to_vec();
-        let Some(value) = self.edit(name, &old, Path::new(""), out)? else {
+        let Some(value) = self.edit((name, &old), Path::new(""), editor, out)? else {
             return out.line(&format!("No changes to property '{name}' on '{url}'"));
         };
         let change = PropChange {
@@ -125,6 +131,7 @@ impl PropeditArgs {
         context: &ClientContext,
         name: &str,
         operands: &[OsString],
+        editor: EditorCommand<'_>,
         out: &mut Out,
     ) -> Result<()> {
         // An `@` in the URL is not special here.
@@ -142,9 +149,9 @@ impl PropeditArgs {
         let rev = target.rev.number(&mut *session)?;
         let old = session.revprop(rev, name)?;
         let folder = std::env::temp_dir();
-        let edited = self.edit(name, old.as_deref().unwrap_or_default(), &folder, out)?;
+        let edited = self.edit((name, old.as_deref().unwrap_or_default()), &folder, editor, out)?;
         let Some(value) = edited else {
-            return out.line(&format!("No changes to property '{name}' in revision {rev}"));
+            return out.line(&format!("No changes to property '{name}' on revision {rev}"));
         };
         let edit = RevpropEdit {
             name,
@@ -157,7 +164,13 @@ impl PropeditArgs {
     }
 
     /// Runs the editor with a value, and returns the new one if it was changed.
-    fn edit(&self, name: &str, old: &[u8], folder: &Path, out: &mut Out) -> Result<Option<Vec<u8>>> {
+    fn edit(
+        &self,
+        (name, old): (&str, &[u8]),
+        folder: &Path,
+        editor: EditorCommand<'_>,
+        out: &mut Out,
+    ) -> Result<Option<Vec<u8>>> {
         let encoding = TextEncoding::new(self.log.text.encoding.as_deref(), out.charset());
         let is_text = prop_rules::is_text(name);
         let text = match std::str::from_utf8(old) {
@@ -166,7 +179,7 @@ impl PropeditArgs {
         };
         out.flush()?;
         let request = EditRequest {
-            command: &editor::command(self.log.editor_cmd.as_deref())?,
+            command: &editor()?,
             folder,
             name: "svn-prop",
             text: &text,

@@ -16,7 +16,7 @@ use crate::xml;
 /// Prints a property of files, directories and revisions.
 ///
 /// 1. Prints a property of files and directories of a repository. With several targets, and with a depth, the URL is printed before
-/// the value.
+///    the value.
 ///
 /// 2. Prints a property of a revision.
 #[derive(clap::Args)]

@@ -22,7 +22,7 @@ pub fn read(
     file: &TargetsOption,
 ) -> Result<Vec<TypedTarget>> {
     let mut targets = target::read_targets(context, out, operands, file)?;
-    if targets.is_empty() && operands.is_empty() && file.targets.is_none() {
+    if targets.is_empty() {
         targets.push(TypedTarget::current_directory());
     }
     Ok(targets)

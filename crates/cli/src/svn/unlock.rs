@@ -45,7 +45,9 @@ impl UnlockArgs {
                 Ok(()) => {}
                 Err(error) => {
                     is_complete = false;
-                    out.print_warning(&error);
+                    if !self.quiet {
+                        out.print_warning(&error);
+                    }
                 }
             }
             Ok(())

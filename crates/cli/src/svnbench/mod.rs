@@ -38,7 +38,6 @@ pub struct SvnbenchCli {
 
 #[derive(Subcommand)]
 enum SvnbenchCommand {
-    #[command(visible_aliases = ["?", "h"])]
     Help(HelpArgs),
     NullBlame(null_blame::NullBlameArgs),
     NullExport(null_export::NullExportArgs),
@@ -75,8 +74,8 @@ const TOOL: ToolDefinition = ToolDefinition {
 pub fn run(out: Out, argv: Vec<OsString>) -> ExitCode {
     tool_runner::run(&TOOL, out, argv, |matches, out| {
         if let Some((name, given)) = matches.subcommand() {
-            // The log takes several ranges, as that of the client.
-            let name = if name == "null-log" { "log" } else { name };
+            // The rules are those of the client's commands.
+            let name = name.trim_start_matches("null-");
             options::check_exclusive(name, given)?;
         }
         let parsed = SvnbenchCli::from_arg_matches(&matches).map_err(args::definition_error)?;

@@ -68,7 +68,7 @@ impl NullLogArgs {
                 let counts = self.log(context)?;
                 match quiet {
                     true => Ok(()),
-                    false => counts.print(out),
+                    false => counts.print(self.use_merge_history, out),
                 }
             },
         )
@@ -122,6 +122,10 @@ impl NullLogArgs {
         locate::move_to_node(&mut *session, peg, youngest)?;
         let mut counts = Counts::default();
         for (start, end) in ranges {
+            if self.revisions.ranges().is_empty() && start < end {
+                // The default range of revision 0 is empty.
+                continue;
+            }
             let request = LogRequest {
                 paths: paths.clone(),
                 start: Some(start),
@@ -196,7 +200,8 @@ fn not_relative(text: &str) -> Error {
 /// Counts the entries of logs.
 #[derive(Default)]
 struct Counts {
-    own: EntryCounts,
+    /// All entries, with those that were merged.
+    all: EntryCounts,
     merged: EntryCounts,
     /// Entries that merged others.
     merges: u64,
@@ -211,20 +216,25 @@ struct EntryCounts {
     changes: u64,
 }
 
+impl EntryCounts {
+    fn add(&mut self, entry: &LogEntry) {
+        self.revisions += 1;
+        self.changes += entry.changes.len() as u64;
+        if let Some(log) = entry.revprops.get(props::LOG) {
+            self.lines += 1 + log.iter().filter(|byte| **byte == b'\n').count() as u64;
+        }
+    }
+}
+
 impl Counts {
     fn add(&mut self, entry: &LogEntry) -> Result<()> {
         if entry.rev.is_none() {
             self.open_merges = self.open_merges.saturating_sub(1);
             return Ok(());
         }
-        let counts = match self.open_merges {
-            0 => &mut self.own,
-            _ => &mut self.merged,
-        };
-        counts.revisions += 1;
-        counts.changes += entry.changes.len() as u64;
-        if let Some(log) = entry.revprops.get(props::LOG) {
-            counts.lines += 1 + log.iter().filter(|byte| **byte == b'\n').count() as u64;
+        self.all.add(entry);
+        if self.open_merges > 0 {
+            self.merged.add(entry);
         }
         if entry.has_children {
             self.merges += 1;
@@ -233,26 +243,26 @@ impl Counts {
         Ok(())
     }
 
-    fn print(&self, out: &mut Out) -> Result<()> {
-        if self.merges == 0 {
-            count(out, self.own.revisions, "revisions")?;
-            count(out, self.own.lines, "msg lines")?;
-            return count(out, self.own.changes, "changes");
+    fn print(&self, has_merged: bool, out: &mut Out) -> Result<()> {
+        if !has_merged {
+            count(out, self.all.revisions, "revisions")?;
+            count(out, self.all.lines, "msg lines")?;
+            return count(out, self.all.changes, "changes");
         }
         let mut line = |own: u64, what: &str, merged: u64, rest: &str| {
             let (own, merged) = (grouped(own), grouped(merged));
             out.line(&format!("{own:>15} {what} {merged:>15} {rest}"))
         };
         let rest = format!("merged in {} merges", grouped(self.merges));
-        line(self.own.revisions, "revisions,", self.merged.revisions, &rest)?;
+        line(self.all.revisions, "revisions,", self.merged.revisions, &rest)?;
         line(
-            self.own.lines,
+            self.all.lines,
             "msg lines,",
             self.merged.lines,
             "in merged revisions",
         )?;
         line(
-            self.own.changes,
+            self.all.changes,
             "changes,  ",
             self.merged.changes,
             "in merged revisions",

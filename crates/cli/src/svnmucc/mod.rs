@@ -20,7 +20,7 @@ use self::actions::{Action, ActionKind};
 pub use self::options::SvnmuccArgs;
 use crate::args::{self, ArgumentError, date};
 use crate::client_context::log_message::editor::{self, EditRequest};
-use crate::client_context::log_message::prompt;
+use crate::client_context::log_message::read_file;
 use crate::client_context::{ClientContext, revprop_arg};
 use crate::out::Out;
 use crate::version;
@@ -96,14 +96,17 @@ fn commit(
     out: &mut Out,
 ) -> Result<()> {
     let anchors: Vec<Url> = actions.iter().flat_map(Action::anchors).collect();
-    let anchor = common_ancestor(&anchors)?;
+    let anchor = common_ancestor(&anchors).map_err(|_| {
+        let message = "URLs in the action list do not share a common ancestor";
+        Error::new(Code::INCORRECT_PARAMS, message)
+    })?;
     let mut commit = MultiCommit::new(context.open(&anchor)?, given.revision)?;
     for action in actions {
         apply(&mut commit, action, &anchor)?;
     }
     let revprops = match revprops {
         Some(revprops) => revprops,
-        None => match edited_message(given, out)? {
+        None => match edited_message(context, out)? {
             Some(message) => given.with_message(message)?,
             // An unchanged message gives up without an error.
             None => return Ok(()),
@@ -146,14 +149,15 @@ fn open_text(file: &str) -> Result<Box<dyn Read>> {
 }
 
 /// Returns the log message that the user writes in an editor; `None` if it was not changed.
-fn edited_message(given: &SvnmuccArgs, out: &mut Out) -> Result<Option<Vec<u8>>> {
-    if !prompt::is_interactive(&given.access) {
+fn edited_message(context: &ClientContext, out: &mut Out) -> Result<Option<Vec<u8>>> {
+    if !context.is_interactive() {
         let message = "Cannot invoke editor to get log message when non-interactive";
         return Err(Error::new(Code::CL_INSUFFICIENT_ARGS, message));
     }
     out.flush()?;
+    let configured = context.config().config.text("helpers", "editor-cmd")?;
     let request = EditRequest {
-        command: &editor::command(None)?,
+        command: &editor::command(None, configured.as_deref())?,
         folder: Path::new(""),
         name: "svnmucc-commit",
         text: b"",
@@ -185,7 +189,7 @@ impl SvnmuccArgs {
         let text = match (&self.message, &self.file) {
             (Some(message), _) => message.clone().into_bytes(),
             (None, Some(file)) => {
-                let bytes = crate::client_context::log_message::read_file(file)?;
+                let bytes = read_file(file)?;
                 out.charset().read(&bytes)?.as_bytes().to_vec()
             }
             (None, None) => match self.with_revprop.iter().rfind(|arg| arg.name == props::LOG) {

@@ -182,14 +182,19 @@ fn digest_server(root: &Path) -> TestServer {
 }
 
 /// A home directory of one side.
-struct Home {
+struct Home<'s> {
+    servers: &'s Servers,
     side: Side,
     dir: TempDir,
 }
 
-impl Home {
-    fn new(side: Side) -> Home {
-        Home { side, dir: scratch() }
+impl<'s> Home<'s> {
+    fn new(servers: &'s Servers, side: Side) -> Home<'s> {
+        Home {
+            servers,
+            side,
+            dir: scratch(),
+        }
     }
 
     fn area(&self) -> PathBuf {
@@ -606,7 +611,7 @@ fn areas_are_made_where_they_can_be() {
             format!("{}{}{}", output.out(), home.shape(&output.err()), output.code)
         });
     }
-    for (file, text) in [("servers", "x\n"), ("config", "[a\n"), ("servers", "[a]\n x=1\n")] {
+    for (file, text) in [("servers", "x\n"), ("config", "[a\n"), ("servers", " x=1\n")] {
         servers.same(text, |home| {
             home.configure("");
             fs::write(home.area().join(file), text).expect("the area is there");

@@ -296,13 +296,16 @@ fn arguments() {
     twins.same_words(&["svn", "export", "", "out"]);
 }
 
+/// Puts something at a target.
+type Prepare = fn(&Path);
+
 #[test]
 fn what_is_in_the_way() {
     let mut differences = Vec::new();
     let repo = repository();
     for access in [Access::Disk, Access::Svn, Access::Http] {
         let twins = TwinClients::new(&repo, access);
-        let cases: [(&str, fn(&Path)); 10] = [
+        let cases: [(&str, Prepare); 10] = [
             ("a file", |target| std::fs::write(target, "old").expect("new")),
             ("an empty directory", |target| {
                 std::fs::create_dir(target).expect("new")

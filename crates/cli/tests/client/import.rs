@@ -206,8 +206,8 @@ fn files_that_cannot_be_read() {
         let dir = twins.dir(side).join("tree");
         fs::create_dir_all(dir.join("closed")).expect("new");
         fs::write(dir.join("file"), "x").expect("new");
-        fs::set_permissions(dir.join("file"), Permissions::from_mode(0)).expect("ours");
-        fs::set_permissions(dir.join("closed"), Permissions::from_mode(0)).expect("ours");
+        fs::set_permissions(dir.join("file"), Permissions::from_mode(0o000)).expect("ours");
+        fs::set_permissions(dir.join("closed"), Permissions::from_mode(0o000)).expect("ours");
     }
     for line in [
         "svn import -m msg tree {URL}/x",

@@ -2,23 +2,32 @@
 
 #![expect(clippy::too_many_lines, reason = "a test reads best as one piece")]
 
+mod any_server;
 mod arguments;
 mod blame;
 mod cat;
 mod context;
 mod diff;
 mod export;
+mod import;
 mod info;
 mod known;
 mod list;
+mod locking;
 mod log;
+mod log_messages;
 mod mergeinfo;
 mod mirrors;
 mod props;
+mod random_writes;
 mod read_repo;
 mod reading;
+mod revprops;
+mod svnbench;
+mod svnmucc;
 mod svnrdump;
 mod svnsync;
 mod targets;
 mod terminal;
 mod twins;
+mod writing;

@@ -147,7 +147,9 @@ impl TwinClients {
                 .arg(self.repository(side));
             normalize::mask_dates(&normalize::mask_uuids(&tool.ok().out()))
         });
-        assert!(ours == theirs, "the repositories differ");
+        let pairs = theirs.lines().zip(ours.lines());
+        let difference = pairs.enumerate().find(|(_, (theirs, ours))| theirs != ours);
+        assert!(ours == theirs, "the dumps differ: {difference:?}");
     }
 
     fn of(&self, side: Side) -> &OneSide {

@@ -94,11 +94,20 @@ fn located(
     if old == peg && new == peg {
         return Ok((session, (url.clone(), number(old)), (url.clone(), number(new))));
     }
-    let locations = match session.locations(&RelPath::empty(), peg, &[old, new]) {
-        Ok(locations) => locations,
-        Err(error) if error.has(Code::FS_NOT_FOUND) => Vec::new(),
-        Err(error) => return Err(error),
+    let mut locations = Vec::new();
+    let mut look_up = |revs: &[Revnum]| match session.locations(&RelPath::empty(), peg, revs) {
+        Ok(found) => {
+            locations.extend(found);
+            Ok(true)
+        }
+        Err(error) if error.has(Code::FS_NOT_FOUND) => Ok(false),
+        Err(error) => Err(error),
     };
+    if !look_up(&[old, new])? {
+        // A younger revision without the node is an error, which hides the other revision.
+        look_up(&[old])?;
+        look_up(&[new])?;
+    }
     let at = |rev: Revnum| {
         let (_, path) = locations.iter().find(|(found, _)| *found == rev)?;
         Some(session.root_url().join(&path.to_rel()))

@@ -81,7 +81,7 @@ pub enum ExportEvent<'a> {
         /// True for an external.
         is_external: bool,
     },
-    /// Everything about an external has been said.
+    /// No more events are about the external.
     ExternalEnd,
 }
 

@@ -210,7 +210,7 @@ impl TempFile {
                 is_renamed: false,
             }),
             Err(error) => {
-                let template = path.with_file_name("svn-XXXXXX");
+                let template = path.with_file_name(format!("svn-{}", "X".repeat(6)));
                 let what = "Can't create temporary file from template";
                 Err(Error::io(what, &template, &error))
             }

@@ -6,8 +6,8 @@ use base::{Code, Error, NodeKind, RelPath, Result};
 use delta::editor::{DirToken, Editor, FileToken, TextChunk};
 use delta::window::{WINDOW_SIZE, Window};
 
-use super::ImportEvent;
 use super::walk::Found;
+use super::{ImportEvent, check_entries};
 
 /// Adds `new_entries`, each in the one before, and what is found into the last of them. With a `kind` of a file the last of them is the
 /// file itself. Returns false if there is nothing to commit. The edit is not ended.
@@ -19,6 +19,7 @@ pub(super) fn drive(
     notify: &mut dyn FnMut(ImportEvent<'_>) -> Result<()>,
 ) -> Result<bool> {
     let mut open = vec![(RelPath::empty(), editor.open_root(None)?)];
+    check_entries(new_entries, kind)?;
     let (file_name, directories) = match new_entries.split_last() {
         Some((name, above)) if kind != NodeKind::Dir => (Some(name.as_str()), above),
         _ => (None, new_entries),
@@ -41,9 +42,9 @@ pub(super) fn drive(
                     path: &path,
                     is_binary: false,
                 };
-                notify(event)?;
                 let name = path.file_name().unwrap_or_default().to_string_lossy();
                 drive.add_directory(&mut open, &name)?;
+                notify(event)?;
             }
             Found::End if open.len() > least => {
                 if let Some((_, directory)) = open.pop() {

@@ -79,18 +79,10 @@ pub fn import(
         let message = format!("Path '{url}' already exists");
         return Err(Error::new(Code::ENTRY_EXISTS, message));
     }
-    if let Some(name) = new_entries.last().filter(|name| *name == ADMIN_DIR) {
-        let message = format!("'{name}' is a reserved name and cannot be imported");
-        return Err(Error::new(Code::CL_ADM_DIR_RESERVED, message));
-    }
     let items = [CommitItem::new(url.as_str(), ItemChange::Add)];
     let Some(revprops) = describe(&items)? else {
         return Ok(());
     };
-    if kind != NodeKind::Dir && new_entries.is_empty() {
-        let message = "New entry name required when importing a file";
-        return Err(Error::new(Code::NODE_UNKNOWN_KIND, message));
-    }
     let walk = walk::Walk {
         rules: rules(&mut *session, new_entries.is_empty(), options)?,
         options,
@@ -125,6 +117,19 @@ pub fn import(
     }
 }
 
+/// Checks the names that the URL adds. The incumbent does so when the commit has begun.
+fn check_entries(new_entries: &[String], kind: NodeKind) -> Result<()> {
+    if let Some(name) = new_entries.last().filter(|name| *name == ADMIN_DIR) {
+        let message = format!("'{name}' is a reserved name and cannot be imported");
+        return Err(Error::new(Code::CL_ADM_DIR_RESERVED, message));
+    }
+    if kind != NodeKind::Dir && new_entries.is_empty() {
+        let message = "New entry name required when importing a file";
+        return Err(Error::new(Code::NODE_UNKNOWN_KIND, message));
+    }
+    Ok(())
+}
+
 /// Moves the session to the nearest ancestor of the URL that exists. Returns the names below it, the topmost first, and its kind.
 fn missing_entries(session: &mut dyn Session, url: &Url) -> Result<(Vec<String>, NodeKind)> {
     let mut names = Vec::new();
@@ -153,6 +158,11 @@ fn rules(session: &mut dyn Session, is_at_target: bool, options: &ImportOptions<
     let path = RelPath::empty();
     let rev = session.latest_revision()?;
     if session.check_path(&path, Some(rev))? != NodeKind::Dir {
+        // The commit fails later; only over HTTP the incumbent notices before.
+        if session.url().scheme().starts_with("http") {
+            let message = "Can't get properties of non-directory";
+            return Err(Error::new(Code::FS_NOT_DIRECTORY, message));
+        }
         return Ok(rules);
     }
     let mut levels: Vec<Props> = Vec::new();

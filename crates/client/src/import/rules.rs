@@ -124,9 +124,7 @@ impl Rules {
     /// Adds what the properties of the target itself say about its entries.
     pub(super) fn add_own(&mut self, props: &Props, options: &ImportOptions<'_>) {
         if let Some(value) = props.get("svn:ignore").filter(|_| options.ignores.is_some()) {
-            let text = String::from_utf8_lossy(value);
-            let lines = text.split(['\n', '\r']).filter(|line| !line.is_empty());
-            self.top_ignores.extend(lines.map(str::to_owned));
+            self.top_ignores.extend(words(value));
         }
     }
 

@@ -74,6 +74,10 @@ fn compare(
     let (first, last) = request.range;
     let (oldest, youngest) = (first.min(last), first.max(last));
     if youngest > source.rev {
+        // The incumbent makes the request, and the server refuses it with its own text.
+        let (path, peg) = (RelPath::empty(), Some(source.rev));
+        let session = &mut *source.session;
+        session.location_segments(&path, peg, Some(youngest), None, &mut |_| Ok(()))?;
         let message = format!("No such revision {youngest}");
         return Err(Error::new(Code::FS_NO_SUCH_REVISION, message));
     }

@@ -85,6 +85,7 @@ impl MultiCommit {
     /// # Errors
     /// `FS_NOT_FOUND` without the source; `FS_ALREADY_EXISTS`.
     pub fn copy(&mut self, from: &RelPath, rev: Option<Revnum>, to: &RelPath) -> Result<()> {
+        self.check_new(to)?;
         let rev = match rev {
             Some(rev) => rev,
             None => self.session.latest_revision()?,
@@ -94,7 +95,6 @@ impl MultiCommit {
             let message = format!("Path '{from}' not found in revision {rev}");
             return Err(Error::new(Code::FS_NOT_FOUND, message));
         }
-        self.check_new(to)?;
         self.add(to, NodeChange::new(kind, Some(Some((from.clone(), rev)))));
         Ok(())
     }

@@ -1,3 +1,5 @@
+//! Revisions that are read ahead arrive as they were sent.
+
 use base::RelPath;
 use base::checksum::Md5;
 use delta::RecordingEditor;

@@ -111,9 +111,10 @@ fn copy_pairs(ui: &mut UrlCommit<'_>, request: &CopyRequest<'_>, pairs: &[Pair<'
             .iter()
             .flat_map(|pair| [pair.source.url.clone(), pair.target.clone()])
             .collect();
-        let shown_from = common_parent(&urls)?;
+        let base = common_parent(&urls)?;
+        let shown_from = request.is_move.then_some(&base);
         for pair in pairs {
-            add_missing_parents(&mut *session, &pair.target, &shown_from, &mut new_dirs)?;
+            add_missing_parents(&mut *session, &pair.target, shown_from, &mut new_dirs)?;
         }
     }
     let mut items: Vec<CommitItem> = new_dirs
@@ -203,11 +204,11 @@ fn mergeinfo_of(session: &mut dyn Session, rev: Revnum) -> Result<Option<Vec<u8>
 /// Adds the directories above `target` that do not exist, the deepest first.
 ///
 /// # Errors
-/// `FS_ALREADY_EXISTS` for a file, which is shown relative to `shown_from`.
+/// `FS_ALREADY_EXISTS` for a file, which is shown relative to `shown_from`, or with its URL.
 fn add_missing_parents(
     session: &mut dyn Session,
     target: &Url,
-    shown_from: &Url,
+    shown_from: Option<&Url>,
     new_dirs: &mut Vec<Url>,
 ) -> Result<()> {
     let mut above = target.parent();
@@ -216,7 +217,10 @@ fn add_missing_parents(
         match session.check_path(&RelPath::empty(), None)? {
             NodeKind::None => {}
             NodeKind::File => {
-                let shown = dir.relative_to(shown_from).unwrap_or_default();
+                let shown = match shown_from.and_then(|base| dir.relative_to(base)) {
+                    Some(path) => path.to_string(),
+                    None => dir.to_string(),
+                };
                 let message = format!("Path '{shown}' already exists, but is not a directory");
                 return Err(Error::new(Code::FS_ALREADY_EXISTS, message));
             }

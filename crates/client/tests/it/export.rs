@@ -353,10 +353,7 @@ fn normalized((out, err): &(String, String), folder: &Path) -> (Vec<String>, Str
     let mut lines: Vec<String> = out.lines().map(|line| line.replace(&folder, "T")).collect();
     lines.sort();
     let mut err = err.replace(&folder, "T");
-    while let Some(at) = err
-        .find("/svn-")
-        .filter(|at| !err[*at..].starts_with("/svn-XXXXXX"))
-    {
+    while let Some(at) = err.find("/svn-").filter(|at| !err[*at..].starts_with("/svn-XX")) {
         let end = at + 11;
         err.replace_range(at + 1..end.min(err.len()), "TEMPORARY");
     }

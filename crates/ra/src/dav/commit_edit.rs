@@ -294,7 +294,10 @@ impl CommitEditor<'_> {
         let response = self.session.client.call(Request::new("HEAD", &target))?;
         match response.status {
             404 => Ok(()),
-            200 => Err(already_exists(path)),
+            200 => {
+                let message = format!("File '{path}' already exists");
+                Err(Error::new(Code::FS_ALREADY_EXISTS, message))
+            }
             _ => Err(refusal(response, &target)),
         }
     }

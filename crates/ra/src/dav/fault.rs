@@ -2,7 +2,7 @@
 
 use base::{Code, Error};
 use http::StatusCode;
-use wire::dav::client::{PropFailure, read_fault};
+use wire::dav::client::{PropFailure, property_name, read_fault};
 use wire::dav::uri;
 use wire::dav::xml::{Element, XmlLimits};
 
@@ -102,7 +102,7 @@ pub(super) fn of_properties(failures: &[PropFailure], target: &str) -> Option<Er
             let path = uri::decode(target).unwrap_or_else(|| target.to_owned());
             error.context(format!(
                 "While handling the '{}' property on '{path}':",
-                name.local
+                property_name(name).unwrap_or_else(|| name.local.clone())
             ))
         }
         None => error,

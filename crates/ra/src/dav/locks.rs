@@ -72,8 +72,8 @@ impl DavSession {
             200..300 => {}
             405 => {
                 let message = format!(
-                    "'/{}' doesn't exist in HEAD",
-                    self.session_path().join(&target.path)
+                    "Path '{}' doesn't exist in HEAD revision (405 Method Not Allowed)",
+                    target.path
                 );
                 return Err(Error::new(Code::FS_OUT_OF_DATE, message));
             }

@@ -155,6 +155,9 @@ impl DavSession {
             if !is_http || is_weaker || visited.len() > options.http.redirects as usize {
                 return Err(refused);
             }
+            if let Some(notice) = &options.redirected {
+                notice(&next)?;
+            }
             url = next;
         }
     }

@@ -293,11 +293,15 @@ impl DavSession {
         let target = request.target.clone();
         let response = self.client.call(request)?;
         let mut failures = Vec::new();
+        let mut shown = target.clone();
         self.read_multistatus(response, &target, &mut |found| {
+            if let Some(path) = uri::path_of(&found.href).filter(|_| !found.failures.is_empty()) {
+                shown = path.to_owned();
+            }
             failures.extend(found.failures);
             Ok(())
         })?;
-        match of_properties(&failures, &target) {
+        match of_properties(&failures, &shown) {
             Some(error) => Err(error),
             None => Ok(()),
         }

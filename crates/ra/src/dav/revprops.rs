@@ -35,10 +35,17 @@ impl DavSession {
                 path.ok_or_else(|| super::fault::malformed("The server did not name a revision"))?
             }
         };
+        // Servers report the success of a plain deletion even if they have refused it.
+        let deleted = match (change.value, change.expected) {
+            (None, None) if self.features.names("atomic-revprops") => {
+                self.read_revprops(change.rev)?.remove(change.name)
+            }
+            _ => None,
+        };
         let body = proppatch(&[PropertyChange {
             name: change.name,
             value: change.value,
-            expected: change.expected,
+            expected: change.expected.or(deleted.as_deref().map(Some)),
         }]);
         self.proppatch(Request::new("PROPPATCH", target).xml(body))
             .map_err(|error| match error.code() {
@@ -47,14 +54,19 @@ impl DavSession {
                     Error::new(Code::FS_PROP_BASEVALUE_MISMATCH, message)
                 }
                 // The number of a status says less than what failed.
-                Code::RA_DAV_REQUEST_FAILED | Code::FS_CONFLICT => error.wrap(
-                    Code::RA_DAV_PROPPATCH_FAILED,
-                    "DAV request failed; it's possible that the repository's \
-                    pre-revprop-change hook either failed or is non-existent",
-                ),
+                Code::RA_DAV_REQUEST_FAILED | Code::FS_CONFLICT => proppatch_failed(&error),
                 _ => error,
             })
     }
+}
+
+/// Returns the chain of an error with the number of a failed change of properties.
+fn proppatch_failed(error: &Error) -> Error {
+    let links = error.links().map(|link| {
+        let text = link.message().map(str::to_owned);
+        (Code::RA_DAV_PROPPATCH_FAILED, text)
+    });
+    Error::from_links(links).expect("because a chain has at least one link")
 }
 
 /// Returns the properties that users see.

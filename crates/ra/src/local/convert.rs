@@ -1,9 +1,10 @@
 //! Values of `repos` as values of sessions.
 
-use base::{Date, FsPath, Result};
-use repos::{ChangeKind, DirentFields, log};
+use base::{Code, Date, Error, FsPath, Result};
+use delta::editor::{EncodedVersions, TextChunk};
+use repos::{ChangeKind, DirentFields, file_revs, log};
 
-use crate::answers::{ChangeAction, Dirent, LogChange, LogEntry};
+use crate::answers::{ChangeAction, Dirent, FileRev, FileRevSink, LogChange, LogEntry};
 use crate::requests;
 
 pub(super) fn dirent(found: &repos::Dirent) -> Dirent {
@@ -61,4 +62,40 @@ pub(super) fn log_entry(found: &log::LogEntry<'_>) -> Result<LogEntry> {
         has_children: found.has_children,
         subtractive_merge: found.subtractive_merge,
     })
+}
+
+/// Words the errors of a request for a file as the incumbent does.
+pub(super) fn file_error(error: Error, path: &FsPath) -> Error {
+    match error.code() {
+        Code::FS_NOT_FILE => Error::new(Code::FS_NOT_FILE, format!("'{path}' is not a file")),
+        Code::FS_NOT_FOUND => Error::new(Code::FS_NOT_FOUND, format!("'{path}' path not found")),
+        _ => error,
+    }
+}
+
+/// Passes the revisions of a file on.
+pub(super) struct FileRevs<'a>(pub(super) &'a mut dyn FileRevSink);
+
+impl file_revs::FileRevSink for FileRevs<'_> {
+    fn revision(&mut self, rev: &file_revs::FileRev<'_>) -> Result<()> {
+        self.0.revision(&FileRev {
+            path: rev.path.clone(),
+            rev: rev.rev,
+            revprops: rev.revprops.to_props(),
+            prop_changes: rev.prop_changes.to_vec(),
+            merged: rev.merged,
+        })
+    }
+
+    fn text_chunk(&mut self, chunk: TextChunk<'_>) -> Result<()> {
+        self.0.text_chunk(chunk)
+    }
+
+    fn text_end(&mut self) -> Result<()> {
+        self.0.text_end()
+    }
+
+    fn accepts_encoded(&self) -> EncodedVersions {
+        self.0.accepts_encoded()
+    }
 }

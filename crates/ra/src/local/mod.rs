@@ -11,7 +11,7 @@ use std::path::Path;
 use base::{
     Code, Date, Depth, Error, FsPath, Lock, Mergeinfo, NodeKind, Props, RelPath, Result, Revnum, Url,
 };
-use delta::editor::{Editor, EncodedVersions, TextChunk};
+use delta::editor::Editor;
 use repos::access::Everything;
 use repos::change_revprop;
 use repos::config::ConfigCache;
@@ -22,7 +22,7 @@ use repos::{Cache, Repository, file_revs, history, list, log, mergeinfo};
 pub(crate) use repos::list::fold;
 
 use crate::answers::{
-    CommitInfo, Directory, Dirent, FileInfo, FileRev, FileRevSink, LocationSegment, LogEntry, ReplaySink,
+    CommitInfo, Directory, Dirent, FileInfo, FileRevSink, LocationSegment, LogEntry, ReplaySink,
 };
 use crate::options::OpenOptions;
 use crate::requests::{
@@ -190,11 +190,7 @@ impl Session for LocalSession {
     ) -> Result<FileInfo> {
         let path = self.at(request.path);
         let file = self.repository.file(self.rev(request.rev)?, &path);
-        let file = file.map_err(|error| match error.code() {
-            Code::FS_NOT_FILE => Error::new(Code::FS_NOT_FILE, format!("'{path}' is not a file")),
-            Code::FS_NOT_FOUND => Error::new(Code::FS_NOT_FOUND, format!("'{path}' path not found")),
-            _ => error,
-        })?;
+        let file = file.map_err(|error| convert::file_error(error, &path))?;
         let info = FileInfo {
             rev: file.rev,
             md5: Some(file.md5),
@@ -339,6 +335,13 @@ impl Session for LocalSession {
         end: Option<Revnum>,
         segment: &mut dyn FnMut(&LocationSegment) -> Result<()>,
     ) -> Result<()> {
+        if let (Some(peg), Some(start)) = (peg, start)
+            && start > peg
+        {
+            // The text of the incumbent's local access, which differs from that of its servers.
+            let message = format!("No such revision {start}");
+            return Err(Error::new(Code::FS_NO_SUCH_REVISION, message));
+        }
         let mut sink = |found: history::LocationSegment| {
             segment(&LocationSegment {
                 start: found.start,
@@ -369,7 +372,7 @@ impl Session for LocalSession {
             request.end,
             request.include_merged,
             &Everything,
-            &mut FileRevs(sink),
+            &mut convert::FileRevs(sink),
             &self.options.cancel,
         )
     }
@@ -478,32 +481,5 @@ fn pass_each<'a, T>(
     match done.post_hook_error {
         None => Ok(()),
         Some(error) => Err(error),
-    }
-}
-
-/// Passes the revisions of a file on.
-struct FileRevs<'a>(&'a mut dyn FileRevSink);
-
-impl file_revs::FileRevSink for FileRevs<'_> {
-    fn revision(&mut self, rev: &file_revs::FileRev<'_>) -> Result<()> {
-        self.0.revision(&FileRev {
-            path: rev.path.clone(),
-            rev: rev.rev,
-            revprops: rev.revprops.to_props(),
-            prop_changes: rev.prop_changes.to_vec(),
-            merged: rev.merged,
-        })
-    }
-
-    fn text_chunk(&mut self, chunk: TextChunk<'_>) -> Result<()> {
-        self.0.text_chunk(chunk)
-    }
-
-    fn text_end(&mut self) -> Result<()> {
-        self.0.text_end()
-    }
-
-    fn accepts_encoded(&self) -> EncodedVersions {
-        self.0.accepts_encoded()
     }
 }

@@ -25,6 +25,13 @@ impl TextEncoding {
         }
     }
 
+    /// Sets the character set that counts without an option.
+    pub fn set_default(&mut self, name: Option<&str>) {
+        if self.name.is_none() {
+            self.name = name.filter(|name| !name.is_empty()).map(str::to_owned);
+        }
+    }
+
     /// Converts a text to UTF-8 with line feeds. A text in the named character set `UTF-8` is not checked: the repository does that.
     ///
     /// # Errors

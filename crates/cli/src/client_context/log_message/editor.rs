@@ -104,16 +104,21 @@ fn times(path: &Path) -> Result<(SystemTime, u64)> {
     stat().map_err(|e| Error::io("Can't stat", path, &e))
 }
 
-/// Returns the shell command of the user's editor: of the option `--editor-cmd`, then of the environment.
+/// Returns the shell command of the user's editor: of the option `--editor-cmd`, of the environment, and of the configuration.
 ///
 /// # Errors
 /// `CL_NO_EXTERNAL_EDITOR` for a command of blanks.
-pub fn command(option: Option<&str>) -> Result<OsString> {
+pub fn command(option: Option<&str>, configured: Option<&str>) -> Result<OsString> {
     let variable = |name| env::var_os(name).filter(|value: &OsString| !value.is_empty());
     let command = option
         .filter(|command| !command.is_empty())
         .map(OsString::from)
         .or_else(|| variable("SVN_EDITOR"))
+        .or_else(|| {
+            configured
+                .filter(|command| !command.is_empty())
+                .map(OsString::from)
+        })
         .or_else(|| variable("VISUAL"))
         .or_else(|| variable("EDITOR"))
         .unwrap_or_else(|| OsString::from(DEFAULT_EDITOR));

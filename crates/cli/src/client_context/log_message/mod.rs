@@ -5,26 +5,26 @@
 //! is when the editor starts. The file that was edited stays until [`LogMessage::finish`]: it is removed after the commit, and named in the
 //! error of a commit that failed.
 //!
-//! [`editor`] runs the editor, [`charset`] converts texts, [`prompt`] asks what to do without a message.
+//! [`editor`] runs the editor, [`charset`] converts texts.
 
 pub mod charset;
 pub mod editor;
-pub mod prompt;
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use base::{Code, Error, Props, Result, props};
+use base::{Cancel, Code, Error, Props, Result, props};
 use client::commit_item::CommitItem;
 
 use self::charset::TextEncoding;
 use self::editor::EditRequest;
-use self::prompt::Prompt;
-use super::AccessOptions;
+use super::prompt::{Echo, Prompter};
 use super::revprop_arg::{self, RevpropArg};
+use super::{AccessOptions, ClientContext};
 use crate::args::operand;
 use crate::out::Out;
 
@@ -110,7 +110,9 @@ pub struct LogMessage {
     encoding: TextEncoding,
     revprops: Vec<RevpropArg>,
     editor_cmd: Option<String>,
-    is_interactive: bool,
+    /// The editor of the configuration.
+    configured_editor: Option<String>,
+    prompter: Arc<Prompter>,
     /// The file that was edited last, while it exists.
     edited: Option<PathBuf>,
 }
@@ -126,9 +128,23 @@ impl LogMessage {
             encoding: TextEncoding::new(options.text.encoding.as_deref(), out.charset()),
             revprops: options.with_revprop.clone(),
             editor_cmd: options.editor_cmd.clone(),
-            is_interactive: prompt::is_interactive(access),
+            configured_editor: None,
+            prompter: Arc::new(Prompter::new(access.is_interactive(), out.share(), Cancel::new())),
             edited: None,
         })
+    }
+
+    /// Takes the editor, the character set of messages and the terminal of a context.
+    ///
+    /// # Errors
+    /// `BAD_CONFIG_VALUE`.
+    pub fn use_context(&mut self, context: &ClientContext) -> Result<()> {
+        let config = &context.config().config;
+        self.configured_editor = config.text("helpers", "editor-cmd")?;
+        self.encoding
+            .set_default(config.text("miscellany", "log-encoding")?.as_deref());
+        self.prompter = context.prompter();
+        Ok(())
     }
 
     /// Returns the revision properties of the commit that changes `items`; `None` if the user gives up. Runs the editor if the options have
@@ -176,7 +192,7 @@ impl LogMessage {
                 .map(Some)
                 .map_err(|error| error.context("Error normalizing log message to internal format"));
         }
-        if !self.is_interactive {
+        if !self.prompter.is_interactive() {
             let message = "Cannot invoke editor to get log message when non-interactive";
             return Err(Error::new(Code::CL_INSUFFICIENT_ARGS, message));
         }
@@ -185,11 +201,13 @@ impl LogMessage {
                 return Ok(Some(message));
             }
             let question = "\nLog message unchanged or not specified\n(a)bort, (c)ontinue, (e)dit:\n";
-            let answer = Prompt::open()?.ask(question)?;
+            let answer = self.prompter.ask(question, Echo::Shown)?;
             match answer.bytes().next().map(|letter| letter.to_ascii_lowercase()) {
                 Some(b'a') => {
-                    // The file stays, for a user who changes his mind.
-                    self.edited = None;
+                    if let Some(file) = self.edited.take() {
+                        // A file that the editor has removed is gone already.
+                        _ = fs::remove_file(file);
+                    }
                     return Ok(None);
                 }
                 Some(b'c') => return Ok(Some(Vec::new())),
@@ -204,7 +222,7 @@ impl LogMessage {
         for item in items {
             text.push_str(&format!("{item}\n"));
         }
-        let command = editor::command(self.editor_cmd.as_deref()).map_err(|error| {
+        let command = editor::command(self.editor_cmd.as_deref(), self.configured_editor.as_deref()).map_err(|error| {
             let message = "Could not use external editor to fetch log message; consider setting the $SVN_EDITOR environment \
                            variable or using the --message (-m) or --file (-F) options";
             let code = error.code();

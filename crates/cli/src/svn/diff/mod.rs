@@ -104,8 +104,10 @@ impl DiffArgs {
         }
         let range = self.revisions.ranges().first().copied();
         let comparisons = match (&self.old, &self.new) {
-            (None, None) => targets::of_operands(&self.operands, range)?,
-            (Some(old), new) => targets::of_options(old, new.as_deref(), &self.operands, range)?,
+            (None, None) => targets::of_operands(context, out, &self.operands, range)?,
+            (Some(old), new) => {
+                targets::of_options(context, out, old, new.as_deref(), &self.operands, range)?
+            }
             (None, Some(_)) => {
                 let message = "'--new' option only valid with '--old' option";
                 return Err(Error::new(Code::CL_ARG_PARSING_ERROR, message));
@@ -122,10 +124,11 @@ impl DiffArgs {
             open: &open,
             cancel: context.cancel(),
         };
+        let texts = self.texts.with_config(context.config())?;
         for comparison in comparisons {
             match self.summarize {
                 true => self.summarize(&comparison, &tree, out)?,
-                false => self.print(&comparison, &tree, out)?,
+                false => self.print(&comparison, &tree, &texts, out)?,
             }
         }
         if self.xml {
@@ -134,7 +137,13 @@ impl DiffArgs {
         Ok(())
     }
 
-    fn print(&self, comparison: &targets::Target, tree: &TreeOptions<'_>, out: &mut Out) -> Result<()> {
+    fn print(
+        &self,
+        comparison: &targets::Target,
+        tree: &TreeOptions<'_>,
+        texts: &TextOptions,
+        out: &mut Out,
+    ) -> Result<()> {
         let ignore_properties = self.ignore_properties || self.patch_compatible;
         if ignore_properties && self.properties_only {
             let message = "Cannot ignore properties and show only properties at the same time";
@@ -147,7 +156,7 @@ impl DiffArgs {
             ignore_properties,
             properties_only: self.properties_only,
             force: self.force,
-            ..DiffOutput::new(&self.texts)?
+            ..DiffOutput::new(texts)?
         };
         let comparison = comparison.resolve()?;
         output.print(out, |options, write| {

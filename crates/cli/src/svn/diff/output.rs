@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use std::io::Write as _;
 
 use base::{Code, Error, Result};
+use client::config::RuntimeConfig;
 use client::diff::{ExternalTexts, PrintOptions, Text, Write};
 
 use crate::diff_program::{self, DiffProgram};
@@ -34,6 +35,23 @@ pub struct TextOptions {
     ///     around each change
     #[arg(short = 'x', long, verbatim_doc_comment)]
     pub extensions: Option<String>,
+}
+
+impl TextOptions {
+    /// Returns the options, with those of the configuration area that were not given.
+    ///
+    /// # Errors
+    /// `BAD_CONFIG_VALUE`.
+    pub fn with_config(&self, config: &RuntimeConfig) -> Result<TextOptions> {
+        let mut options = self.clone();
+        if !options.internal_diff && options.diff_cmd.is_none() {
+            options.diff_cmd = config.diff_cmd()?.map(OsString::from);
+        }
+        if options.extensions.is_none() {
+            options.extensions = config.diff_extensions()?;
+        }
+        Ok(options)
+    }
 }
 
 /// How differences are printed.

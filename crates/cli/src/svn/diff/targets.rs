@@ -1,7 +1,6 @@
 //! What is compared: the operands, and the options `--old` and `--new`.
 
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
 
 use base::{Code, Error, RelPath, Result, Url};
 use client::diff::Comparison;
@@ -9,7 +8,10 @@ use client::locate;
 
 use crate::args::operand;
 use crate::args::revision::{Revision, RevisionRangeArg};
-use crate::client_context::target::{self, TargetPath};
+use crate::client_context::ClientContext;
+use crate::client_context::target::{self, TypedTarget};
+use crate::out::Out;
+use crate::svn::options::TargetsOption;
 
 /// A comparison whose revisions are as typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,28 +64,35 @@ fn of_end(revision: Revision) -> Result<locate::Revision> {
 ///
 /// # Errors
 /// `CLIENT_BAD_REVISION` if revisions are missing; `CL_ARG_PARSING_ERROR` for URLs mixed with paths; `WC_NOT_WORKING_COPY` for paths.
-pub fn of_operands(operands: &[OsString], range: Option<RevisionRangeArg>) -> Result<Vec<Target>> {
-    let here = [OsString::from(".")];
-    let operands = if operands.is_empty() { &here } else { operands };
-    let targets = target::parse_targets(operands)?;
-    let is_url = |target: &target::Target| matches!(target.path, TargetPath::Url(_));
+pub fn of_operands(
+    context: &ClientContext,
+    out: &mut Out,
+    operands: &[OsString],
+    range: Option<RevisionRangeArg>,
+) -> Result<Vec<Target>> {
+    let mut targets = target::read_targets(context, out, operands, &TargetsOption::default())?;
+    if targets.is_empty() {
+        targets.push(TypedTarget::current_directory());
+    }
     if let ([old, new], None) = (&targets[..], range)
-        && (is_url(old) || is_url(new))
+        && (old.is_url() || new.is_url())
     {
+        let ends = [old.parse()?, new.parse()?];
         let end = |target: &target::Target| -> Result<(Url, Revision)> {
-            Ok((url_of(&target.path)?, target.peg.unwrap_or(Revision::Head)))
+            Ok((target.url()?.clone(), target.peg.unwrap_or(Revision::Head)))
         };
         return Ok(vec![Target::Urls {
-            old: end(old)?,
-            new: end(new)?,
+            old: end(&ends[0])?,
+            new: end(&ends[1])?,
         }]);
     }
-    if targets.iter().any(is_url) && !targets.iter().all(is_url) {
+    if targets.iter().any(TypedTarget::is_url) && !targets.iter().all(TypedTarget::is_url) {
         return Err(mixed());
     }
     let mut found = Vec::new();
     for target in targets {
-        let url = url_of(&target.path)?;
+        let target = target.parse()?;
+        let url = target.url()?.clone();
         let Some(range) = range else {
             let message = "Not all required revisions are specified";
             return Err(Error::new(Code::CLIENT_BAD_REVISION, message));
@@ -103,18 +112,25 @@ pub fn of_operands(operands: &[OsString], range: Option<RevisionRangeArg>) -> Re
 /// # Errors
 /// `CL_ARG_PARSING_ERROR` for a path that is a URL; `WC_NOT_WORKING_COPY` for paths instead of URLs.
 pub fn of_options(
+    context: &ClientContext,
+    out: &mut Out,
     old: &OsStr,
     new: Option<&OsStr>,
     paths: &[OsString],
     range: Option<RevisionRangeArg>,
 ) -> Result<Vec<Target>> {
     let ends = [old.to_owned(), new.unwrap_or(old).to_owned()];
-    let parsed = target::parse_targets(&ends)?;
+    let parsed = target::read_targets(context, out, &ends, &TargetsOption::default())?;
+    let parsed: Vec<target::Target> = parsed.iter().map(TypedTarget::parse).collect::<Result<_>>()?;
+    let [old, new] = &parsed[..] else {
+        // The name of an administrative directory.
+        return Ok(Vec::new());
+    };
     let start = range.map(|range| range.start);
     let end = range.and_then(|range| range.end);
-    let old_rev = parsed[0].peg.or(start).unwrap_or(Revision::Head);
-    let new_rev = parsed[1].peg.or(end).unwrap_or(Revision::Head);
-    let urls = [url_of(&parsed[0].path)?, url_of(&parsed[1].path)?];
+    let old_rev = old.peg.or(start).unwrap_or(Revision::Head);
+    let new_rev = new.peg.or(end).unwrap_or(Revision::Head);
+    let urls = [old.url()?, new.url()?];
     let pair = |path: &RelPath| Target::Urls {
         old: (urls[0].join(path), old_rev),
         new: (urls[1].join(path), new_rev),
@@ -146,19 +162,6 @@ fn relative(text: &str) -> Result<RelPath> {
         }
     }
     RelPath::canonicalize(&names.join("/"))
-}
-
-/// Returns the URL of a target; the error for a path that is not in a working copy if it is none.
-fn url_of(path: &TargetPath) -> Result<Url> {
-    match path {
-        TargetPath::Url(url) => Ok(url.clone()),
-        TargetPath::Local(path) => {
-            let absolute = std::path::absolute(if path.is_empty() { "." } else { path });
-            let absolute = absolute.unwrap_or_else(|_| Path::new(path).to_owned());
-            let message = format!("'{}' is not a working copy", absolute.display());
-            Err(Error::new(Code::WC_NOT_WORKING_COPY, message))
-        }
-    }
 }
 
 fn mixed() -> Error {

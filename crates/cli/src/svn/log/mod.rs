@@ -9,10 +9,11 @@ mod plain;
 mod ranges;
 mod search;
 
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt as _;
+use std::ffi::OsString;
 
-use base::{Code, Error, Props, RelPath, Result, Url};
+use base::{Code, Depth, Error, Props, RelPath, Result, Revnum, Url};
+use client::diff::TreeOptions;
+use client::locate;
 use client::log::{self, LogOptions, LogRange};
 use ra::{LogChange, LogEntry};
 
@@ -21,11 +22,11 @@ use self::options::RevpropNames;
 pub use self::plain::{PlainLog, SEPARATOR};
 use self::ranges::ChangeArg;
 pub use self::search::SearchOptions;
+use super::diff::output::{DiffOutput, TextOptions};
 use super::misuse;
-use super::options::TargetsOption;
-use crate::args::operand;
+use super::options::{DepthOption, TargetsOption};
 use crate::args::revision::{Revision, RevisionRangeArg};
-use crate::client_context::target::{self, Target, TargetPath};
+use crate::client_context::target::{self, Target, TargetPath, TypedTarget};
 use crate::client_context::{AccessOptions, ClientContext};
 use crate::out::Out;
 use crate::xml;
@@ -71,6 +72,13 @@ pub struct LogArgs {
     #[command(flatten)]
     revprops: RevpropNames,
     #[command(flatten)]
+    depth: DepthOption,
+    /// print what each revision changed
+    #[arg(long)]
+    diff: bool,
+    #[command(flatten)]
+    texts: TextOptions,
+    #[command(flatten)]
     search: SearchOptions,
     #[command(flatten)]
     access: AccessOptions,
@@ -80,20 +88,16 @@ pub struct LogArgs {
 impl LogArgs {
     /// Runs the subcommand.
     pub fn run(mut self, out: &mut Out) -> Result<()> {
-        self.revprops.check_conflicts()?;
-        let mut operands = std::mem::take(&mut self.operands);
-        if let Some(file) = &self.targets.targets {
-            let bytes = file.read()?;
-            let lines = bytes.split(|byte| matches!(byte, b'\n' | b'\r'));
-            let lines = lines.filter(|line| !line.is_empty());
-            operands.extend(lines.map(|line| OsStr::from_bytes(line).to_owned()));
-        }
-        self.revprops
-            .check_mode(self.xml)
-            .map_err(|error| misuse(out, "log", error))?;
-        let (target, paths) = self.parse_operands(&operands, out)?;
         let access = std::mem::take(&mut self.access);
         ClientContext::run(access, out, |context, out| {
+            self.check_options().map_err(|error| misuse(out, "log", error))?;
+            let operands = std::mem::take(&mut self.operands);
+            let targets = target::read_targets(context, out, &operands, &self.targets)?;
+            if !self.revision.is_empty() && !self.change.is_empty() {
+                let message = "-c and -r are mutually exclusive";
+                return Err(Error::new(Code::CLIENT_BAD_REVISION, message));
+            }
+            let (target, paths) = parse_targets(&targets, out)?;
             if self.xml && !self.incremental {
                 out.print(xml::DECLARATION)?;
                 out.print("<log>\n")?;
@@ -111,33 +115,23 @@ impl LogArgs {
         })
     }
 
-    /// Returns the target, and the paths below it.
-    fn parse_operands(&self, operands: &[OsString], out: &Out) -> Result<(Target, Vec<RelPath>)> {
-        let here = OsString::from(".");
-        let first = operands.first().unwrap_or(&here);
-        let target = target::parse_targets(std::slice::from_ref(first)).map_err(|error| {
-            match error.code() == Code::CL_ARG_PARSING_ERROR {
-                true => misuse(out, "log", error),
-                false => error,
-            }
-        })?;
-        let target = target.into_iter().next();
-        let target = target.expect("because each operand is a target");
-        if !self.revision.is_empty() && !self.change.is_empty() {
-            let message = "-c and -r are mutually exclusive";
-            return Err(Error::new(Code::CLIENT_BAD_REVISION, message));
+    /// Checks that options are given with those that they belong to.
+    fn check_options(&self) -> Result<()> {
+        let wrong = |message: String| Err(Error::new(Code::CL_ARG_PARSING_ERROR, message));
+        if self.xml && self.diff {
+            return wrong("'diff' option is not supported in XML mode".to_owned());
         }
-        let rest = operands.get(1..).unwrap_or_default();
-        let TargetPath::Url(url) = &target.path else {
-            if rest.is_empty() {
-                return Ok((target, Vec::new()));
-            }
-            let message = "When specifying working copy paths, only one target may be given";
-            return Err(Error::new(Code::UNSUPPORTED_FEATURE, message));
-        };
-        let paths: Result<Vec<RelPath>> = rest.iter().map(|word| relative_path(url, word, out)).collect();
-        let paths = paths?;
-        Ok((target, paths))
+        self.revprops.check_mode(self.xml)?;
+        let of_diff = [
+            (self.texts.diff_cmd.is_some(), "diff-cmd"),
+            (self.texts.internal_diff, "internal-diff"),
+            (self.texts.extensions.is_some(), "extensions"),
+            (self.depth.depth.is_some(), "depth"),
+        ];
+        match of_diff.iter().find(|(is_given, _)| *is_given && !self.diff) {
+            Some((_, name)) => wrong(format!("'{name}' option requires 'diff' option")),
+            None => Ok(()),
+        }
     }
 
     fn print(
@@ -160,8 +154,41 @@ impl LogArgs {
         };
         let mut printer = Printer::new(self);
         log::log(&mut *session, peg, paths, &ranges, &options, &mut |entry| {
-            printer.entry(entry, out)
+            if printer.entry(entry, out)?
+                && self.diff
+                && let Some(rev) = entry.rev
+            {
+                self.print_diff(context, (url, peg), rev, out)?;
+            }
+            Ok(())
         })
+    }
+
+    /// Prints what a revision changed at and below the target.
+    fn print_diff(
+        &self,
+        context: &ClientContext,
+        (url, peg): (&Url, locate::Revision),
+        rev: Revnum,
+        out: &mut Out,
+    ) -> Result<()> {
+        out.print("\n")?;
+        let open = |url: &_| context.open(url);
+        let tree = TreeOptions {
+            depth: self.depth.depth.unwrap_or(Depth::Infinity),
+            notice_ancestry: false,
+            open: &open,
+            cancel: context.cancel(),
+        };
+        let output = DiffOutput {
+            no_deleted: true,
+            ..DiffOutput::new(&self.texts)?
+        };
+        output.print(out, |options, write| {
+            client::diff::print_revision(url, peg, rev, &tree, options, write)
+        })?;
+        out.print("\n")?;
+        out.flush()
     }
 
     /// Returns the ranges of `-r` or of `-c`, with numbers and dates.
@@ -194,17 +221,38 @@ impl<'a> Printer<'a> {
         }
     }
 
-    fn entry(&mut self, entry: &LogEntry, out: &mut Out) -> Result<()> {
+    /// Prints an entry; true for text that a difference can follow.
+    fn entry(&mut self, entry: &LogEntry, out: &mut Out) -> Result<bool> {
         match self {
-            Printer::Xml(printer) => printer.entry(entry, out),
-            Printer::Plain(printer) => printer.entry(entry, out).map(drop),
+            Printer::Xml(printer) => printer.entry(entry, out).map(|()| false),
+            Printer::Plain(printer) => printer.entry(entry, out),
         }
     }
 }
 
+/// Returns the target, and the paths below it.
+fn parse_targets(targets: &[TypedTarget], out: &Out) -> Result<(Target, Vec<RelPath>)> {
+    let here = TypedTarget::current_directory();
+    let target = targets.first().unwrap_or(&here).parse();
+    let target = target.map_err(|error| misuse(out, "log", error))?;
+    let rest = targets.get(1..).unwrap_or_default();
+    let TargetPath::Url(url) = &target.path else {
+        if rest.is_empty() {
+            return Ok((target, Vec::new()));
+        }
+        let message = "When specifying working copy paths, only one target may be given";
+        return Err(Error::new(Code::UNSUPPORTED_FEATURE, message));
+    };
+    let paths: Result<Vec<RelPath>> = rest
+        .iter()
+        .map(|typed| relative_path(url, typed.as_str(), out))
+        .collect();
+    let paths = paths?;
+    Ok((target, paths))
+}
+
 /// Returns the path of an operand below the URL.
-fn relative_path(url: &Url, word: &OsString, out: &Out) -> Result<RelPath> {
-    let typed = operand::text(word)?;
+fn relative_path(url: &Url, typed: &str, out: &Out) -> Result<RelPath> {
     if Url::is_url(typed) || typed.starts_with('/') {
         let message = format!(
             "Only relative paths can be specified after a URL for 'svn log', but '{typed}' is not a relative path"
@@ -215,9 +263,8 @@ fn relative_path(url: &Url, word: &OsString, out: &Out) -> Result<RelPath> {
             Error::new(Code::CL_ARG_PARSING_ERROR, message),
         ));
     }
-    let path = operand::tidy(typed);
-    RelPath::parse(&path).map_err(|_| {
-        let message = format!("Path '{path}' of URL '{url}' not found");
+    RelPath::parse(typed).map_err(|_| {
+        let message = format!("Path '{typed}' of URL '{url}' not found");
         Error::new(Code::FS_NOT_FOUND, message)
     })
 }

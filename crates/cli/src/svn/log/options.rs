@@ -26,22 +26,6 @@ struct RevpropArg {
 }
 
 impl RevpropNames {
-    /// Checks options that exclude each other.
-    pub fn check_conflicts(&self) -> Result<()> {
-        let other = if self.with_all_revprops {
-            "--with-all-revprops"
-        } else if !self.with_revprop.is_empty() {
-            "--with-revprop"
-        } else {
-            return Ok(());
-        };
-        if !self.with_no_revprops {
-            return Ok(());
-        }
-        let message = format!("{other} and --with-no-revprops are mutually exclusive");
-        Err(Error::new(Code::CL_ARG_PARSING_ERROR, message))
-    }
-
     /// Checks that there are none of the options without `--xml`.
     pub fn check_mode(&self, is_xml: bool) -> Result<()> {
         let given = [

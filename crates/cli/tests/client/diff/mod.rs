@@ -25,7 +25,7 @@ fn same(twins: &TwinClients, access: Access, words: &[&str]) {
         Access::Svn => shape::Order::Exact,
         Access::Disk | Access::Http | Access::HttpV1 => shape::Order::Any,
     };
-    if is_known(&theirs, &ours) {
+    if is_known(words, &theirs, &ours) {
         return;
     }
     assert!(
@@ -35,10 +35,19 @@ fn same(twins: &TwinClients, access: Access, words: &[&str]) {
     );
 }
 
-/// True for what the incumbent does wrong: it compares a node with one that is missing at another URL, and does not find the first one
-/// if there are escapes in the second one's URL.
-fn is_known(theirs: &str, ours: &str) -> bool {
-    theirs.contains("svn: E160013: '") && theirs.contains("path not found") && ours.ends_with("--- exit 0")
+/// True for what the incumbent does wrong: it compares a file with one that is missing at another URL, and takes a file beside the first
+/// one, which has the name of the missing one, for the first one. So it shows nothing, or does not find it.
+fn is_known(words: &[&str], theirs: &str, ours: &str) -> bool {
+    let urls = words.iter().filter_map(|word| {
+        let target = word.trim_start_matches("--old=").trim_start_matches("--new=");
+        let url = target.rsplit_once('@').map_or(target, |(url, _)| url);
+        url.starts_with("{URL}").then_some(url)
+    });
+    let mut urls: Vec<&str> = urls.collect();
+    urls.dedup();
+    let is_node = |text: &str| text.contains("{URL}/") || text.contains("Index: ");
+    let is_wrong = theirs.contains("path not found") || !is_node(theirs);
+    urls.len() == 2 && is_wrong && is_node(ours) && ours.ends_with("--- exit 0")
 }
 
 /// Splits a line into words; quotes are those of a shell, without escapes.

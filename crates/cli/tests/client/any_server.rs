@@ -1,0 +1,138 @@
+//! Any client with any server: one scenario by Subversion's and Sven's clients, with Subversion's and Sven's servers, over each protocol. All
+//! four say the same, and leave the same repository.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use testkit::server::TestServer;
+use testkit::{Repo, Side, Spec, Tool, build, normalize};
+
+use crate::twins::{Access, TwinClients};
+
+/// The scenario: reading, commits, locks, revision properties, errors. Each line is a command.
+const SCENARIO: &str = "
+    svn info {URL}
+    svn list -v -R {URL}
+    svn log -v {URL}
+    svn mkdir -m one {URL}/one --username alice --password secret
+    svn mkdir -m one {URL}/one --username alice --password secret
+    svn import -q -m tree {DIR}/tree {URL}/one/tree --username alice --password secret
+    svn copy -m copy {URL}/one {URL}/two --username alice --password secret
+    svn move -m move {URL}/two/tree/a {URL}/two/b --username alice --password secret
+    svnmucc -m mucc put {DIR}/tree/a {URL}/one/tree/a rm {URL}/two/tree propset p v {URL}/two --username alice --password secret
+    svn delete -m delete {URL}/two {URL}/none --username alice --password secret
+    svn delete -m delete {URL}/two/b --username alice --password secret
+    svn cat {URL}/one/tree/a
+    svn cat {URL}/none
+    svn lock -m mine {URL}/one/tree/a --username alice --password secret
+    svn lock -m mine {URL}/one/tree/a --username harry --password secret
+    svn info {URL}/one/tree/a
+    svn delete -m locked {URL}/one/tree/a --username harry --password secret
+    svn unlock {URL}/one/tree/a --username alice --password secret
+    svn propset --revprop -r 1 p value {URL} --username alice --password secret
+    svn propget --revprop -r 1 p {URL}
+    svn propset --revprop -r 1 p value {URL} --username alice --password wrong --no-auth-cache
+    svn blame {URL}/one/tree/a
+    svn diff -r 1:HEAD {URL}
+    svn diff --summarize {URL}@1 {URL}@HEAD
+    svn export -q {URL} {DIR}/exported
+    svn log -q -l 3 {URL}
+    svn mergeinfo --show-revs eligible {URL}/one {URL}/two
+    svnbench null-info {URL}/one
+";
+
+fn prepare(twins: &TwinClients) {
+    for side in Side::BOTH {
+        let hook = twins.repository(side).join("hooks/pre-revprop-change");
+        std::fs::write(&hook, "#!/bin/sh\nexit 0\n").expect("because it is a copy");
+        std::fs::set_permissions(&hook, std::fs::Permissions::from_mode(0o755)).expect("because it is there");
+        std::fs::create_dir(twins.dir(side).join("tree")).expect("because the directory is new");
+    }
+    twins.file("tree/a", "one\ntwo\n");
+    twins.file("tree/b", "");
+}
+
+/// Runs the scenario with both clients, and returns what they printed.
+fn run(repo: &Repo, access: Access, servers: Side) -> (Vec<String>, String) {
+    let twins = TwinClients::with_servers(repo, access, servers);
+    prepare(&twins);
+    let lines = SCENARIO.lines().map(str::trim).filter(|line| !line.is_empty());
+    let printed: Vec<String> = lines
+        .map(|line| format!("{line}\n{}", twins.same(line)))
+        .collect();
+    twins.same_repositories();
+    let exported = |side| {
+        let tool = Tool::new("find").args(["exported", "-printf", "%P %y %m %s\n"]);
+        let found = tool.dir(&twins.dir(side)).ok().out();
+        normalize::sorted_lines(&found).join("\n")
+    };
+    let trees = Side::BOTH.map(exported);
+    assert_eq!(trees[0], trees[1], "the exports of {access:?}");
+    (printed, trees[0].clone())
+}
+
+#[test]
+fn all_clients_and_servers_agree() {
+    let repo = build(&Spec::small("1.14"));
+    for access in [Access::Svn, Access::Http, Access::HttpV1] {
+        let theirs = run(&repo, access, Side::Theirs);
+        let ours = run(&repo, access, Side::Ours);
+        for (theirs, ours) in theirs.0.iter().zip(&ours.0) {
+            assert_eq!(theirs, ours, "{access:?}: servers differ");
+        }
+        assert_eq!(theirs.1, ours.1);
+    }
+    run(&repo, Access::Disk, Side::Theirs);
+}
+
+#[test]
+fn redirects_are_followed() {
+    let repo = build(&Spec::small("1.14"));
+    for servers in Side::BOTH {
+        let twins = TwinClients::with_servers(&repo, Access::Http, servers);
+        for line in [
+            "svn info {MOVED}/A/mu",
+            "svn log -q {MOVED}",
+            "svn list {MOVED}/A",
+            "svn cat {MOVED}/iota",
+            "svn mkdir -m m {MOVED}/new --username alice --password secret",
+            "svn export -q {MOVED}/A exported",
+            "svn list {ELSEWHERE}/A",
+        ] {
+            twins.same(line);
+        }
+        twins.same_repositories();
+    }
+}
+
+/// A proxy that demands a password.
+const PROXY: &str = "ProxyRequests On\n<Proxy *>\nAuthType Basic\nAuthName proxy\nAuthUserFile @FOLDER/users\nRequire valid-user\n</Proxy>\n";
+
+#[test]
+fn proxies_are_used() {
+    let repo = build(&Spec::small("1.14"));
+    let users = "alice:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=\n";
+    let proxy = TestServer::apache_with(PROXY, &[("users", users)]);
+    let with = |user: &str, password: &str| {
+        let option =
+            |name: &str, value: &str| format!("--config-option servers:global:http-proxy-{name}={value}");
+        [
+            option("host", "127.0.0.1"),
+            option("port", &proxy.port().to_string()),
+            option("username", user),
+            option("password", password),
+        ]
+        .join(" ")
+    };
+    for servers in Side::BOTH {
+        let twins = TwinClients::with_servers(&repo, Access::Http, servers);
+        let (right, wrong) = (with("alice", "secret"), with("alice", "wrong"));
+        twins.same(&format!("svn list {{URL}}/A {right}"));
+        twins.same(&format!(
+            "svn mkdir -m m {{URL}}/new --username alice --password secret {right}"
+        ));
+        twins.same(&format!("svn list {{URL}} {wrong} --non-interactive"));
+        let excepted = "--config-option servers:global:http-proxy-exceptions=127.0.0.*";
+        twins.same(&format!("svn list {{URL}} {wrong} {excepted}"));
+        twins.same_repositories();
+    }
+}

@@ -1,0 +1,122 @@
+//! `svn lock` and `unlock` with URLs.
+
+use testkit::{Side, Spec, build};
+
+use crate::twins::{Access, TwinClients};
+use crate::writing::{USER, all_same, same_words, write_hook};
+
+#[test]
+fn locks_over_all_kinds_of_access() {
+    let repo = build(&Spec::small("1.14"));
+    for access in Access::ALL {
+        let twins = TwinClients::new(&repo, access);
+        twins.file("comment", "a\r\nb\r\n");
+        all_same(
+            &twins,
+            &[
+                "svn lock {URL}/iota",
+                "svn lock {URL}/iota",
+                "svn lock --force {URL}/iota",
+                "svn lock -m text {URL}/A/mu {URL}/A/mu",
+                "svn lock -F comment --force {URL}/A/mu",
+                "svn lock {URL}/A",
+                "svn lock {URL}/nosuch",
+                "svn lock -q {URL}/A/nosuch",
+                "svn unlock {URL}/iota",
+                "svn unlock {URL}/iota",
+                "svn unlock --force {URL}/iota",
+                "svn unlock {URL}/A",
+                "svn unlock {URL}/nosuch",
+                "svn unlock --force {URL}/nosuch",
+                "svn unlock -q {URL}/A/mu",
+                "svn lock {URL}/iota",
+                "svn lock {URL}/A/mu",
+                "svn rm -m x {URL}/iota",
+                "svn mv -m x {URL}/A {URL}/A2",
+                "svn cp -m x {URL}/iota {URL}/free",
+                "svnmucc -m x rm {URL}/iota",
+            ],
+        );
+        // Over HTTP, Subversion's client sends several requests at once and fails in the login.
+        if matches!(access, Access::Disk | Access::Svn) {
+            all_same(
+                &twins,
+                &[
+                    "svn unlock {URL}/iota {URL}/A/mu",
+                    "svn lock {URL}/iota {URL}/A/mu {URL}/free {URL}/nosuch",
+                    "svn unlock --force {URL}/free {URL}/A/mu {URL}/nosuch {URL}/iota",
+                ],
+            );
+        }
+        twins.same_repositories();
+    }
+}
+
+#[test]
+fn locks_of_others_and_hooks() {
+    let repo = build(&Spec::small("1.14"));
+    for access in [Access::Svn, Access::Http] {
+        let twins = TwinClients::new(&repo, access);
+        for side in Side::BOTH {
+            let tool = testkit::Tool::new("svnadmin").arg("lock");
+            tool.arg(twins.repository(side))
+                .args(["iota", "harry", "/dev/null", "opaquelocktoken:1"])
+                .ok();
+        }
+        all_same(
+            &twins,
+            &[
+                "svn lock {URL}/iota",
+                "svn unlock {URL}/iota",
+                "svn lock --force {URL}/iota",
+                "svn unlock --force {URL}/iota",
+            ],
+        );
+        for (hook, line) in [
+            ("pre-lock", "svn lock {URL}/iota"),
+            ("post-lock", "svn lock {URL}/A/mu"),
+            ("pre-unlock", "svn unlock {URL}/A/mu"),
+        ] {
+            for side in Side::BOTH {
+                write_hook(&twins, side, hook, "#!/bin/sh\necho no >&2\nexit 1\n");
+            }
+            all_same(&twins, &[line]);
+            for side in Side::BOTH {
+                write_hook(&twins, side, hook, "#!/bin/sh\n");
+            }
+        }
+    }
+}
+
+#[test]
+fn comments_and_arguments() {
+    let repo = build(&Spec::small("1.14"));
+    let twins = TwinClients::new(&repo, Access::Disk);
+    twins.file("zero", "a\0b");
+    twins.file("latin", b"a\xe9\n");
+    twins.file("targets", "nosuch://x\r\n\n");
+    twins.all_same(&[
+        "svn lock",
+        "svn lock foo",
+        "svn lock foo {URL}/iota",
+        "svn lock {URL}/iota@1",
+        "svn lock -m zero {URL}/iota",
+        "svn lock -m x -F zero {URL}/iota",
+        "svn lock -F zero {URL}/iota",
+        "svn lock -F latin {URL}/iota",
+        "svn lock -F latin --encoding latin1 {URL}/iota",
+        "svn lock --targets targets",
+        "svn lock --targets nosuch",
+        "svn lock --targets /dev/null",
+        "svn lock file:///nosuch/x",
+        "svn lock {URL}",
+        "svn unlock",
+        "svn unlock foo",
+        "svn unlock {URL}/iota@HEAD",
+        "svn unlock {URL}/iota@",
+    ]);
+    for comment in ["a\r\nb", "a\rb\n", "a\u{1}b", "é"] {
+        same_words(&twins, &["svn", "lock", "--force", "-m", comment, "{URL}/iota"]);
+    }
+    twins.same(&format!("svn unlock {{URL}}/iota {USER}"));
+}

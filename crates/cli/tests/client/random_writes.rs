@@ -1,0 +1,133 @@
+//! Random commands that commit without a working copy.
+
+use testkit::history::Random;
+
+/// The source of random commands for one repository.
+pub struct Cases {
+    random: Random,
+    /// Paths that exist, have existed, or may come to exist.
+    paths: Vec<String>,
+    youngest: usize,
+}
+
+impl Cases {
+    /// Commands for a repository that has had `paths`.
+    pub fn new(seed: u64, paths: &[String], youngest: u64) -> Cases {
+        let paths = paths
+            .iter()
+            .map(|path| path.trim_start_matches('/').to_owned())
+            .filter(|path| !path.is_empty())
+            .collect();
+        let mut random = Random::new(seed ^ 0x5eed);
+        random.next();
+        Cases {
+            random,
+            paths,
+            youngest: youngest as usize,
+        }
+    }
+
+    /// Returns the words of the next command.
+    pub fn next(&mut self) -> Vec<String> {
+        let mut words = vec!["svn".to_owned()];
+        let count = 1 + self.random.below(5) / 3;
+        match self.random.below(10) {
+            0 | 1 => {
+                words.extend(["mkdir".to_owned(), "-m".into(), "log".into()]);
+                self.maybe(&mut words, "--parents", 2);
+                (0..count).for_each(|_| words.push(self.new_url()));
+            }
+            2 => {
+                words.extend(["rm".to_owned(), "-m".into(), "log".into()]);
+                (0..count).for_each(|_| words.push(self.url()));
+            }
+            3..=6 => {
+                words.extend(["cp".to_owned(), "-m".into(), "log".into()]);
+                self.maybe(&mut words, "--parents", 3);
+                self.maybe(&mut words, "--pin-externals", 4);
+                if self.random.below(4) == 0 {
+                    words.push(format!("-r{}", self.revision()));
+                }
+                for _ in 0..count {
+                    let peg = match self.random.below(2) {
+                        0 => String::new(),
+                        _ => format!("@{}", self.revision()),
+                    };
+                    words.push(format!("{}{peg}", self.url()));
+                }
+                words.push(self.target());
+            }
+            _ => {
+                words.extend(["mv".to_owned(), "-m".into(), "log".into()]);
+                self.maybe(&mut words, "--parents", 3);
+                (0..count).for_each(|_| words.push(self.url()));
+                words.push(self.target());
+            }
+        }
+        words
+    }
+
+    /// Returns the words of an `svnmucc` with several actions.
+    pub fn actions(&mut self) -> Vec<String> {
+        let mut words: Vec<String> = ["svnmucc", "-m", "log"].map(str::to_owned).into();
+        for _ in 0..1 + self.random.below(4) {
+            let action: Vec<String> = match self.random.below(9) {
+                0 | 1 => vec!["mkdir".into(), self.new_url()],
+                2 => vec!["rm".into(), self.url()],
+                3 | 4 => vec!["cp".into(), self.copied_revision(), self.url(), self.target()],
+                5 => vec!["mv".into(), self.url(), self.target()],
+                6 => vec!["put".into(), "f".into(), self.target()],
+                7 => vec!["propset".into(), "p".into(), "v".into(), self.url()],
+                _ => vec!["propdel".into(), "svn:mergeinfo".into(), self.url()],
+            };
+            words.extend(action);
+        }
+        words
+    }
+
+    fn copied_revision(&mut self) -> String {
+        match self.random.below(2) {
+            0 => "HEAD".to_owned(),
+            _ => self.revision().to_string(),
+        }
+    }
+
+    fn maybe(&mut self, words: &mut Vec<String>, option: &str, of: usize) {
+        if self.random.below(of) == 0 {
+            words.push(option.to_owned());
+        }
+    }
+
+    fn revision(&mut self) -> usize {
+        self.random.below(self.youngest + 3)
+    }
+
+    /// A URL that is likely to exist.
+    pub fn url(&mut self) -> String {
+        let at = self.random.below(self.paths.len());
+        url_of(&self.paths[at])
+    }
+
+    fn target(&mut self) -> String {
+        match self.random.below(3) {
+            0 => self.url(),
+            _ => self.new_url(),
+        }
+    }
+
+    /// A URL that is unlikely to exist, in a directory that is likely to.
+    pub fn new_url(&mut self) -> String {
+        let above = match self.random.below(4) {
+            0 => String::new(),
+            _ => format!("{}/", self.paths[self.random.below(self.paths.len())]),
+        };
+        let name = ["n", "m", "n/o", "q r", "é"][self.random.below(5)];
+        let path = format!("{above}{name}");
+        self.paths.push(path.clone());
+        url_of(&path)
+    }
+}
+
+fn url_of(path: &str) -> String {
+    format!("{{URL}}/{path}")
+}

@@ -1,0 +1,165 @@
+//! `svn propset`, `propdel` and `propedit` of revisions and URLs.
+
+use testkit::{Side, Spec, Tool, build};
+
+use crate::twins::{Access, TwinClients};
+use crate::writing::{USER, all_same, same_words, write_hook};
+
+#[test]
+fn properties_of_revisions() {
+    let repo = build(&Spec::small("1.14"));
+    for access in Access::ALL {
+        let twins = TwinClients::new(&repo, access);
+        let lines = [
+            "svn ps --revprop -r 1 foo bar {URL}",
+            "svn ps --revprop -r HEAD foo bar {URL}/A",
+            "svn ps -q --revprop -r 1 foo baz {URL}",
+            "svn ps --revprop -r 99 foo bar {URL}",
+            "svn ps --revprop -r 1 svn:date x {URL}",
+            "svn ps --revprop -r 1 svn:entry:x --force x {URL}",
+            "svn pd --revprop -r 1 foo {URL}",
+            "svn pd --revprop -r 1 foo {URL}",
+            "svn pd -q --revprop -r 2 svn:log {URL}",
+            "svn pd --revprop -r 99 foo {URL}",
+        ];
+        all_same(&twins, &lines[..2]);
+        let hooks = [
+            ("pre-revprop-change", ""),
+            ("post-revprop-change", "echo out; echo err >&2; exit 2\n"),
+            ("pre-revprop-change", "echo out; echo err >&2; exit 2\n"),
+        ];
+        for (at, (name, text)) in hooks.iter().enumerate() {
+            for side in Side::BOTH {
+                write_hook(&twins, side, name, &format!("#!/bin/sh\n{text}"));
+            }
+            all_same(&twins, if at == 0 { &lines } else { &lines[..1] });
+        }
+        twins.same_repositories();
+    }
+}
+
+#[test]
+fn names_values_and_arguments() {
+    let repo = build(&Spec::small("1.14"));
+    let twins = TwinClients::new(&repo, Access::Disk);
+    for side in Side::BOTH {
+        write_hook(&twins, side, "pre-revprop-change", "#!/bin/sh\n");
+    }
+    twins.file("value", "a\r\nb\r\n");
+    twins.all_same(&[
+        "svn ps",
+        "svn ps foo",
+        "svn ps foo bar",
+        "svn ps foo bar baz",
+        "svn ps foo bar {URL}",
+        "svn ps foo bar {URL} baz",
+        "svn ps -r 1 foo bar {URL}",
+        "svn ps foo -F value",
+        "svn ps foo -F nosuch {URL}",
+        "svn ps --encoding latin1 foo bar {URL}",
+        "svn ps svn:foo bar {URL}",
+        "svn ps svn:eol-stlye bar {URL}",
+        "svn ps snv:ignore bar {URL}",
+        "svn ps 1x bar {URL}",
+        "svn ps --revprop -r 1 svn:lgo x {URL}",
+        "svn ps --revprop -r 1 svn:ignore x {URL}",
+        "svn ps --revprop -r 1 svn:foo --force x {URL}",
+        "svn ps --revprop foo x {URL}",
+        "svn ps --revprop -r PREV foo x {URL}",
+        "svn ps --revprop -r 1:2 foo x {URL}",
+        "svn ps --revprop -r 1 foo x",
+        "svn ps --revprop -r 1 foo x y",
+        "svn ps --revprop -r 1 foo x {URL} {URL}",
+        "svn ps --revprop -r 1 foo x {URL}@2",
+        "svn ps --revprop -r 1 foo x {URL}@",
+        "svn ps --revprop -r {2040-01-01} foo x {URL}",
+        "svn ps --revprop -r 1 foo -F value {URL}",
+        "svn ps --revprop -r 1 svn:log -F value {URL}",
+        "svn pd",
+        "svn pd foo",
+        "svn pd foo bar",
+        "svn pd foo {URL}",
+        "svn pd -r 1 foo {URL}",
+        "svn pd --revprop foo {URL}",
+        "svn pd --revprop -r 1:2 foo {URL}",
+        "svn pd --revprop -r 1 foo",
+        "svn pd --revprop -r 1 svn:foo {URL}",
+        "svn pe",
+        "svn pe foo",
+        "svn pe foo bar",
+        "svn pe -r 1 foo {URL}",
+        "svn pe foo {URL}@1",
+        "svn pe svn:foo {URL}",
+        "svn pe --revprop foo {URL}",
+        "svn pe --revprop -r 1 foo {URL} {URL}",
+        "svn pe --revprop -r 99 foo {URL}",
+        "svn pe --encoding latin1 foo {URL}",
+    ]);
+    for (name, value) in [
+        ("svn:author", "a\nb"),
+        ("svn:log", "a\r\nb"),
+        ("svn:log", "a\rb\nc"),
+        ("svn:log", ""),
+        ("f o", "x"),
+    ] {
+        same_words(
+            &twins,
+            &["svn", "ps", "--revprop", "-r", "1", name, value, "{URL}"],
+        );
+    }
+    twins.same_repositories();
+}
+
+#[test]
+fn edited_properties() {
+    let repo = build(&Spec::small("1.14"));
+    for access in Access::ALL {
+        let twins = TwinClients::new(&repo, access);
+        for side in Side::BOTH {
+            write_hook(&twins, side, "pre-revprop-change", "#!/bin/sh\n");
+        }
+        let mut cases = vec![
+            ("svn pe -m x foo {URL}/A", "echo new >"),
+            ("svn pe -m x foo {URL}/A", "true"),
+            ("svn pe -m x foo {URL}/iota {URL}/nosuch", "echo new >>"),
+            ("svn pe -m x svn:executable {URL}/iota", "echo x >"),
+            ("svn pe -m x svn:ignore {URL}/iota", "echo x >"),
+            ("svn pe --revprop -r 1 svn:log {URL}", "echo new >"),
+            ("svn pe --revprop -r 1 svn:log {URL}", "true"),
+            ("svn pe --revprop -r 1 foo {URL}", "printf new >"),
+            ("svn pe foo {URL}", "echo x >"),
+        ];
+        if access == Access::Disk {
+            cases.extend([
+                ("svn pe -m x svn:executable {URL}", "echo x >"),
+                ("svn pe -m x svn:eol-style {URL}/iota", "echo LF >"),
+                ("svn pe -m x svn:mime-type {URL}/iota", "echo bad >"),
+                ("svn pe -m x svn:mime-type --force {URL}/iota", "echo bad >"),
+                ("svn pe -m x svn:mime-type {URL}/iota", "echo a/b >"),
+                ("svn pe -m x svn:externals {URL}", "echo bad >"),
+                ("svn pe -m x svn:externals {URL}", "printf '^/A a' >"),
+                ("svn pe -m x svn:mergeinfo {URL}", "echo bad >"),
+                ("svn pe -m x svn:mergeinfo {URL}", "echo /A:1 >"),
+                ("svn pe -m x svn:ignore {URL}", "printf 'a\\r\\nb' >"),
+                ("svn pe -m x svn:ignore {URL}", "printf 'a\\r\\nb\\n' >"),
+                ("svn pe -m x svn:ignore {URL}", "printf '\\351\\n' >"),
+                (
+                    "svn pe -m x --encoding latin1 svn:ignore {URL}",
+                    "printf '\\351\\n' >",
+                ),
+                ("svn pe -m x foo {URL}", "printf '\\351\\r\\n\\n' >"),
+                ("svn pe -m x foo {URL}", "false"),
+                ("svn pe --revprop -r 1 foo {URL}", "false"),
+                ("svn pe -m x svn:wc:foo --force {URL}", "true"),
+                ("svn pe -m x svn:entry:foo --force {URL}", "echo x >"),
+                ("svn pe -m x foo {URL}", " "),
+            ]);
+        }
+        for (line, editor) in cases {
+            let line = format!("{line} {USER}");
+            let words: Vec<&str> = line.split(' ').collect();
+            twins.same_prepared(&words, |tool: Tool| tool.env("SVN_EDITOR", editor));
+        }
+        twins.same_repositories();
+    }
+}
