@@ -132,16 +132,24 @@ fn wrong_use_is_refused_alike() {
 #[test]
 fn streams_are_loaded_alike() {
     let rich = build(&Spec::new("1.14").with(testkit::history::rich()));
-    let full = svnadmin_dump(&rich, &[]);
-    let deltas = svnadmin_dump(&rich, &["--deltas"]);
-    let part = svnadmin_dump(&rich, &["-r", "4:9"]);
+    let mirrors = Mirrors::new(&rich, Access::Disk);
+    same_load(
+        &mirrors,
+        &svnadmin_dump(&rich, &["--deltas"]),
+        "",
+        "",
+        "the rich history",
+    );
+    let branches = testkit::branch_history::history(3, 12).stream;
+    let branches = build(&Spec::new("1.14").with(branches));
+    let full = svnadmin_dump(&branches, &[]);
+    let part = svnadmin_dump(&branches, &["-r", "4:9"]);
     for access in [Access::Disk, Access::Svn] {
-        let mirrors = Mirrors::new(&rich, access);
+        let mirrors = Mirrors::new(&branches, access);
         let remote = same(&mirrors, "dump -q {source}");
-        same_load(&mirrors, &deltas, "", "", "deltas");
         same_load(&mirrors, &remote, "", "-q", "svnrdump");
+        same_load(&mirrors, &full, "", "", "full texts");
         if access == Access::Disk {
-            same_load(&mirrors, &full, "", "", "full texts");
             same_load(&mirrors, &part, "", "", "a part");
             same_load(&mirrors, &remote, "folder", "", "in a folder");
             same_load(
