@@ -1,4 +1,3 @@
 //! Tests of the client's commands beside the incumbent's.
 
 mod export;
-mod hostile_export;
