@@ -605,7 +605,7 @@ fn areas_are_made_where_they_can_be() {
         servers.same("an unreadable file", |home| {
             home.configure("[global]\nusername = alice\n");
             let closed = home.area().join(name);
-            fs::set_permissions(&closed, fs::Permissions::from_mode(0)).expect("it is ours");
+            fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).expect("it is ours");
             let output = home.tool("svn cat {FILE}").bound_by_permissions().run();
             fs::set_permissions(&closed, fs::Permissions::from_mode(0o755)).expect("it is ours");
             format!("{}{}{}", output.out(), home.shape(&output.err()), output.code)

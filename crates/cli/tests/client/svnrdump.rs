@@ -178,7 +178,7 @@ fn random_histories_pass_through_both_programs() {
         let repo = build(&Spec::new("1.14").with(history.stream.clone()));
         let access = Access::ALL[random.below(4)];
         let mirrors = Mirrors::new(&repo, access);
-        eprintln!("seed {seed} {access:?}");
+        println!("seed {seed} {access:?}");
         let stream = same(&mirrors, "dump {source}");
         let paths: Vec<&String> = history
             .paths

@@ -255,7 +255,7 @@ fn either_program_continues_what_the_other_began() {
             _ => "{source}".to_owned(),
         };
         let context = format!("seed {seed} {access:?} {source}");
-        eprintln!("{context}");
+        println!("{context}");
         begin(&mirrors, &source);
         let done = mirrors
             .tool(Side::Theirs, "svnsync", &format!("sync -q {{{THEIRS}}}"))
