@@ -17,6 +17,7 @@ pub struct Out {
     program: String,
     charset: Charset,
     stdout: Arc<Mutex<BufWriter<Stdout>>>,
+    is_quiet: bool,
 }
 
 /// Another handle of the same streams, for prompts and notices in the middle of a request.
@@ -57,7 +58,18 @@ impl Out {
             program: program.into(),
             charset: Charset::from_env(),
             stdout: Arc::new(Mutex::new(BufWriter::with_capacity(64 << 10, io::stdout()))),
+            is_quiet: false,
         }
+    }
+
+    /// Notes that the user wants no notices.
+    pub fn set_quiet(&mut self) {
+        self.is_quiet = true;
+    }
+
+    /// True if the user wants no notices.
+    pub fn is_quiet(&self) -> bool {
+        self.is_quiet
     }
 
     /// Returns the name by which the tool was called.

@@ -23,11 +23,11 @@ pub mod url_targets;
 
 use std::sync::Arc;
 
-use base::{Cancel, Result, Revnum, Url};
+use base::{Cancel, Code, Error, Result, Revnum, Url};
 use clap::{ArgMatches, FromArgMatches as _};
 use client::config::RuntimeConfig;
 use client::locate::{self, Revision};
-use ra::{CertificateFailures, OpenOptions, RedirectNotice, Session, Traffic};
+use ra::{CertificateFailures, HttpOptions, OpenOptions, RedirectNotice, Session, Traffic};
 
 use credentials::UserCredentials;
 pub use options::AccessOptions;
@@ -57,7 +57,10 @@ impl ClientContext {
         let interrupt = Interrupt::install()?;
         let settings = AccessSettings::of_options(&options, out);
         let context = settings.and_then(|settings| ClientContext::new(settings, out, &interrupt.cancel));
-        let outcome = context.and_then(|context| work(&context, out));
+        let outcome = context.and_then(|context| {
+            let outcome = work(&context, out);
+            outcome.map_err(|error| explain_refusal(error, context.is_interactive()))
+        });
         interrupt.finish(out, outcome)
     }
 
@@ -71,7 +74,7 @@ impl ClientContext {
         let shared = out.share();
         let show: RedirectNotice = Arc::new(move |url| shared.line(&format!("Redirecting to URL '{url}':")));
         let open = OpenOptions {
-            redirected: Some(show).filter(|_| client_name == "svn"),
+            redirected: Some(show).filter(|_| client_name == "svn" && !out.is_quiet()),
             client_name: Some(client_name.to_owned()),
             version_urls: client_name.ends_with("bench"),
             cancel: cancel.clone(),
@@ -126,6 +129,25 @@ impl ClientContext {
         ra::open(url, &self.open)
     }
 
+    /// Opens a session at a URL, for a command that does not follow redirects: those that change a repository or revision properties, and diff.
+    ///
+    /// # Errors
+    /// As [`ClientContext::open`]; `RA_DAV_RELOCATED` for a URL that was moved.
+    pub fn open_without_redirects(&self, url: &Url) -> Result<Box<dyn Session>> {
+        hosts::check_storage(&self.settings.config, url)?;
+        let config = Arc::clone(&self.settings.config);
+        let options = OpenOptions {
+            http_of: Some(Arc::new(move |url| {
+                hosts::http_options(&config, url).map(|options| HttpOptions {
+                    redirects: 0,
+                    ..options
+                })
+            })),
+            ..self.open.clone()
+        };
+        ra::open(url, &options)
+    }
+
     /// Opens a session at the node that a target names, where the node was in the operative revision.
     ///
     /// # Errors
@@ -175,6 +197,16 @@ pub fn check_early(matches: &ArgMatches, out: &mut Out) -> Result<()> {
         // The subcommand does not have them.
         Err(_) => Ok(()),
     }
+}
+
+/// Says why the user was not asked for another password.
+fn explain_refusal(error: Error, is_interactive: bool) -> Error {
+    if is_interactive || error.code() != Code::AUTHN_FAILED {
+        return error;
+    }
+    let message =
+        "Authentication failed and interactive prompting is disabled; see the --force-interactive option";
+    error.context(message)
 }
 
 /// A session at the URL of a node, and the revision of the node.

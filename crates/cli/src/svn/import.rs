@@ -98,7 +98,7 @@ impl ImportArgs {
             current_dir: &std::env::current_dir().unwrap_or_default(),
             cancel: context.cancel(),
         };
-        let open = |url: &Url| context.open(url);
+        let open = |url: &Url| context.open_without_redirects(url);
         let quiet = self.quiet;
         message.use_context(context)?;
         let mut describe = |items: &[client::commit_item::CommitItem]| message.describe(items);

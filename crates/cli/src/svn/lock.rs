@@ -49,7 +49,7 @@ impl LockArgs {
         if let Some(comment) = &comment {
             lock::check_comment(comment)?;
         }
-        let open = |url: &Url| context.open(url);
+        let open = |url: &Url| context.open_without_redirects(url);
         let mut is_complete = true;
         lock::lock(
             &open,

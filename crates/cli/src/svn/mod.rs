@@ -163,6 +163,9 @@ pub fn run(mut out: Out, argv: Vec<OsString>) -> ExitCode {
 fn run_subcommand(matches: &clap::ArgMatches, out: &mut Out) -> Result<()> {
     if let Some((name, given)) = matches.subcommand() {
         options::check_exclusive(name, given)?;
+        if matches!(given.try_get_one::<bool>("quiet"), Ok(Some(true))) {
+            out.set_quiet();
+        }
     }
     client_context::check_early(matches, out)?;
     let parsed = SvnCli::from_arg_matches(matches).map_err(args::definition_error)?;

@@ -67,7 +67,7 @@ impl PropdelArgs {
             });
         }
         let target = revprop_target(self.revision.range(), &targets, operands)?;
-        let mut session = context.open(&target.url)?;
+        let mut session = context.open_without_redirects(&target.url)?;
         let edit = RevpropEdit {
             name,
             value: None,

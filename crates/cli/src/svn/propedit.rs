@@ -107,7 +107,7 @@ impl PropeditArgs {
         editor: EditorCommand<'_>,
         out: &mut Out,
     ) -> Result<()> {
-        let target = PropTarget::open(context.open(url)?, name)?;
+        let target = PropTarget::open(context.open_without_redirects(url)?, name)?;
         let old = target.value(name).unwrap_or_default().to_vec();
         let Some(value) = self.edit((name, &old), Path::new(""), editor, out)? else {
             return out.line(&format!("No changes to property '{name}' on '{url}'"));
@@ -145,7 +145,7 @@ impl PropeditArgs {
             .collect();
         let targets = target::parse_targets(&escaped)?;
         let target = revprop_target(self.revision.range(), &targets, operands)?;
-        let mut session = context.open(&target.url)?;
+        let mut session = context.open_without_redirects(&target.url)?;
         let rev = target.rev.number(&mut *session)?;
         let old = session.revprop(rev, name)?;
         let folder = std::env::temp_dir();

@@ -97,7 +97,7 @@ impl PropsetArgs {
             return Err(self.refuse_versioned(name, &targets, value_word));
         }
         let target = revprop_target(self.revision.range(), &targets, &operands)?;
-        let mut session = context.open(&target.url)?;
+        let mut session = context.open_without_redirects(&target.url)?;
         let edit = RevpropEdit {
             name,
             value: Some(&value),

@@ -35,7 +35,7 @@ pub fn open(
     if !target.is_url() {
         return Err(not_a_working_copy(target.as_str()));
     }
-    let mut session = context.open(&Url::canonicalize(target.as_str())?)?;
+    let mut session = context.open_without_redirects(&Url::canonicalize(target.as_str())?)?;
     let rev = rev.number(&mut *session)?;
     Ok((session, rev))
 }

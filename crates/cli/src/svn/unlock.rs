@@ -37,7 +37,7 @@ impl UnlockArgs {
 
     fn work(&self, context: &ClientContext, out: &mut Out) -> Result<()> {
         let urls = urls_to_lock(&self.operands, &self.targets)?;
-        let open = |url: &Url| context.open(url);
+        let open = |url: &Url| context.open_without_redirects(url);
         let mut is_complete = true;
         lock::unlock(&open, &urls, self.force, &mut |url, result| {
             match result {

@@ -100,7 +100,7 @@ fn commit(
         let message = "URLs in the action list do not share a common ancestor";
         Error::new(Code::INCORRECT_PARAMS, message)
     })?;
-    let mut commit = MultiCommit::new(context.open(&anchor)?, given.revision)?;
+    let mut commit = MultiCommit::new(context.open_without_redirects(&anchor)?, given.revision)?;
     for action in actions {
         apply(&mut commit, action, &anchor)?;
     }

@@ -106,7 +106,7 @@ fn url(operands: &[OsString]) -> Result<Url> {
 
 impl Connect for ClientContext {
     fn open(&self, url: &Url) -> Result<Box<dyn Session>> {
-        ClientContext::open(self, url)
+        self.open_without_redirects(url)
     }
 
     fn open_uninterrupted(&self, url: &Url) -> Result<Box<dyn Session>> {

@@ -18,11 +18,11 @@ pub struct PairConnect<'a> {
 
 impl Connect for PairConnect<'_> {
     fn source(&self, url: &Url) -> Result<Box<dyn Session>> {
-        self.source.open(url)
+        self.source.open_without_redirects(url)
     }
 
     fn mirror(&self, url: &Url) -> Result<Box<dyn Session>> {
-        self.mirror.open(url)
+        self.mirror.open_without_redirects(url)
     }
 
     fn bookkeeping(&self, url: &Url) -> Result<Box<dyn Session>> {

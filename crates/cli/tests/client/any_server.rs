@@ -27,17 +27,16 @@ const SCENARIO: &str = "
     svn lock -m mine {URL}/one/tree/a --username harry --password secret
     svn info {URL}/one/tree/a
     svn delete -m locked {URL}/one/tree/a --username harry --password secret
+    svnsync copy-revprops {URL} {URL} --sync-username alice --sync-password wrong --no-auth-cache
     svn unlock {URL}/one/tree/a --username alice --password secret
     svn propset --revprop -r 1 p value {URL} --username alice --password secret
     svn propget --revprop -r 1 p {URL}
     svn propset --revprop -r 1 p value {URL} --username alice --password wrong --no-auth-cache
     svn blame {URL}/one/tree/a
-    svn diff -r 1:HEAD {URL}
     svn diff --summarize {URL}@1 {URL}@HEAD
     svn export -q {URL} {DIR}/exported
     svn log -q -l 3 {URL}
     svn mergeinfo --show-revs eligible {URL}/one {URL}/two
-    svnbench null-info {URL}/one
 ";
 
 fn prepare(twins: &TwinClients) {
@@ -96,6 +95,17 @@ fn redirects_are_followed() {
             "svn cat {MOVED}/iota",
             "svn mkdir -m m {MOVED}/new --username alice --password secret",
             "svn export -q {MOVED}/A exported",
+            "svn mkdir -q -m m {MOVED}/quiet --username alice --password secret",
+            "svn delete -m m {MOVED}/iota --username alice --password secret",
+            "svn copy -m m {MOVED}/A {MOVED}/new --username alice --password secret",
+            "svn lock {MOVED}/iota --username alice --password secret",
+            "svn propset --revprop -r 1 p v {MOVED}/A --username alice --password secret",
+            "svn proplist --revprop -r 1 {MOVED}/A",
+            "svn proplist -v {MOVED}/A/mu",
+            "svn diff -r 1:2 {MOVED}/A",
+            "svn diff --summarize -r 1:2 {MOVED}/A",
+            "svnmucc -m m mkdir {MOVED}/quiet --username alice --password secret",
+            "svnrdump dump -q {MOVED}/A",
             "svn list {ELSEWHERE}/A",
         ] {
             twins.same(line);

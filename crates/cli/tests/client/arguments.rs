@@ -93,7 +93,9 @@ fn each_subcommand_has_help_and_its_aliases() {
             assert_eq!(Side::Ours.tool("svn").args(["help", alias]).ok().out(), help);
         }
         let options = |text: &str| -> Vec<String> {
-            let lines = text.lines().filter(|line| line.starts_with("  -"));
+            let lines = text
+                .lines()
+                .filter(|line| line.starts_with("  -") && line.contains(" : "));
             lines
                 .map(|line| line.split(" : ").next().unwrap_or_default().trim().to_owned())
                 .collect()

@@ -54,7 +54,7 @@ pub(super) enum PasswordSource<'a> {
         user: Option<&'a str>,
         is_redirected: bool,
     },
-    /// One user name and password.
+    /// One user name and password, for a proxy.
     Fixed(Option<Password>),
 }
 
@@ -109,7 +109,12 @@ impl Auth {
         }
         let Some((realm, password)) = self.next_password(challenge.realm(), source)? else {
             self.answer = None;
-            let message = "No more credentials or we tried too many times.\nAuthentication failed";
+            let message = match source {
+                PasswordSource::Caller { .. } => {
+                    "No more credentials or we tried too many times.\nAuthentication failed"
+                }
+                PasswordSource::Fixed(_) => "Proxy authentication failed",
+            };
             return Err(Error::new(Code::AUTHN_FAILED, message));
         };
         self.pending = Some((realm, password.clone()));

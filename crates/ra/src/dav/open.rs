@@ -144,7 +144,7 @@ impl DavSession {
                 return Err(Error::new(Code::RA_DAV_RESPONSE_HEADER_BADNESS, message));
             }
             let refused = of_status(response.status, response.method, &target, &location);
-            if response.status != 301 {
+            if response.status != 301 || options.http.redirects == 0 {
                 let message = refused.message();
                 return Err(Error::new(Code::RA_SESSION_URL_MISMATCH, message));
             }

@@ -113,7 +113,7 @@ impl DiffArgs {
                 return Err(Error::new(Code::CL_ARG_PARSING_ERROR, message));
             }
         };
-        let open = |url: &_| context.open(url);
+        let open = |url: &_| context.open_without_redirects(url);
         let tree = TreeOptions {
             depth: self.depth.depth().unwrap_or(Depth::Infinity),
             // These forms do not show that one node became another one.
