@@ -16,7 +16,7 @@ use crate::out::Out;
 /// HEAD is the last revision of the mirror. SOURCE_URL replaces the URL that is recorded in the mirror: give it if others can
 /// write to the mirror. With '--skip-unchanged', values that are the same are not written, and hooks do not run for them.
 ///
-/// The second form is the same as '-r REV[:REV2]'.
+/// The second form is the same as '-r REV:REV2'.
 #[derive(clap::Args)]
 #[command(override_usage = "\n1. copy-revprops DEST_URL [SOURCE_URL]\n2. copy-revprops DEST_URL REV[:REV2]")]
 pub struct CopyRevpropsArgs {

@@ -1,7 +1,7 @@
 //! Import: commits a tree of the local file system, without a working copy.
 //!
 //! The directories of the URL that do not exist are made. A thread walks the tree ([`walk`]): it decides what is ignored, which properties
-//! files get ([`rules`]), and reads, converts and digests their texts ahead of the commit. The calling thread drives the commit with what
+//! files get ([`mod@rules`]), and reads, converts and digests their texts ahead of the commit. The calling thread drives the commit with what
 //! the walk found ([`drive`]). What lies between the two is bounded.
 
 mod drive;

@@ -1,7 +1,7 @@
 //! What was merged from one branch to another, and what was not.
 //!
 //! [`revisions`] passes the revisions of a source branch that changed it and that were merged to a target branch, or that can be.
-//! [`summary`] finds where the branches parted, and their last full merge. Both compare the log of the source with the mergeinfo of the
+//! [`mod@summary`] finds where the branches parted, and their last full merge. Both compare the log of the source with the mergeinfo of the
 //! target and of the nodes below it, and with the [`History`] of both.
 
 mod history;
