@@ -94,7 +94,9 @@ impl Sandbox {
         };
         let sven = bin.join("sven");
         std::os::unix::fs::symlink(testkit::tool::sven_binary(), &sven).expect("because the folder is ours");
-        Tool::new(&sven).arg("install-links").arg(&bin).ok();
+        // The links of the package.
+        let names = ["install-links", "--except", "svn", "--except", "svnversion"];
+        Tool::new(&sven).args(names).arg(&bin).ok();
         let unit = fs::read_to_string(super::project().join("packaging/sven.service"));
         let unit = unit.expect("because it is packaged");
         let unit = sandbox
