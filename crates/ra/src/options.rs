@@ -125,7 +125,8 @@ pub struct HttpOptions {
     pub bulk_updates: BulkUpdates,
     /// The most connections of one session; at least 1.
     pub connections: usize,
-    /// How many permanent redirects are followed when a session is opened. The session's URL is the last one.
+    /// How many permanent redirects are followed when a session is opened. The session's URL is the last one. With 0, a redirect is
+    /// `RA_SESSION_URL_MISMATCH`.
     pub redirects: u32,
     /// The longest time in which a server neither sends nor receives anything, in place of [`Limits::idle`].
     pub timeout: Option<Duration>,

@@ -359,7 +359,7 @@ fn a_password_is_not_sent_where_a_server_redirects() {
         },
         ..options
     };
-    assert_eq!(code(open(&first, &none)), Code::RA_DAV_RELOCATED);
+    assert_eq!(code(open(&first, &none)), Code::RA_SESSION_URL_MISMATCH);
 }
 
 #[test]
