@@ -20,7 +20,7 @@ impl ClientBench<'_> {
         let rows: [(&str, &[&str]); 2] = [
             (
                 "exclude",
-                &["exclude", "--drop-empty-revs", "--renumber-revs", "trunk/d1"],
+                &["exclude", "--drop-empty-revs", "--renumber-revs", "tags"],
             ),
             ("include", &["include", "trunk"]),
         ];
@@ -41,6 +41,7 @@ impl ClientBench<'_> {
         self.job(&job, Goal::NONE, |is_ours| {
             tool(programs.client(is_ours, "svnrdump").args(["dump", "-q", &source]))
         });
+        drop(server);
         let part = programs.beginning(repository)?;
         let job = format!("svnsync of {MIRRORED} revisions, {}, {history}", peer.name());
         let goal = if peer == Peer::Disk {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::thread;
+use std::time::Duration;
 
 use base::{Code, Depth, Error, Result, Url};
 use client::export::{ExportEvent, ExportOptions, Source, export};
@@ -94,6 +95,10 @@ impl ExportArgs {
             ignore_keywords: self.ignore_keywords,
             native_line_end: self.native_eol.unwrap_or(LineEnd::Lf),
             sessions: sessions(&request.url),
+            alone_for: match request.url.scheme() {
+                "file" => Duration::ZERO,
+                _ => ALONE,
+            },
             open: &|url| context.open(url),
             long_date: &date_text::human,
             parse_date: &date::parse,
@@ -204,6 +209,9 @@ fn sessions(url: &Url) -> usize {
 
 /// The most connections to a server.
 const SESSIONS: usize = 4;
+
+/// For how long an export from a server uses one connection. Subversion's `svnserve -T` makes a further one wait for half a second.
+const ALONE: Duration = Duration::from_millis(300);
 
 /// Returns a name of the repository as a name of the file system, whose character set is that of the locale.
 fn file_name(charset: Charset, name: &str, directory: &Path) -> Result<OsString> {

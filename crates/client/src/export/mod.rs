@@ -15,6 +15,7 @@ mod parallel;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 
 use base::{Cancel, Code, Date, Depth, Error, NodeKind, RelPath, Result, Revnum, Url};
 use ra::Session;
@@ -49,6 +50,8 @@ pub struct ExportOptions<'a> {
     pub native_line_end: LineEnd,
     /// The most sessions that export one tree; at least 1.
     pub sessions: usize,
+    /// For how long the first session works alone: a further connection costs more than it saves for a small tree.
+    pub alone_for: Duration,
     /// Opens a session at a URL.
     pub open: &'a (dyn Fn(&Url) -> Result<Box<dyn Session>> + Sync),
     /// Formats a date for the keyword `$Date$`, in the user's time zone.

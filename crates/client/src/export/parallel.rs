@@ -18,6 +18,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
+use std::time::Instant;
 
 use base::{Code, Depth, Error, RelPath, Result, Revnum, Url};
 use parking_lot::{Condvar, Mutex};
@@ -117,7 +118,12 @@ pub(super) fn export(
         let mut first = Some(session);
         for _ in 0..if shared.is_divided { sessions } else { 1 } {
             let (session, sender, shared) = (first.take(), sender.clone(), &shared);
-            scope.spawn(move || shared.work(session, &sender));
+            scope.spawn(move || {
+                if session.is_none() {
+                    shared.leave_alone();
+                }
+                shared.work(session, &sender);
+            });
         }
         drop(sender);
         let outcome = shared.report_in_order(&events, notify);
@@ -131,6 +137,17 @@ impl Shared<'_> {
     fn add(&self, part: Part) {
         self.queue.lock().parts.insert(part.key.clone(), part);
         self.changed.notify_all();
+    }
+
+    /// Waits while the first session works alone, at most until the end of the export.
+    fn leave_alone(&self) {
+        let until = Instant::now() + self.options.alone_for;
+        let mut queue = self.queue.lock();
+        while !queue.is_stopped && (queue.active > 0 || !queue.parts.is_empty()) {
+            if self.changed.wait_until(&mut queue, until).timed_out() {
+                return;
+            }
+        }
     }
 
     fn stop(&self) {

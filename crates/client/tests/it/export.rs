@@ -261,6 +261,7 @@ fn ours(case: &Case, url: &str, target: &Path, sessions: usize) -> (String, Stri
             .and_then(|name| LineEnd::parse(name.as_bytes()))
             .unwrap_or(LineEnd::Lf),
         sessions,
+        alone_for: std::time::Duration::ZERO,
         open: &open,
         long_date: &base::keywords::long_date,
         parse_date: &|text| Date::parse(format!("{text}T00:00:00.000000Z").as_bytes()).ok(),
