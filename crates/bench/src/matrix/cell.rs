@@ -130,6 +130,13 @@ pub enum Implementation {
 }
 
 impl Implementation {
+    /// All of them.
+    pub const ALL: [Implementation; 3] = [
+        Implementation::Sven,
+        Implementation::Subversion,
+        Implementation::SubversionBlockRead,
+    ];
+
     /// The name in files and tables.
     pub fn name(self) -> &'static str {
         match self {

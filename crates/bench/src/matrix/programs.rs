@@ -1,6 +1,6 @@
 //! The programs of the implementations: tools, clients and servers, with a cache of the same size.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::cell::{Access, Implementation, Job, Row};
@@ -23,7 +23,7 @@ pub struct Programs<'a> {
     /// The configuration area of clients, empty at first.
     pub config: &'a Path,
     /// The directory for configuration files of servers.
-    pub scratch: &'a Path,
+    pub scratch: PathBuf,
 }
 
 impl Programs<'_> {
@@ -65,8 +65,8 @@ impl Programs<'_> {
                     block_read,
                 };
                 match self.implementation {
-                    Implementation::Sven => apache::start_sven(self.sven, root, settings, self.scratch),
-                    _ => apache::start_apache(root, settings, self.scratch),
+                    Implementation::Sven => apache::start_sven(self.sven, root, settings, &self.scratch),
+                    _ => apache::start_apache(root, settings, &self.scratch),
                 }
                 .map(Some)
             }

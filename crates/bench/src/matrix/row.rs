@@ -25,6 +25,8 @@ pub struct RowRunner<'a> {
     tree: PathBuf,
     /// The configuration area of clients.
     config: PathBuf,
+    /// A directory for the configuration files of the servers of each implementation: several run at the same time.
+    servers: PathBuf,
     runs: usize,
 }
 
@@ -40,7 +42,13 @@ impl<'a> RowRunner<'a> {
         runs: usize,
     ) -> Result<RowRunner<'a>, String> {
         let config = config_area(scratch)?;
+        let servers = scratch.join("servers");
+        for implementation in Implementation::ALL {
+            let path = servers.join(implementation.name());
+            fs::create_dir_all(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+        }
         Ok(RowRunner {
+            servers,
             sven,
             repositories,
             scratch,
@@ -135,7 +143,7 @@ impl PreparedJob {
             implementation: self.implementation,
             row: self.row,
             config: &runner.config,
-            scratch: runner.scratch,
+            scratch: runner.servers.join(self.implementation.name()),
         }
     }
 
