@@ -122,6 +122,12 @@ pub fn median(mut values: Vec<f64>) -> f64 {
     }
 }
 
+/// Returns the geometric mean.
+pub fn geometric_mean(values: &[f64]) -> f64 {
+    let logarithms: f64 = values.iter().map(|value| value.max(1e-6).ln()).sum();
+    (logarithms / values.len().max(1) as f64).exp()
+}
+
 /// Returns the smallest and the largest value.
 pub fn spread(values: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
     (

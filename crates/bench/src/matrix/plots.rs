@@ -2,7 +2,7 @@
 
 use plotters::prelude::*;
 
-use crate::cells::spread;
+use crate::cells::{geometric_mean, spread};
 
 /// Returns an SVG with a line for each name: from the lowest to the highest ratio, on a logarithmic scale.
 ///
@@ -49,8 +49,7 @@ fn draw(
     for (at, (name, ratios)) in rows.iter().enumerate() {
         let y = 64 + 24 * at as i32;
         let (low, high) = spread(ratios.iter().copied());
-        let logarithms: f64 = ratios.iter().map(|ratio| ratio.max(1e-6).ln()).sum();
-        let mean = (logarithms / ratios.len().max(1) as f64).exp();
+        let mean = geometric_mean(ratios);
         let colour = if low >= 1.0 {
             RGBColor(46, 125, 50)
         } else {

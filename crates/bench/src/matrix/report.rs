@@ -11,7 +11,7 @@ use super::cell::{Implementation, Job, word};
 use super::measure::Cost;
 use super::store::{Results, Runs};
 use super::{compression, flat, plots};
-use crate::cells::spread;
+use crate::cells::{geometric_mean, spread};
 use crate::setup::Directories;
 
 /// Prints and stores the tables and the plots.
@@ -165,11 +165,6 @@ fn summary(rows: &[ReportRow<'_>]) -> String {
     }
     out.push('\n');
     out
-}
-
-fn geometric_mean(values: &[f64]) -> f64 {
-    let logarithms: f64 = values.iter().map(|value| value.max(1e-6).ln()).sum();
-    (logarithms / values.len().max(1) as f64).exp()
 }
 
 /// Compares the values of one dimension, all others equal, for each job and both sides.
