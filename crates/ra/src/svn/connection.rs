@@ -180,7 +180,7 @@ impl Connection {
     /// If the connection is lost; `RA_SVN_CONNECTION_CLOSED` if the server has gone.
     pub(super) fn receive(&mut self) -> Result<Item<'_>> {
         let message = self.receive_message()?;
-        match Item::parse(&self.input[message]) {
+        match Item::of_message(&self.input[message]) {
             Ok(item) => Ok(item),
             Err(what) => Err(self.lost.get_or_insert(what.into()).clone()),
         }
@@ -192,7 +192,7 @@ impl Connection {
     /// As of [`Connection::receive`]; other messages are malformed.
     pub(super) fn receive_list(&mut self) -> Result<Tuple<'_>> {
         let message = self.receive_message()?;
-        match Item::parse(&self.input[message]).and_then(Item::list) {
+        match Item::of_message(&self.input[message]).and_then(Item::list) {
             Ok(list) => Ok(list),
             Err(what) => Err(self.lost.get_or_insert(what.into()).clone()),
         }

@@ -256,7 +256,7 @@ impl SvnConnection {
 
     fn item(&self, start: usize, end: usize) -> Result<Item<'_>> {
         // The scanner has found a whole item.
-        Item::parse(&self.input[start..end]).map_err(Error::from)
+        Item::of_message(&self.input[start..end]).map_err(Error::from)
     }
 
     fn receive_bytes(&mut self, idle: bool) -> Result<Option<(usize, usize)>> {

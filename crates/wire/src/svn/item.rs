@@ -118,6 +118,9 @@ impl Scanner {
     }
 
     fn resume(&mut self, buf: &[u8]) -> Result<Option<usize>, Malformed> {
+        if matches!(self.state, ScannerState::Between) && self.pass_tokens(buf) {
+            return Ok(Some(self.at));
+        }
         while let Some(&byte) = buf.get(self.at) {
             self.state = match self.state {
                 ScannerState::Body(left) => {
@@ -156,6 +159,30 @@ impl Scanner {
         Ok(None)
     }
 
+    /// Passes the tokens that are whole. Returns true behind the end of the item. What is left is incomplete or malformed, or deeper
+    /// than lists may nest: the byte-wise scan decides.
+    fn pass_tokens(&mut self, buf: &[u8]) -> bool {
+        loop {
+            let rest = &buf[self.at..];
+            let (len, depth) = match rest {
+                [b'(', b' ', ..] if self.depth < MAX_DEPTH => (2, self.depth + 1),
+                [b')', b' ', ..] if self.depth > 0 => (2, self.depth - 1),
+                [b'0'..=b'9', ..] => (number_or_string_len(rest), self.depth),
+                [b'a'..=b'z', ..] => (word_len(rest), self.depth),
+                _ => return false,
+            };
+            if len == 0 {
+                return false;
+            }
+            self.begun = true;
+            self.at += len;
+            self.depth = depth;
+            if depth == 0 {
+                return true;
+            }
+        }
+    }
+
     fn start(&mut self, byte: u8) -> Result<ScannerState, Malformed> {
         Ok(match byte {
             b' ' | b'\n' => ScannerState::Between,
@@ -175,6 +202,37 @@ impl Scanner {
             _ => return Err(Malformed::Byte(byte)),
         })
     }
+}
+
+/// Returns the length of a number or a string with its space; 0 if it is not whole, or not well-formed.
+fn number_or_string_len(bytes: &[u8]) -> usize {
+    let mut value = 0u64;
+    // More digits could be more than a `u64` holds.
+    for (at, &byte) in bytes.iter().take(19).enumerate() {
+        match byte {
+            b'0'..=b'9' => value = value * 10 + u64::from(byte - b'0'),
+            b' ' => return at + 1,
+            b':' => {
+                let body = usize::try_from(value).unwrap_or(usize::MAX);
+                let end = body.saturating_add(at + 1);
+                return if bytes.get(end) == Some(&b' ') { end + 1 } else { 0 };
+            }
+            _ => return 0,
+        }
+    }
+    0
+}
+
+/// Returns the length of a word with its space; 0 if it is not whole, or not well-formed.
+fn word_len(bytes: &[u8]) -> usize {
+    for (at, byte) in bytes.iter().take(MAX_WORD + 1).enumerate() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' => {}
+            b' ' => return at + 1,
+            _ => return 0,
+        }
+    }
+    0
 }
 
 /// Bytes of whitespace before the first item.
@@ -220,6 +278,17 @@ impl<'a> Item<'a> {
         Tuple { rest: bytes }.next_item()?.ok_or(Malformed::Missing)
     }
 
+    /// As [`Item::parse`], for bytes that [`Scanner::scan`] has measured: the inside of a list is not checked a second time.
+    ///
+    /// # Errors
+    /// If `bytes` are not a whole item.
+    pub fn of_message(bytes: &'a [u8]) -> Result<Item<'a>, Malformed> {
+        match &bytes[leading(bytes)..] {
+            [b'(', rest @ .., b')', b' ' | b'\n'] => Ok(Item::List(Tuple { rest })),
+            _ => Item::parse(bytes),
+        }
+    }
+
     /// The list's elements.
     ///
     /// # Errors
@@ -258,9 +327,13 @@ impl<'a> Tuple<'a> {
     pub fn next_item(&mut self) -> Result<Option<Item<'a>>, Malformed> {
         let start = leading(self.rest);
         let bytes = &self.rest[start..];
-        let Some(&first) = bytes.first() else {
-            self.rest = bytes;
-            return Ok(None);
+        let first = match bytes.first() {
+            // The end of a list that `within` reads.
+            None | Some(b')') => {
+                self.rest = bytes;
+                return Ok(None);
+            }
+            Some(&first) => first,
         };
         let (item, rest) = match first {
             b'0'..=b'9' => number_or_string(bytes)?,
@@ -288,7 +361,29 @@ impl<'a> Tuple<'a> {
 
     /// True if no element is left: an optional tail is absent.
     pub fn is_empty(&self) -> bool {
-        leading(self.rest) == self.rest.len()
+        matches!(self.rest.get(leading(self.rest)), None | Some(b')'))
+    }
+
+    /// Reads a list with `read`, and passes the elements that it leaves. Unlike [`Tuple::list`], it does not look for the end of
+    /// the list first.
+    ///
+    /// # Errors
+    /// Those of `read`; if the next element is missing or of another kind.
+    pub fn within<T>(
+        &mut self,
+        read: impl FnOnce(&mut Tuple<'a>) -> Result<T, Malformed>,
+    ) -> Result<T, Malformed> {
+        let [b'(', rest @ ..] = &self.rest[leading(self.rest)..] else {
+            return Err(self.list().err().unwrap_or(Malformed::Kind));
+        };
+        let mut inner = Tuple { rest };
+        let value = read(&mut inner)?;
+        while inner.next_item()?.is_some() {}
+        match inner.rest {
+            [b')', b' ' | b'\n', after @ ..] => self.rest = after,
+            _ => return Err(Malformed::Missing),
+        }
+        Ok(value)
     }
 
     fn need(&mut self) -> Result<Item<'a>, Malformed> {
@@ -340,29 +435,26 @@ impl<'a> Tuple<'a> {
 
     /// Reads a list that is empty or contains a number.
     pub fn maybe_number(&mut self) -> Result<Option<u64>, Malformed> {
-        let mut bracket = self.list()?;
-        if bracket.is_empty() {
-            return Ok(None);
-        }
-        bracket.number().map(Some)
+        self.within(|bracket| match bracket.is_empty() {
+            true => Ok(None),
+            false => bracket.number().map(Some),
+        })
     }
 
     /// Reads a list that is empty or contains a string.
     pub fn maybe_string(&mut self) -> Result<Option<&'a [u8]>, Malformed> {
-        let mut bracket = self.list()?;
-        if bracket.is_empty() {
-            return Ok(None);
-        }
-        bracket.string().map(Some)
+        self.within(|bracket| match bracket.is_empty() {
+            true => Ok(None),
+            false => bracket.string().map(Some),
+        })
     }
 
     /// Reads a list that is empty or contains UTF-8 text.
     pub fn maybe_text(&mut self) -> Result<Option<&'a str>, Malformed> {
-        let mut bracket = self.list()?;
-        if bracket.is_empty() {
-            return Ok(None);
-        }
-        bracket.text().map(Some)
+        self.within(|bracket| match bracket.is_empty() {
+            true => Ok(None),
+            false => bracket.text().map(Some),
+        })
     }
 }
 
@@ -449,6 +541,17 @@ mod tests {
         );
         let deepest = "( ".repeat(64) + &") ".repeat(64);
         assert_eq!(Scanner::default().scan(deepest.as_bytes()), Ok(Some(256)));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn items_are_the_same_however_they_arrive(tokens in proptest::collection::vec(0..14usize, 0..40)) {
+            const TOKENS: [&[u8]; 14] = [
+                b"( ", b"( ", b"( ", b") ", b") ", b"7 ", b"12:a ( b ) c 1 ", b"word ", b"3:a", b" ", b"(\n", b"0: ", b"x\n", b"%",
+            ];
+            let bytes: Vec<u8> = tokens.iter().flat_map(|token| TOKENS[*token]).copied().collect();
+            proptest::prop_assert_eq!(Scanner::default().scan(&bytes), scan_slowly(&bytes));
+        }
     }
 
     #[test]

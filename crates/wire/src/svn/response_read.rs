@@ -124,7 +124,10 @@ impl<'a> LogChange<'a> {
         if list.is_empty() {
             return Ok(None);
         }
-        let mut tuple = list.list()?;
+        list.within(LogChange::read).map(Some)
+    }
+
+    fn read(tuple: &mut Tuple<'a>) -> Result<Self, Malformed> {
         let path = tuple.text()?;
         let action = match tuple.word()? {
             "A" => 'A',
@@ -133,11 +136,10 @@ impl<'a> LogChange<'a> {
             "M" => 'M',
             _ => return Err(Malformed::Word),
         };
-        let mut bracket = tuple.list()?;
-        let copyfrom = match bracket.is_empty() {
-            true => None,
-            false => Some((bracket.text()?, revision(&mut bracket)?)),
-        };
+        let copyfrom = tuple.within(|bracket| match bracket.is_empty() {
+            true => Ok(None),
+            false => Ok(Some((bracket.text()?, revision(bracket)?))),
+        })?;
         let mut change = LogChange {
             path,
             action,
@@ -146,18 +148,19 @@ impl<'a> LogChange<'a> {
             text_mods: false,
             prop_mods: false,
         };
-        let mut facts = match tuple.is_empty() {
-            true => return Ok(Some(change)),
-            false => tuple.list()?,
-        };
-        if !facts.is_empty() {
-            change.kind = NodeKind::from_word(facts.string()?).unwrap_or(NodeKind::Unknown);
+        if !tuple.is_empty() {
+            tuple.within(|facts| {
+                if !facts.is_empty() {
+                    change.kind = NodeKind::from_word(facts.string()?).unwrap_or(NodeKind::Unknown);
+                }
+                if !facts.is_empty() {
+                    change.text_mods = facts.boolean()?;
+                    change.prop_mods = facts.boolean()?;
+                }
+                Ok(())
+            })?;
         }
-        if !facts.is_empty() {
-            change.text_mods = facts.boolean()?;
-            change.prop_mods = facts.boolean()?;
-        }
-        Ok(Some(change))
+        Ok(change)
     }
 }
 
