@@ -5,7 +5,6 @@ use ra::{Capability, CommitInfo, CommitRequest, DirectoryRequest, FileRequest, R
 
 use crate::commit_item::{CommitItem, DescribeCommit, ItemChange};
 use crate::externals::ParseDate;
-use crate::locate::Revision;
 use crate::prop_rules;
 
 /// A node of the youngest revision, whose property is going to change.
@@ -157,12 +156,12 @@ pub struct RevpropEdit<'a> {
     pub force: bool,
 }
 
-/// Changes a property of a revision, and returns which one.
+/// Changes a property of a revision.
 ///
 /// # Errors
 /// `CLIENT_REVISION_AUTHOR_CONTAINS_NEWLINE`; `CLIENT_PROPERTY_NAME`; `RA_OUT_OF_DATE` if the value is not the expected one; those of
 /// [`Session::change_revprop`].
-pub fn set_revprop(session: &mut dyn Session, rev: Revision, edit: &RevpropEdit<'_>) -> Result<Revnum> {
+pub fn set_revprop(session: &mut dyn Session, rev: Revnum, edit: &RevpropEdit<'_>) -> Result<()> {
     let name = edit.name;
     let has_line_feed = |value: &[u8]| value.contains(&b'\n');
     if name == props::AUTHOR && edit.value.is_some_and(has_line_feed) && !edit.force {
@@ -173,7 +172,6 @@ pub fn set_revprop(session: &mut dyn Session, rev: Revision, edit: &RevpropEdit<
         let message = format!("Bad property name: '{name}'");
         return Err(Error::new(Code::CLIENT_PROPERTY_NAME, message));
     }
-    let rev = rev.number(session)?;
     let mut change = RevpropChange {
         rev,
         name,
@@ -189,6 +187,5 @@ pub fn set_revprop(session: &mut dyn Session, rev: Revision, edit: &RevpropEdit<
         }
         change.expected = None;
     }
-    session.change_revprop(&change)?;
-    Ok(rev)
+    session.change_revprop(&change)
 }

@@ -11,7 +11,6 @@
 pub mod certificates;
 pub mod credentials;
 pub mod hosts;
-pub mod input_file;
 pub mod log_message;
 pub mod options;
 mod pair;
@@ -19,6 +18,7 @@ pub mod prompt;
 pub mod revprop_arg;
 pub mod settings;
 pub mod target;
+pub mod targets_file;
 pub mod url_targets;
 
 use std::sync::Arc;

@@ -153,7 +153,7 @@ impl Printer<'_> {
     /// Prints what is found at a target. Returns false if nothing is.
     fn target(&self, context: &ClientContext, target: &Target, depth: Depth, out: &mut Out) -> Result<bool> {
         let url = target.url()?;
-        let (peg, operative) = target_list::revisions(target, self.args.revision.range())?;
+        let (peg, operative) = target_list::revisions_of_props(target, self.args.revision.range())?;
         let OpenNode { mut session, rev } = context.open_node(url, peg, operative)?;
         let top = session.url().clone();
         let missing = format!("'{top}' does not exist in revision {rev}");

@@ -98,7 +98,7 @@ impl ProplistArgs {
 
     fn target(&self, context: &ClientContext, target: &Target, out: &mut Out) -> Result<()> {
         let url = target.url()?;
-        let (peg, operative) = target_list::revisions(target, self.revision.range())?;
+        let (peg, operative) = target_list::revisions_of_props(target, self.revision.range())?;
         let OpenNode { mut session, rev } = context.open_node(url, peg, operative)?;
         let top = session.url().clone();
         let missing = format!("Unknown node kind for '{top}'");

@@ -15,14 +15,12 @@ mod report;
 use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
 
-use base::{Code, Error, Result};
+use base::{Code, Result};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use self::report::{StatisticsOption, Stopwatch};
 use crate::args::help::HelpArgs;
 use crate::args::{self, ArgumentError, IsGiven, ToolDefinition};
-use crate::client_context::target::{Target, TargetPath};
-use crate::client_context::url_targets::not_a_working_copy;
 use crate::client_context::{AccessOptions, ClientContext};
 use crate::out::Out;
 use crate::svn::options;
@@ -115,39 +113,4 @@ fn measure(
         }
         _ => error,
     })
-}
-
-/// Returns the URL of a target.
-///
-/// # Errors
-/// `WC_NOT_WORKING_COPY` for a path.
-fn url_of(target: &Target) -> Result<&base::Url> {
-    match &target.path {
-        TargetPath::Url(url) => Ok(url),
-        TargetPath::Local(path) => Err(not_a_working_copy(path)),
-    }
-}
-
-/// The error for a range where one revision is expected.
-fn range_not_allowed() -> Error {
-    Error::new(Code::CLIENT_REVISION_RANGE, "Revision range is not allowed")
-}
-
-/// Returns the operands, or the current directory if there are none.
-fn or_here(operands: &[OsString]) -> Vec<OsString> {
-    match operands {
-        [] => vec![OsString::from(".")],
-        operands => operands.to_vec(),
-    }
-}
-
-/// Returns the targets in the file of `--targets`, one a line.
-fn targets_of(option: &options::TargetsOption) -> Result<Vec<OsString>> {
-    let Some(file) = &option.targets else {
-        return Ok(Vec::new());
-    };
-    let bytes = file.read()?;
-    let text = String::from_utf8_lossy(&bytes);
-    let lines = text.split(['\n', '\r']).filter(|line| !line.is_empty());
-    Ok(lines.map(OsString::from).collect())
 }

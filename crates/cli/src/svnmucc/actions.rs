@@ -78,8 +78,7 @@ pub fn words_of_file(file: &OsStr) -> Result<Vec<OsString>> {
 ///
 /// # Errors
 /// `INCORRECT_PARAMS` for words that are no action, missing arguments and malformed ones; `errno` of the files of property values.
-pub fn parse(words: &[OsString], root: Option<&str>, out: &Out) -> Result<Vec<Action>> {
-    let root = root.map(root_url).transpose()?;
+pub fn parse(words: &[OsString], root: Option<&Url>, out: &Out) -> Result<Vec<Action>> {
     let mut parser = Parser {
         words: words.iter(),
         root,
@@ -129,7 +128,7 @@ pub fn parse(words: &[OsString], root: Option<&str>, out: &Out) -> Result<Vec<Ac
 
 struct Parser<'a> {
     words: std::slice::Iter<'a, OsString>,
-    root: Option<Url>,
+    root: Option<&'a Url>,
 }
 
 impl<'a> Parser<'a> {
@@ -157,7 +156,7 @@ impl<'a> Parser<'a> {
         if Url::is_url(word) {
             return Url::canonicalize(word);
         }
-        let Some(root) = &self.root else {
+        let Some(root) = self.root else {
             let message = format!("'{word}' is not a URL, and --root-url (-U) not provided\n");
             return Err(incorrect(message));
         };
@@ -171,13 +170,6 @@ impl<'a> Parser<'a> {
             _ => operand::tidy(word),
         })
     }
-}
-
-fn root_url(text: &str) -> Result<Url> {
-    if !Url::is_url(text) {
-        return Err(incorrect(format!("'{text}' is not a URL\n")));
-    }
-    Url::canonicalize(text)
 }
 
 /// Returns a value in the form that is stored: the text of Subversion's own properties with line feeds.

@@ -76,7 +76,7 @@ fn start(given: SvnmuccArgs, out: &mut Out) -> Result<ExitCode> {
     if let Some(file) = &given.extra_args {
         words.extend(actions::words_of_file(file)?);
     }
-    let actions = actions::parse(&words, given.root_url.as_deref(), out)?;
+    let actions = actions::parse(&words, given.root_url.as_ref(), out)?;
     if actions.is_empty() {
         let usage = options::usage(out.program(), &SvnmuccArgs::command());
         out.print_stderr(&usage);

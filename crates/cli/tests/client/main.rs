@@ -19,6 +19,7 @@ mod log;
 mod log_messages;
 mod mergeinfo;
 mod mirrors;
+mod operands;
 mod props;
 mod random_writes;
 mod read_repo;

@@ -1,7 +1,7 @@
 //! Twin clients: Subversion's and Sven's, each with a repository, a server, a working directory and a configuration area of its own.
 //!
 //! All servers are Subversion's, so a difference is the client's; with `SVEN_CLIENT_SERVERS=ours` all are Sven's. Commands name the repository by
-//! `{URL}`, their directory by `{DIR}`. HTTP servers redirect `{MOVED}` permanently and `{ELSEWHERE}` for now to the repository.
+//! `{URL}`, the repository on disk by `{REPO}`, their directory by `{DIR}`. HTTP servers redirect `{MOVED}` permanently and `{ELSEWHERE}` for now to the repository.
 //! Outputs are compared after the same words have replaced the URL and the directory, and masks the dates and UUIDs.
 
 use std::path::{Path, PathBuf};
@@ -216,6 +216,7 @@ impl OneSide {
         let dir = self.dir();
         let args = words[1..].iter().map(|word| {
             let word = word.replace("{URL}", &self.url);
+            let word = word.replace("{REPO}", &self.scratch.path().join("repo").to_string_lossy());
             let word = word.replace("{MOVED}", &self.at_root("moved"));
             let word = word.replace("{ELSEWHERE}", &self.at_root("elsewhere"));
             word.replace("{DIR}", &dir.to_string_lossy())
