@@ -84,7 +84,7 @@ impl PropTarget {
     /// Commits a change of a property. `None` if the caller gives up.
     ///
     /// # Errors
-    /// Those of [`prop_rules::canonical_value`]; `UNSUPPORTED_FEATURE` for a property on which the text of a file depends; those of the
+    /// `CLIENT_PROPERTY_NAME` for a property of revisions; those of [`prop_rules::canonical_value`]; `UNSUPPORTED_FEATURE` for a property on which the text of a file depends; those of the
     /// commit.
     pub fn set(
         mut self,
@@ -92,6 +92,10 @@ impl PropTarget {
         describe: &mut DescribeCommit<'_>,
     ) -> Result<Option<CommitInfo>> {
         let name = change.name;
+        if prop_rules::is_revision_prop(name) {
+            let message = format!("Revision property '{name}' not allowed in this context");
+            return Err(Error::new(Code::CLIENT_PROPERTY_NAME, message));
+        }
         if !props::is_regular(name) {
             let message = format!("Property '{name}' is not a regular property");
             return Err(Error::new(Code::BAD_PROP_KIND, message));

@@ -21,6 +21,7 @@ mod mergeinfo;
 mod mirrors;
 mod operands;
 mod props;
+mod random_runs;
 mod random_writes;
 mod read_repo;
 mod reading;

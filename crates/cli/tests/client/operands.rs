@@ -292,8 +292,6 @@ fn is_known(words: &[&str], theirs: &str, ours: &str) -> bool {
         || (starts("svn mkdir") && ours.contains("is not a working copy"))
         || (starts("svn copy") && words.contains(&"") && ours.contains("is not a working copy"))
         || starts("svn diff --old -- -x")
-        // Two sources with one name.
-        || (starts("svn copy") && ours.contains("E160028"))
         // The order of deleted nodes over file:// and of locks is that of a hash table.
         || ((starts("svn diff") || starts("svn lock")) && sorted_lines(theirs) == sorted_lines(ours))
         || [theirs, ours].iter().all(|text| text.contains("is not locked"))

@@ -103,7 +103,7 @@ fn copy_pairs(ui: &mut UrlCommit<'_>, request: &CopyRequest<'_>, pairs: &[Pair<'
     let mut session = (ui.open)(&pairs[0].source.url)?;
     let mut copies = Vec::new();
     for pair in pairs {
-        copies.push(find_copy(ui, &mut *session, request, pair)?);
+        copies.push(find_copy(&mut *session, pair)?);
     }
     let mut new_dirs = Vec::new();
     if request.with_parents {
@@ -115,6 +115,12 @@ fn copy_pairs(ui: &mut UrlCommit<'_>, request: &CopyRequest<'_>, pairs: &[Pair<'
         let shown_from = request.is_move.then_some(&base);
         for pair in pairs {
             add_missing_parents(&mut *session, &pair.target, shown_from, &mut new_dirs)?;
+        }
+    }
+    if let Some(pin) = &request.pin {
+        for copy in &mut copies {
+            session.reparent(&copy.from)?;
+            copy.externals = pin_externals::pinned(ui.open, &mut *session, copy.rev, pin)?;
         }
     }
     let mut items: Vec<CommitItem> = new_dirs
@@ -144,12 +150,7 @@ fn copy_pairs(ui: &mut UrlCommit<'_>, request: &CopyRequest<'_>, pairs: &[Pair<'
 }
 
 /// Finds the source of a copy and checks its target.
-fn find_copy(
-    ui: &UrlCommit<'_>,
-    session: &mut dyn Session,
-    request: &CopyRequest<'_>,
-    pair: &Pair<'_>,
-) -> Result<FoundCopy> {
+fn find_copy(session: &mut dyn Session, pair: &Pair<'_>) -> Result<FoundCopy> {
     let root = session.root_url().clone();
     if pair.source.url.relative_to(&root).is_none() || pair.target.relative_to(&root).is_none() {
         let message = "Source and destination URLs appear not to point to the same repository.";
@@ -165,10 +166,6 @@ fn find_copy(
         return Err(Error::new(Code::FS_NOT_FOUND, message));
     }
     let from = session.url().clone();
-    let externals = match &request.pin {
-        Some(pin) => pin_externals::pinned(ui.open, session, rev, pin)?,
-        None => BTreeMap::new(),
-    };
     session.reparent(&pair.target)?;
     if session.check_path(&here, None)? != NodeKind::None {
         let message = format!("Path '{}' already exists", pair.target);
@@ -180,7 +177,7 @@ fn find_copy(
         rev,
         kind,
         mergeinfo,
-        externals,
+        externals: BTreeMap::new(),
     })
 }
 
