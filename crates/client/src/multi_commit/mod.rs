@@ -4,6 +4,7 @@
 //! before [`MultiCommit::commit`]. All paths are relative to the URL of the session, the anchor.
 
 mod drive;
+mod naming_order;
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -11,6 +12,7 @@ use std::io::Read;
 use base::{Code, Error, NodeKind, Props, RelPath, Result, Revnum, props};
 use ra::{CommitInfo, Session};
 
+use self::naming_order::{NamingOrder, ancestry};
 use crate::externals::ParseDate;
 use crate::prop_rules;
 use crate::tree_order::TreeOrder;
@@ -125,7 +127,11 @@ impl MultiCommit {
             let message = format!("No origin found for node at '{from}'");
             return Err(Error::new(Code::FS_NOT_FOUND, message));
         };
+        let is_opened = self.is_opened(from);
         self.copy(&source, Some(rev), to)?;
+        if is_opened {
+            return Err(cannot_delete(from));
+        }
         self.delete(from)
     }
 
@@ -136,8 +142,7 @@ impl MultiCommit {
     pub fn delete(&mut self, path: &RelPath) -> Result<()> {
         let below: Vec<TreeOrder> = self.at_or_below(path).map(|(path, _)| path.clone()).collect();
         if below.iter().any(|path| self.changes[path].node.is_some()) {
-            let message = format!("Can't delete node at '{path}'");
-            return Err(Error::new(Code::ILLEGAL_TARGET, message));
+            return Err(cannot_delete(path));
         }
         if self.kind_of(path)? == NodeKind::None {
             let message = format!("Can't delete node at '{path}' as it does not exist");
@@ -404,65 +409,6 @@ impl MultiCommit {
     }
 }
 
-/// Returns the paths from the first component to the whole path.
-fn ancestry(path: &RelPath) -> impl Iterator<Item = RelPath> {
-    path.components().scan(RelPath::empty(), |above, name| {
-        *above = above.join_str(name);
-        Some(above.clone())
-    })
-}
-
-/// The order in which actions have named paths first, or paths below them. Deletions have places of their own.
-#[derive(Default)]
-struct NamingOrder {
-    next: usize,
-    first: BTreeMap<TreeOrder, usize>,
-}
-
-impl NamingOrder {
-    /// Gives a path and those above it their places.
-    fn name(&mut self, path: &RelPath) {
-        for above in ancestry(path) {
-            let next = self.next;
-            let place = self.first.entry(TreeOrder(above)).or_insert(next);
-            self.next += usize::from(*place == next);
-        }
-    }
-
-    /// Returns the place of the deletion of a path. What was below it is forgotten.
-    fn delete(&mut self, path: &RelPath) -> usize {
-        if let Some(parent) = path.parent() {
-            self.name(&parent);
-        }
-        let old: Vec<TreeOrder> = self
-            .first
-            .range(TreeOrder(path.clone())..)
-            .map(|(below, _)| below.clone())
-            .take_while(|below| below.0.relative_to(path).is_some())
-            .collect();
-        let place = old.first().and_then(|first| self.first.get(first).copied());
-        for path in old {
-            self.first.remove(&path);
-        }
-        place.unwrap_or_else(|| {
-            self.next += 1;
-            self.next - 1
-        })
-    }
-
-    /// Returns a key by which paths sort in this order, what is below a directory behind it.
-    fn key(&self, path: &RelPath) -> Vec<usize> {
-        let place = |above| self.first.get(&TreeOrder(above)).copied();
-        ancestry(path)
-            .map(|above| place(above).unwrap_or(usize::MAX))
-            .collect()
-    }
-
-    /// As [`NamingOrder::key`], for a deletion with its own place.
-    fn key_of_deletion(&self, path: &RelPath, place: usize) -> Vec<usize> {
-        let mut key = self.key(path);
-        key.pop();
-        key.push(place);
-        key
-    }
+fn cannot_delete(path: &RelPath) -> Error {
+    Error::new(Code::ILLEGAL_TARGET, format!("Can't delete node at '{path}'"))
 }

@@ -52,6 +52,7 @@ struct FoundCopy {
     /// The URL in the revision that is copied.
     from: Url,
     rev: Revnum,
+    /// Unknown before [`check_copy`].
     kind: NodeKind,
     mergeinfo: Option<Vec<u8>>,
     /// New values of `svn:externals`, by path below the target.
@@ -117,8 +118,9 @@ fn copy_pairs(ui: &mut UrlCommit<'_>, request: &CopyRequest<'_>, pairs: &[Pair<'
             add_missing_parents(&mut *session, &pair.target, shown_from, &mut new_dirs)?;
         }
     }
-    if let Some(pin) = &request.pin {
-        for copy in &mut copies {
+    for copy in &mut copies {
+        check_copy(&mut *session, copy)?;
+        if let Some(pin) = &request.pin {
             session.reparent(&copy.from)?;
             copy.externals = pin_externals::pinned(ui.open, &mut *session, copy.rev, pin)?;
         }
@@ -149,7 +151,7 @@ fn copy_pairs(ui: &mut UrlCommit<'_>, request: &CopyRequest<'_>, pairs: &[Pair<'
     })
 }
 
-/// Finds the source of a copy and checks its target.
+/// Finds the source of a copy and its mergeinfo.
 fn find_copy(session: &mut dyn Session, pair: &Pair<'_>) -> Result<FoundCopy> {
     let root = session.root_url().clone();
     if pair.source.url.relative_to(&root).is_none() || pair.target.relative_to(&root).is_none() {
@@ -159,26 +161,31 @@ fn find_copy(session: &mut dyn Session, pair: &Pair<'_>) -> Result<FoundCopy> {
     session.reparent(&pair.source.url)?;
     let rev = locate::move_to_node(session, pair.source.peg, pair.source.rev)?;
     let mergeinfo = mergeinfo_of(session, rev)?;
-    let here = RelPath::empty();
-    let kind = session.check_path(&here, Some(rev))?;
-    if kind == NodeKind::None {
-        let message = format!("Path '{}' does not exist in revision {rev}", session.url());
-        return Err(Error::new(Code::FS_NOT_FOUND, message));
-    }
-    let from = session.url().clone();
-    session.reparent(&pair.target)?;
-    if session.check_path(&here, None)? != NodeKind::None {
-        let message = format!("Path '{}' already exists", pair.target);
-        return Err(Error::new(Code::FS_ALREADY_EXISTS, message));
-    }
     Ok(FoundCopy {
         target: pair.target.clone(),
-        from,
+        from: session.url().clone(),
         rev,
-        kind,
+        kind: NodeKind::Unknown,
         mergeinfo,
         externals: BTreeMap::new(),
     })
+}
+
+/// Checks that the source of a copy exists and its target does not.
+fn check_copy(session: &mut dyn Session, copy: &mut FoundCopy) -> Result<()> {
+    let here = RelPath::empty();
+    session.reparent(&copy.from)?;
+    copy.kind = session.check_path(&here, Some(copy.rev))?;
+    if copy.kind == NodeKind::None {
+        let message = format!("Path '{}' does not exist in revision {}", copy.from, copy.rev);
+        return Err(Error::new(Code::FS_NOT_FOUND, message));
+    }
+    session.reparent(&copy.target)?;
+    if session.check_path(&here, None)? != NodeKind::None {
+        let message = format!("Path '{}' already exists", copy.target);
+        return Err(Error::new(Code::FS_ALREADY_EXISTS, message));
+    }
+    Ok(())
 }
 
 /// Returns the mergeinfo that counts for the session's URL as a property; `None` without any.
