@@ -5,7 +5,6 @@
 
 use testkit::history::Random;
 use testkit::normalize::sorted_lines;
-use testkit::random_history::RandomHistory;
 use testkit::{Repo, Side, Tool, branch_history, seeds};
 
 use crate::random_writes::Cases;
@@ -36,9 +35,19 @@ fn one(seed: u64, next: &impl Fn(&mut Cases) -> Vec<String>) -> Option<String> {
     repo.load(history.stream.bytes());
     // The older dialect of HTTP checks resources out: the texts of its errors differ.
     let access = [Access::Disk, Access::Svn, Access::Http][(seed % 3) as usize];
-    let twins = TwinClients::new(&repo, access);
+    let obstacle = (seed / 3) % 4;
+    let mut random = Random::new(seed ^ 0x0b57);
+    let mut path = || history.paths[random.below(history.paths.len())].clone();
+    let twins = match obstacle {
+        3 => TwinClients::with_rules(&repo, access, &rules([path(), path(), path()])),
+        _ => TwinClients::new(&repo, access),
+    };
     prepare(&twins);
-    make_obstacles(seed, &twins, access, &history);
+    match obstacle {
+        1 => write_hooks(&twins),
+        2 => lock(&twins, &[path(), path(), path()]),
+        _ => {}
+    }
     let mut cases = Cases::new(seed, &history.paths, history.youngest);
     for _ in 0..16 {
         let mut words = next(&mut cases);
@@ -77,45 +86,31 @@ fn prepare(twins: &TwinClients) {
     }
 }
 
-fn make_obstacles(seed: u64, twins: &TwinClients, access: Access, history: &RandomHistory) {
-    let mut random = Random::new(seed ^ 0x0b57);
-    let mut path = || history.paths[random.below(history.paths.len())].clone();
+fn write_hooks(twins: &TwinClients) {
     for side in Side::BOTH {
-        if (seed / 3) % 4 == 1 {
-            HOOKS
-                .iter()
-                .for_each(|(name, text)| write_hook(twins, side, name, text));
+        HOOKS
+            .iter()
+            .for_each(|(name, text)| write_hook(twins, side, name, text));
+    }
+}
+
+/// Locks what is a file for another user.
+fn lock(twins: &TwinClients, paths: &[String]) {
+    for path in paths {
+        for side in Side::BOTH {
+            let tool = Tool::new("svnadmin").arg("lock").arg(twins.repository(side));
+            // Directories and paths of the past cannot be locked.
+            tool.args([path, "harry", "/dev/null"]).run();
         }
     }
-    match (seed / 3) % 4 {
-        2 => {
-            for path in [path(), path(), path()] {
-                for side in Side::BOTH {
-                    let tool = Tool::new("svnadmin").arg("lock").arg(twins.repository(side));
-                    // Directories and paths of the past cannot be locked.
-                    tool.args([&path, "harry", "/dev/null"]).run();
-                }
-            }
-        }
-        3 if access == Access::Svn => {
-            let (hidden, readable, written) = (path(), path(), path());
-            let rules = format!(
-                "[/]\nalice = rw\n* = r\n[/{}]\nalice = r\n[/{}]\nalice = rw\n[/{}]\nalice =\n* =\n",
-                readable.trim_start_matches('/'),
-                written.trim_start_matches('/'),
-                hidden.trim_start_matches('/'),
-            );
-            for side in Side::BOTH {
-                let conf = twins.repository(side).join("conf");
-                std::fs::write(conf.join("authz"), &rules).expect("because the repository is there");
-                let file = conf.join("svnserve.conf");
-                let mut text = std::fs::read_to_string(&file).expect("because the twins wrote it");
-                text.push_str("authz-db = authz\n");
-                std::fs::write(file, text).expect("because the repository is there");
-            }
-        }
-        _ => {}
-    }
+}
+
+/// Returns rules with a path that cannot be changed, one that can, and one that cannot be read.
+fn rules(paths: [String; 3]) -> String {
+    let [readable, writable, hidden] = paths.map(|path| path.trim_start_matches('/').to_owned());
+    format!(
+        "[/]\nalice = rw\n* = r\n[/{readable}]\nalice = r\n[/{writable}]\nalice = rw\n[/{hidden}]\nalice =\n* =\n"
+    )
 }
 
 /// Hooks that refuse some of the changes, and explain it in several lines.

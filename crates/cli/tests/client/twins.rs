@@ -51,9 +51,15 @@ impl TwinClients {
         TwinClients::with_servers(repo, access, servers())
     }
 
+    /// As [`TwinClients::new`], with rules for access to paths; over http:// for Apache only.
+    pub fn with_rules(repo: &Repo, access: Access, rules: &str) -> TwinClients {
+        let [theirs, ours] = Side::BOTH.map(|side| OneSide::new(side, repo, access, servers(), Some(rules)));
+        TwinClients { theirs, ours }
+    }
+
     /// As [`TwinClients::new`], with the servers of one implementation.
     pub fn with_servers(repo: &Repo, access: Access, servers: Side) -> TwinClients {
-        let [theirs, ours] = Side::BOTH.map(|side| OneSide::new(side, repo, access, servers));
+        let [theirs, ours] = Side::BOTH.map(|side| OneSide::new(side, repo, access, servers, None));
         TwinClients { theirs, ours }
     }
 
@@ -161,7 +167,7 @@ impl TwinClients {
 }
 
 impl OneSide {
-    fn new(side: Side, repo: &Repo, access: Access, servers: Side) -> OneSide {
+    fn new(side: Side, repo: &Repo, access: Access, servers: Side, rules: Option<&str>) -> OneSide {
         let scratch = testkit::scratch();
         let root = scratch.path();
         let copy = root.join("repo");
@@ -169,17 +175,25 @@ impl OneSide {
         std::fs::create_dir(root.join("dir")).expect("because it is new");
         let write =
             |name: &str, text: &str| std::fs::write(copy.join(name), text).expect("because it was copied");
-        write(
-            "conf/svnserve.conf",
-            "[general]\nanon-access = read\nauth-access = write\npassword-db = passwd\n",
-        );
+        let mut settings =
+            "[general]\nanon-access = read\nauth-access = write\npassword-db = passwd\n".to_owned();
+        let mut apache = READ_FREELY.to_owned();
+        if let Some(rules) = rules {
+            write("conf/authz", rules);
+            settings.push_str("authz-db = authz\n");
+            apache.push_str(&format!(
+                "AuthzSVNAccessFile \"{}\"\n",
+                copy.join("conf/authz").display()
+            ));
+        }
+        write("conf/svnserve.conf", &settings);
         write("conf/passwd", "[users]\nharry = secret\nalice = secret\n");
         let server = match access {
             Access::Disk => None,
             Access::Svn => Some(TestServer::svnserve(servers, root, &["-T"])),
             Access::Http | Access::HttpV1 => {
                 let site = HttpSite {
-                    apache: READ_FREELY,
+                    apache: &apache,
                     apache_wide: "RedirectMatch permanent ^/moved/(.*)$ /repo/$1\nRedirectMatch temp ^/elsewhere/(.*)$ /repo/$1\n",
                     ours: "[location.auth]\nhtpasswd-file = 'USERS'\n\
                            [[redirect]]\nfrom = '/moved'\nto = '/repo'\npermanent = true\n\

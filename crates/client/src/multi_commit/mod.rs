@@ -383,7 +383,7 @@ impl MultiCommit {
     /// `FS_NOT_DIRECTORY` below a file that an earlier action adds or changes.
     fn change(&mut self, path: &RelPath) -> Result<&mut Change> {
         let mut file: Option<RelPath> = None;
-        for here in ancestry(path) {
+        for here in [RelPath::empty()].into_iter().chain(ancestry(path)) {
             if let Some(file) = file {
                 let (file, name) = (file.basename(), here.basename());
                 let message = format!("Can't operate on '{name}' because '{file}' is not a directory");

@@ -143,7 +143,13 @@ impl DavSession {
                 let message = "The location header of a redirect is not set";
                 return Err(Error::new(Code::RA_DAV_RESPONSE_HEADER_BADNESS, message));
             }
-            let refused = of_status(response.status, response.method, &target, &location);
+            let refused = of_status(
+                response.status,
+                &response.reason,
+                response.method,
+                &target,
+                &location,
+            );
             if response.status != 301 || options.http.redirects == 0 {
                 let message = refused.message();
                 return Err(Error::new(Code::RA_SESSION_URL_MISMATCH, message));

@@ -419,7 +419,7 @@ fn statuses_without_an_error_have_the_messages_of_the_incumbent() {
         (
             "400 x",
             Code::RA_DAV_REQUEST_FAILED,
-            "Unexpected HTTP status 400 'Bad Request' on '/r'",
+            "Unexpected HTTP status 400 'x' on '/r'",
         ),
         ("403 x", Code::RA_DAV_FORBIDDEN, "Access to '/r' forbidden"),
         ("404 x", Code::FS_NOT_FOUND, "'/r' path not found"),
@@ -438,7 +438,7 @@ fn statuses_without_an_error_have_the_messages_of_the_incumbent() {
         (
             "500 x",
             Code::RA_DAV_REQUEST_FAILED,
-            "Unexpected server error 500 'Internal Server Error' on '/r'",
+            "Unexpected server error 500 'x' on '/r'",
         ),
         (
             "501 x",
@@ -448,7 +448,7 @@ fn statuses_without_an_error_have_the_messages_of_the_incumbent() {
         (
             "503 x",
             Code::RA_DAV_REQUEST_FAILED,
-            "Unexpected HTTP status 503 'Service Unavailable' on '/r'",
+            "Unexpected HTTP status 503 'x' on '/r'",
         ),
     ] {
         let server = FakeServer::start(move |_| response(status, "", b""));
