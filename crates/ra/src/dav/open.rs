@@ -150,7 +150,7 @@ impl DavSession {
                 &target,
                 &location,
             );
-            if response.status != 301 || options.http.redirects == 0 {
+            if response.status != 301 || options.redirects == 0 {
                 let message = refused.message();
                 return Err(Error::new(Code::RA_SESSION_URL_MISMATCH, message));
             }
@@ -158,7 +158,7 @@ impl DavSession {
             let is_http = matches!(next.scheme(), "http" | "https");
             // A password must not be sent unencrypted because a server wants that.
             let is_weaker = url.scheme() == "https" && next.scheme() == "http";
-            if !is_http || is_weaker || visited.len() > options.http.redirects as usize {
+            if !is_http || is_weaker || visited.len() > options.redirects as usize {
                 return Err(refused);
             }
             if let Some(notice) = &options.redirected {

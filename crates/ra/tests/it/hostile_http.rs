@@ -8,8 +8,8 @@ use std::time::Duration;
 use base::{Code, Depth, Error, RelPath, Result, Revnum, Url};
 use delta::RecordingEditor;
 use ra::{
-    DirentFields, FileRequest, FixedPassword, HttpOptions, Limits, ListRequest, LogRequest, OpenOptions,
-    PathState, ReplayOptions, ReportKind, ReportRequest, Reporter, Session,
+    DirentFields, FileRequest, FixedPassword, Limits, ListRequest, LogRequest, OpenOptions, PathState,
+    ReplayOptions, ReportKind, ReportRequest, Reporter, Session,
 };
 
 use crate::access::password;
@@ -353,10 +353,7 @@ fn a_password_is_not_sent_where_a_server_redirects() {
     }
     // A caller may forbid redirects.
     let none = OpenOptions {
-        http: HttpOptions {
-            redirects: 0,
-            ..HttpOptions::default()
-        },
+        redirects: 0,
         ..options
     };
     assert_eq!(code(open(&first, &none)), Code::RA_SESSION_URL_MISMATCH);
