@@ -6,7 +6,6 @@
 //! peg revision in the second.
 
 use std::ffi::OsString;
-use std::path::{Component, Path, PathBuf};
 
 use base::{Code, Error, Result, Url, percent};
 
@@ -47,26 +46,12 @@ impl Target {
     }
 }
 
-/// Returns the error for a local path that is not in a working copy.
+/// Returns the error for a local path that is not in a working copy. It shows the absolute path; symbolic links are not followed.
 pub fn not_a_working_copy(path: &str) -> Error {
-    let message = format!("'{}' is not a working copy", absolute(path).display());
+    let absolute = std::env::current_dir().unwrap_or_default().join(path);
+    let absolute = local_path::without_parents(&absolute.to_string_lossy());
+    let message = format!("'{}' is not a working copy", absolute.display());
     Error::new(Code::WC_NOT_WORKING_COPY, message)
-}
-
-/// Returns a local path as an absolute one, without `..`. Symbolic links are not followed.
-fn absolute(path: &str) -> PathBuf {
-    let mut absolute = std::env::current_dir().unwrap_or_default();
-    for component in Path::new(path).components() {
-        match component {
-            Component::RootDir | Component::Prefix(_) => absolute = PathBuf::from("/"),
-            Component::CurDir => {}
-            Component::ParentDir => {
-                absolute.pop();
-            }
-            Component::Normal(name) => absolute.push(name),
-        }
-    }
-    absolute
 }
 
 /// A target as typed, made canonical, with its peg revision.

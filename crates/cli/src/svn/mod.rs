@@ -176,7 +176,7 @@ fn run_subcommand(matches: &clap::ArgMatches, out: &mut Out) -> Result<()> {
 }
 
 /// Adds the hint `Try 'svn help X' for more information` to an error that says that the arguments of a subcommand are wrong.
-fn with_hint(out: &Out, subcommand: &str, error: Error) -> Error {
+pub fn with_hint(out: &Out, subcommand: &str, error: Error) -> Error {
     match error.code() {
         Code::CL_ARG_PARSING_ERROR | Code::CL_INSUFFICIENT_ARGS => {
             let message = format!("Try '{} help {subcommand}' for more information", out.program());

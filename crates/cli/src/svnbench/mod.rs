@@ -15,7 +15,7 @@ mod report;
 use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
 
-use base::{Code, Result};
+use base::Result;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use self::report::{StatisticsOption, Stopwatch};
@@ -23,7 +23,7 @@ use crate::args::help::HelpArgs;
 use crate::args::{self, ArgumentError, IsGiven, ToolDefinition};
 use crate::client_context::{AccessOptions, ClientContext};
 use crate::out::Out;
-use crate::svn::options;
+use crate::svn::{options, with_hint};
 use crate::tool_runner;
 
 /// Measures the answers of a server.
@@ -77,7 +77,8 @@ pub fn run(out: Out, argv: Vec<OsString>) -> ExitCode {
             options::check_exclusive(name, given)?;
         }
         let parsed = SvnbenchCli::from_arg_matches(&matches).map_err(args::definition_error)?;
-        parsed.command.run(out)
+        let outcome = parsed.command.run(out);
+        outcome.map_err(|error| with_hint(out, matches.subcommand_name().unwrap_or_default(), error))
     })
 }
 
@@ -94,23 +95,15 @@ fn measure(
     access: &AccessOptions,
     quiet: bool,
     statistics: StatisticsOption,
-    subcommand: &str,
     out: &mut Out,
     work: impl FnOnce(&ClientContext, &mut Out) -> Result<()>,
 ) -> Result<()> {
     let watch = Stopwatch::start();
-    let outcome = ClientContext::run(access.clone(), out, |context, out| {
+    ClientContext::run(access.clone(), out, |context, out| {
         work(context, out)?;
         match quiet {
             true => Ok(()),
             false => watch.print(context, statistics, out),
         }
-    });
-    outcome.map_err(|error| match error.code() {
-        Code::CL_ARG_PARSING_ERROR | Code::CL_INSUFFICIENT_ARGS => {
-            let message = format!("Try '{} help {subcommand}' for more information", out.program());
-            error.context(message)
-        }
-        _ => error,
     })
 }

@@ -37,31 +37,24 @@ impl NullExportArgs {
     /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
         let (quiet, statistics) = (self.quiet, self.statistics);
-        measure(
-            &self.access,
-            quiet,
-            statistics,
-            "null-export",
-            out,
-            |context, out| {
-                let targets = target::read_targets(context, out, &self.operands, &TargetsOption::default())?;
-                // The incumbent checks the operands of an export to a path.
-                let target = match &targets[..] {
-                    [] => return Err(Error::bare(Code::CL_INSUFFICIENT_ARGS)),
-                    [first] | [first, _] => first.parse()?,
-                    _ => return Err(Error::bare(Code::CL_ARG_PARSING_ERROR)),
-                };
-                let mut counts = Counts::default();
-                let outcome = match &target.path {
-                    TargetPath::Url(url) => self.export(context, url, target.peg, &mut counts),
-                    TargetPath::Local(path) => self.check_path(path, target.peg),
-                };
-                if !quiet {
-                    counts.print(out)?;
-                }
-                outcome
-            },
-        )
+        measure(&self.access, quiet, statistics, out, |context, out| {
+            let targets = target::read_targets(context, out, &self.operands, &TargetsOption::default())?;
+            // The incumbent checks the operands of an export to a path.
+            let target = match &targets[..] {
+                [] => return Err(Error::bare(Code::CL_INSUFFICIENT_ARGS)),
+                [first] | [first, _] => first.parse()?,
+                _ => return Err(Error::bare(Code::CL_ARG_PARSING_ERROR)),
+            };
+            let mut counts = Counts::default();
+            let outcome = match &target.path {
+                TargetPath::Url(url) => self.export(context, url, target.peg, &mut counts),
+                TargetPath::Local(path) => self.check_path(path, target.peg),
+            };
+            if !quiet {
+                counts.print(out)?;
+            }
+            outcome
+        })
     }
 
     /// The incumbent counts nothing of a path, but with a revision of a repository it must be in a working copy.

@@ -34,36 +34,27 @@ pub struct NullInfoArgs {
 impl NullInfoArgs {
     /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
-        measure(
-            &self.access,
-            false,
-            self.statistics,
-            "null-info",
-            out,
-            |context, out| {
-                let targets = target_list::read(context, out, &self.operands, &self.targets)?;
-                let mut has_missing = false;
-                for target in &targets {
-                    context.cancel().check()?;
-                    match self.info(context, &target.parse()?) {
-                        Ok(count) => {
-                            out.line(&format!("Number of status notifications received: {count}"))?
-                        }
-                        Err(error) if error.code() == Code::RA_ILLEGAL_URL => {
-                            out.print_warning(&error);
-                            out.print_stderr("\n");
-                            has_missing = true;
-                        }
-                        Err(error) => return Err(error),
+        measure(&self.access, false, self.statistics, out, |context, out| {
+            let targets = target_list::read(context, out, &self.operands, &self.targets)?;
+            let mut has_missing = false;
+            for target in &targets {
+                context.cancel().check()?;
+                match self.info(context, &target.parse()?) {
+                    Ok(count) => out.line(&format!("Number of status notifications received: {count}"))?,
+                    Err(error) if error.code() == Code::RA_ILLEGAL_URL => {
+                        out.print_warning(&error);
+                        out.print_stderr("\n");
+                        has_missing = true;
                     }
+                    Err(error) => return Err(error),
                 }
-                if has_missing {
-                    let message = "Could not display info for all targets because some targets don't exist";
-                    return Err(Error::new(Code::ILLEGAL_TARGET, message));
-                }
-                Ok(())
-            },
-        )
+            }
+            if has_missing {
+                let message = "Could not display info for all targets because some targets don't exist";
+                return Err(Error::new(Code::ILLEGAL_TARGET, message));
+            }
+            Ok(())
+        })
     }
 
     fn info(&self, context: &ClientContext, target: &Target) -> Result<u64> {

@@ -50,39 +50,32 @@ impl NullListArgs {
     /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
         let (quiet, statistics) = (self.quiet, self.statistics);
-        measure(
-            &self.access,
-            quiet,
-            statistics,
-            "null-list",
-            out,
-            |context, out| {
-                let targets = target_list::read(context, out, &self.operands, &TargetsOption::default())?;
-                let mut has_missing = false;
-                for target in &targets {
-                    context.cancel().check()?;
-                    let mut counts = Counts::default();
-                    match self.list(context, &target.parse()?, &mut counts) {
-                        Ok(()) if quiet => {}
-                        Ok(()) => {
-                            count(out, counts.directories, "directories")?;
-                            count(out, counts.files, "files")?;
-                            count(out, counts.locks, "locks")?;
-                        }
-                        Err(error) if error.code() == Code::FS_NOT_FOUND => {
-                            out.print_warning(&error);
-                            has_missing = true;
-                        }
-                        Err(error) => return Err(error),
+        measure(&self.access, quiet, statistics, out, |context, out| {
+            let targets = target_list::read(context, out, &self.operands, &TargetsOption::default())?;
+            let mut has_missing = false;
+            for target in &targets {
+                context.cancel().check()?;
+                let mut counts = Counts::default();
+                match self.list(context, &target.parse()?, &mut counts) {
+                    Ok(()) if quiet => {}
+                    Ok(()) => {
+                        count(out, counts.directories, "directories")?;
+                        count(out, counts.files, "files")?;
+                        count(out, counts.locks, "locks")?;
                     }
+                    Err(error) if error.code() == Code::FS_NOT_FOUND => {
+                        out.print_warning(&error);
+                        has_missing = true;
+                    }
+                    Err(error) => return Err(error),
                 }
-                if has_missing {
-                    let message = "Could not list all targets because some targets don't exist";
-                    return Err(Error::new(Code::ILLEGAL_TARGET, message));
-                }
-                Ok(())
-            },
-        )
+            }
+            if has_missing {
+                let message = "Could not list all targets because some targets don't exist";
+                return Err(Error::new(Code::ILLEGAL_TARGET, message));
+            }
+            Ok(())
+        })
     }
 
     fn list(&self, context: &ClientContext, target: &Target, counts: &mut Counts) -> Result<()> {

@@ -51,20 +51,13 @@ impl NullLogArgs {
     /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
         let (quiet, statistics) = (self.quiet, self.statistics);
-        measure(
-            &self.access,
-            quiet,
-            statistics,
-            "null-log",
-            out,
-            |context, out| {
-                let counts = self.log(context, out)?;
-                match quiet {
-                    true => Ok(()),
-                    false => counts.print(self.use_merge_history, out),
-                }
-            },
-        )
+        measure(&self.access, quiet, statistics, out, |context, out| {
+            let counts = self.log(context, out)?;
+            match quiet {
+                true => Ok(()),
+                false => counts.print(self.use_merge_history, out),
+            }
+        })
     }
 
     fn log(&self, context: &ClientContext, out: &mut Out) -> Result<Counts> {
