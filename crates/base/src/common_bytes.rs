@@ -2,6 +2,7 @@
 
 const WORD: usize = size_of::<u64>();
 
+#[inline]
 fn word(bytes: &[u8]) -> u64 {
     bytes.try_into().map_or(0, u64::from_le_bytes)
 }

@@ -19,6 +19,15 @@ pub struct Change {
     pub new: Range<usize>,
 }
 
+impl Change {
+    /// Counts lines from `lines` before the first one.
+    pub(crate) fn shift(&mut self, lines: usize) {
+        for range in [&mut self.old, &mut self.new] {
+            *range = range.start + lines..range.end + lines;
+        }
+    }
+}
+
 /// Finds the changes, in order; between two of them there is at least one line in common.
 pub fn changes(lines: &Lines<'_>) -> Vec<Change> {
     changes_while(lines, &|| true).unwrap_or_default()
@@ -28,19 +37,30 @@ pub fn changes(lines: &Lines<'_>) -> Vec<Change> {
 pub fn changes_while(lines: &Lines<'_>, go_on: &dyn Fn() -> bool) -> Option<Vec<Change>> {
     let (head, tail) = equal_ends(&lines.old, &lines.new);
     let (old_end, new_end) = (lines.old.len() - tail, lines.new.len() - tail);
-    let found = lcs::matches(
-        &lines.old_ids[head..old_end],
-        &lines.new_ids[head..new_end],
-        go_on,
-    )?;
-    let mut changes = Vec::new();
-    let (mut old, mut new) = (head, head);
-    for m in found {
-        add(&mut changes, old..head + m.old, new..head + m.new);
-        (old, new) = (head + m.old + m.len, head + m.new + m.len);
+    let (old, new) = (&lines.old_ids[head..old_end], &lines.new_ids[head..new_end]);
+    let mut changes = between(&lcs::matches(old, new, go_on)?, old.len(), new.len());
+    for change in &mut changes {
+        change.shift(head);
     }
-    add(&mut changes, old..old_end, new..new_end);
     Some(changes)
+}
+
+/// Finds the changes between two sequences of numbers of lines, from which the equal ends were removed.
+pub(crate) fn changes_of_numbers(old: &[u32], new: &[u32]) -> Vec<Change> {
+    let found = lcs::matches(old, new, &|| true).unwrap_or_default();
+    between(&found, old.len(), new.len())
+}
+
+/// Returns what lies between the matches of two sequences of these lengths.
+fn between(matches: &[lcs::Match], old_len: usize, new_len: usize) -> Vec<Change> {
+    let mut changes = Vec::new();
+    let (mut old, mut new) = (0, 0);
+    for m in matches {
+        add(&mut changes, old..m.old, new..m.new);
+        (old, new) = (m.old + m.len, m.new + m.len);
+    }
+    add(&mut changes, old..old_len, new..new_len);
+    changes
 }
 
 fn add(changes: &mut Vec<Change>, old: Range<usize>, new: Range<usize>) {

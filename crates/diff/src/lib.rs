@@ -2,7 +2,7 @@
 //!
 //! The output of `svnlook diff` is read by people, by `patch` and by scripts in hooks, so it is the incumbent's byte
 //! for byte: not only a smallest difference, but the same one of several. [`changes()`] finds it (its documentation has
-//! the rules), [`unified()`] prints it, [`property`] prints changes of properties, [`options`] parses the arguments of
+//! the rules), [`NumberedText`] finds it from revision to revision of a text, [`unified()`] prints it, [`property`] prints changes of properties, [`options`] parses the arguments of
 //! `-x`.
 //!
 //! What is absent: I/O, paths, character sets. Text is bytes; the caller supplies the labels.
@@ -21,13 +21,13 @@
 mod changes;
 mod lcs;
 mod lines;
+mod numbered_text;
 pub mod options;
 pub mod property;
-mod texts;
 mod unified;
 
 pub use changes::{Change, changes, changes_while};
 pub use lines::{Lines, split};
+pub use numbered_text::NumberedText;
 pub use options::{DiffOptions, Whitespace};
-pub use texts::{TextChanges, changes_of_texts};
 pub use unified::{Labels, hunks_while, unified, unified_while};

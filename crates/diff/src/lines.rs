@@ -28,7 +28,7 @@ impl<'t> Lines<'t> {
         let mut ids = |lines: &[&'t [u8]]| -> Vec<u32> {
             let number = |line: &&'t [u8]| {
                 let next = u32::try_from(known.len()).unwrap_or(u32::MAX);
-                *known.entry(counted(line, options)).or_insert(next)
+                *known.entry(compared_part(line, options)).or_insert(next)
             };
             lines.iter().map(number).collect()
         };
@@ -47,16 +47,20 @@ pub fn split(text: &[u8]) -> Vec<&[u8]> {
     let mut lines = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
-        let end = match rest.iter().position(|b| matches!(b, b'\n' | b'\r')) {
-            None => rest.len(),
-            Some(at) if rest[at..].starts_with(b"\r\n") => at + 2,
-            Some(at) => at + 1,
-        };
-        let (line, after) = rest.split_at(end);
+        let (line, after) = rest.split_at(line_len(rest));
         lines.push(line);
         rest = after;
     }
     lines
+}
+
+/// Returns the length of the first line with its end.
+pub(crate) fn line_len(text: &[u8]) -> usize {
+    match memchr::memchr2(b'\n', b'\r', text) {
+        None => text.len(),
+        Some(at) if text[at..].starts_with(b"\r\n") => at + 2,
+        Some(at) => at + 1,
+    }
 }
 
 /// Returns the length of a line without its end.
@@ -69,7 +73,7 @@ pub(crate) fn content_len(line: &[u8]) -> usize {
 }
 
 /// Returns the part of a line that is compared.
-fn counted<'t>(line: &'t [u8], options: &DiffOptions) -> Cow<'t, [u8]> {
+pub(crate) fn compared_part<'t>(line: &'t [u8], options: &DiffOptions) -> Cow<'t, [u8]> {
     if options.whitespace == Whitespace::Counts && !options.ignore_eol_style {
         return Cow::Borrowed(line);
     }
@@ -108,7 +112,7 @@ mod tests {
     fn options_say_what_counts() {
         let same = |a: &[u8], b: &[u8], words: &str| {
             let options = DiffOptions::parse(words.split_whitespace()).expect("good options");
-            counted(a, &options) == counted(b, &options)
+            compared_part(a, &options) == compared_part(b, &options)
         };
         assert!(same(b"a \t b\n", b"a b\n", "-b") && !same(b"ab\n", b"a b\n", "-b"));
         assert!(!same(b"a \n", b"a\n", "-b") && same(b"a \n", b"a\n", "-w"));

@@ -1,14 +1,12 @@
 //! The revision of each line of a text, while the text changes.
 
-use std::ops::Range;
-
-use diff::{DiffOptions, TextChanges, changes_of_texts};
+use diff::{DiffOptions, NumberedText};
 
 /// The revision of each line. Revisions are indexes into a list of the caller; `None` is a revision that does not count.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Attribution {
     spans: Vec<Span>,
-    places: LinePlaces,
+    lines: NumberedText,
 }
 
 /// Successive lines of one revision.
@@ -21,17 +19,23 @@ pub struct Span {
 }
 
 impl Attribution {
+    /// Returns the attribution of an empty text. `options` say which differences of lines count.
+    pub fn new(options: DiffOptions) -> Attribution {
+        Attribution {
+            spans: Vec::new(),
+            lines: NumberedText::new(options),
+        }
+    }
+
     /// Follows a change of the text in a revision.
-    pub fn advance(&mut self, old: &[u8], new: &[u8], options: &DiffOptions, rev: Option<u32>) {
-        let found = changes_of_texts(old, new, options);
-        let first = self.places.lines_before(old, found.old.start);
-        self.places.replace(first, &found);
-        if found.changes.is_empty() {
+    pub fn advance(&mut self, old: &[u8], new: &[u8], rev: Option<u32>) {
+        let changes = self.lines.advance(old, new);
+        if changes.is_empty() {
             return;
         }
         let mut builder = SpanBuilder::new(std::mem::take(&mut self.spans));
-        for change in &found.changes {
-            builder.keep_to(first + change.old.start);
+        for change in &changes {
+            builder.keep_to(change.old.start);
             builder.replace(change.old.len(), change.new.len(), rev);
         }
         self.spans = builder.finish();
@@ -115,68 +119,6 @@ impl SpanBuilder {
     }
 }
 
-/// Line numbers of some bytes of a text, so that lines need not be counted from its beginning. They outlive changes.
-#[derive(Clone, Debug, Default)]
-struct LinePlaces {
-    marks: Vec<Mark>,
-}
-
-/// A byte at which a line starts, and the number of lines before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Mark {
-    byte: usize,
-    lines: usize,
-}
-
-impl LinePlaces {
-    /// Returns the number of lines before a byte at which a line starts.
-    fn lines_before(&mut self, text: &[u8], byte: usize) -> usize {
-        let next = self.marks.partition_point(|mark| mark.byte <= byte);
-        let mut at = match next {
-            0 => Mark { byte: 0, lines: 0 },
-            next => self.marks[next - 1],
-        };
-        let mut found = Vec::new();
-        let mut last = at.byte;
-        while at.byte < byte {
-            at.byte += line_len(&text[at.byte..byte]);
-            at.lines += 1;
-            if at.byte - last >= MARK_BYTES {
-                last = at.byte;
-                found.push(at);
-            }
-        }
-        self.marks.splice(next..next, found);
-        at.lines
-    }
-
-    /// Follows a change of the text. `first` is the number of lines before what was compared.
-    fn replace(&mut self, first: usize, change: &TextChanges) {
-        let Range { start, end } = change.old;
-        self.marks.retain_mut(|mark| {
-            if mark.byte >= end && mark.byte > start {
-                mark.byte = mark.byte - end + change.new.end;
-                mark.lines = mark.lines - change.old_lines + change.new_lines;
-                debug_assert!(mark.lines >= first);
-                return true;
-            }
-            mark.byte <= start
-        });
-    }
-}
-
-/// Returns the length of the first line with its end.
-fn line_len(text: &[u8]) -> usize {
-    match memchr::memchr2(b'\n', b'\r', text) {
-        None => text.len(),
-        Some(at) if text[at..].starts_with(b"\r\n") => at + 2,
-        Some(at) => at + 1,
-    }
-}
-
-/// The distance of marks.
-const MARK_BYTES: usize = if cfg!(test) { 16 } else { 16 << 10 };
-
 #[cfg(test)]
 mod tests {
     use rand::{Rng as _, SeedableRng as _};
@@ -198,7 +140,8 @@ mod tests {
             let mut random = ChaCha8Rng::seed_from_u64(seed);
             let words = ["", "-w", "--ignore-eol-style"][random.random_range(0..3)];
             let options = DiffOptions::parse(words.split_whitespace()).expect("good options");
-            let (mut text, mut plain, mut kept) = (Vec::new(), Vec::new(), Attribution::default());
+            let (mut text, mut plain) = (Vec::new(), Vec::new());
+            let mut kept = Attribution::new(options);
             for rev in 0..40u32 {
                 let mut new = text.clone();
                 let start = random.random_range(0..=new.len());
@@ -208,7 +151,7 @@ mod tests {
                     .collect();
                 new.splice(start..end, come);
                 advance_plainly(&mut plain, &text, &new, &options, rev);
-                kept.advance(&text, &new, &options, Some(rev));
+                kept.advance(&text, &new, Some(rev));
                 let all: Vec<u32> = kept
                     .spans()
                     .iter()

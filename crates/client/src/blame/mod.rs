@@ -1,7 +1,7 @@
 //! The revision of each line of a file: the last one, or the next one, that changed it.
 //!
 //! The revisions of the file arrive as differences, each from the revision before. Two texts are in memory, the one before and the
-//! one that arrives. The lines that differ are found by Subversion's rules ([`diff::changes_of_texts`]), so that the result is the
+//! one that arrives. The lines that differ are found by Subversion's rules ([`diff::NumberedText`]), so that the result is the
 //! same; lines at both ends that a revision did not change are not looked at. [`attribution`] has a list of the lines' revisions.
 //!
 //! With merged revisions there are two such lists: one of the file's own revisions, and one of all that arrive, which names the

@@ -39,8 +39,8 @@ impl BlameSink {
             revisions: Vec::new(),
             text: Vec::new(),
             next: Vec::new(),
-            own: Attribution::default(),
-            merged: options.include_merged.then(Attribution::default),
+            own: Attribution::new(options.diff),
+            merged: options.include_merged.then(|| Attribution::new(options.diff)),
             own_text: None,
             current: None,
             younger: None,
@@ -87,14 +87,13 @@ impl BlameSink {
             true => self.younger.replace(index),
             false => counts.then_some(index),
         };
-        let (old, new, options) = (&self.text, &self.next, &self.options.diff);
+        let (old, new) = (&self.text, &self.next);
         if let Some(merged) = &mut self.merged {
-            merged.advance(old, new, options, index);
+            merged.advance(old, new, index);
         }
         if !is_merged {
             let own_text = self.own_text.take();
-            self.own
-                .advance(own_text.as_ref().unwrap_or(old), new, options, index);
+            self.own.advance(own_text.as_ref().unwrap_or(old), new, index);
         } else if self.own_text.is_none() {
             self.own_text = Some(std::mem::take(&mut self.text));
         }
