@@ -48,12 +48,14 @@ fn one(seed: u64, next: &impl Fn(&mut Cases) -> Vec<String>) -> Option<String> {
         2 => lock(&twins, &[path(), path(), path()]),
         _ => {}
     }
+    // Editors of revision properties get files there.
+    let folder = testkit::scratch();
     let mut cases = Cases::new(seed, &history.paths, history.youngest);
     for _ in 0..16 {
         let mut words = next(&mut cases);
         words.extend(USER.split(' ').map(str::to_owned));
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let [theirs, ours] = twins.outputs(&words, |tool| tool);
+        let [theirs, ours] = twins.outputs(&words, |tool| tool.env("TMPDIR", folder.path()));
         if words[1] == "lock" && theirs.contains("E215004") {
             // Over HTTP, Subversion's client sends several requests to lock at once and fails in the login.
             return None;

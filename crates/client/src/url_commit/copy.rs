@@ -47,6 +47,7 @@ struct Pair<'a> {
 }
 
 /// A copy whose source was found.
+#[derive(Clone)]
 struct FoundCopy {
     target: Url,
     /// The URL in the revision that is copied.
@@ -265,10 +266,13 @@ fn plan(
     for dir in &new_dirs {
         actions.push((below(dir), Action::MakeDirectory));
     }
-    for mut copy in copies {
-        if is_move {
-            actions.push((below(&copy.from), Action::Delete));
-        }
+    if is_move {
+        actions.extend(copies.iter().map(|copy| (below(&copy.from), Action::Delete)));
+    }
+    // Of several copies with one target, the incumbent makes the last one as often.
+    let last: BTreeMap<&Url, &FoundCopy> = copies.iter().map(|copy| (&copy.target, copy)).collect();
+    for copy in &copies {
+        let mut copy = last[&copy.target].clone();
         let target = below(&copy.target);
         for (path, value) in std::mem::take(&mut copy.externals) {
             match path.is_empty() {
