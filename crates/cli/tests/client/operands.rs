@@ -1,6 +1,7 @@
 //! All subcommands with all kinds of operands.
 //!
-//! Each command line is run as it is by both clients. The default run takes a part of the table; `OPERAND_SEEDS=0..48` runs all of it.
+//! Each command line is run as it is by both clients. The default run takes a part of the table; `OPERAND_SEEDS=0..48`
+//! runs all of it on disk, `48..96` over svn:// and `96..144` over http://.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -204,15 +205,16 @@ const OPERANDS: &[&str] = &[
 fn of_all_subcommands() {
     let seeds = seeds("OPERAND_SEEDS", 0..1);
     let repo = build(&Spec::small("1.14"));
-    let twins = TwinClients::new(&repo, Access::Disk);
-    prepare(&twins);
-    let names = names_in(&twins.dir(Side::Theirs));
     let mut differences = Vec::new();
     for seed in seeds {
         println!("OPERAND_SEEDS={seed}..{}", seed + 1);
+        let access = [Access::Disk, Access::Svn, Access::Http][(seed / PARTS % 3) as usize];
+        let twins = TwinClients::new(&repo, access);
+        prepare(&twins);
+        let names = names_in(&twins.dir(Side::Theirs));
         for (row, command) in COMMANDS.iter().enumerate() {
             for (column, operands) in OPERANDS.iter().enumerate() {
-                if (row * 5 + column) as u64 % PARTS != seed {
+                if (row * 5 + column) as u64 % PARTS != seed % PARTS {
                     continue;
                 }
                 let words = words(command, operands);
@@ -227,6 +229,7 @@ fn of_all_subcommands() {
                 }
             }
         }
+        twins.same_repositories();
     }
     let count = differences.len();
     assert!(
@@ -234,7 +237,6 @@ fn of_all_subcommands() {
         "{count} differ\n{}",
         differences.join("\n====\n")
     );
-    twins.same_repositories();
 }
 
 /// In how many parts the table is run.
@@ -292,8 +294,14 @@ fn is_known(words: &[&str], theirs: &str, ours: &str) -> bool {
         || (starts("svn mkdir") && ours.contains("is not a working copy"))
         || (starts("svn copy") && words.contains(&"") && ours.contains("is not a working copy"))
         || starts("svn diff --old -- -x")
+        // A date in a URL is shown without escapes.
+        || (is_tool(&["svnsync"]) && ours.contains("%7B2030"))
+        // A move of the root is refused, and an import needs its path, before a login.
+        || (starts("svn move") && ours.contains("into itself"))
+        || (starts("svn import") && ours.contains("Can't stat"))
+        || theirs.contains("E210004: Malformed network data")
         // The order of deleted nodes over file:// and of locks is that of a hash table.
-        || ((starts("svn diff") || starts("svn lock")) && sorted_lines(theirs) == sorted_lines(ours))
+        || ((starts("svn diff") || starts("svn lock") || starts("svn export")) && sorted_lines(theirs) == sorted_lines(ours))
         || [theirs, ours].iter().all(|text| text.contains("is not locked"))
 }
 
