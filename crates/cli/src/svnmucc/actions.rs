@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt as _;
 
 use base::{Code, Error, Result, Revnum, Url};
 use client::prop_rules;
+use client::url_commit::common_ancestor;
 
 use crate::args::operand;
 use crate::client_context::log_message::read_file;
@@ -84,6 +85,7 @@ pub fn parse(words: &[OsString], root: Option<&Url>, out: &Out) -> Result<Vec<Ac
         root,
     };
     let mut actions = Vec::new();
+    let mut anchors = Vec::new();
     while let Some(word) = parser.words.next() {
         let name = operand::text(word)?;
         let kind = match name {
@@ -121,9 +123,21 @@ pub fn parse(words: &[OsString], root: Option<&Url>, out: &Out) -> Result<Vec<Ac
             },
             _ => return Err(incorrect(format!("'{name}' is not an action\n"))),
         };
-        actions.push(Action { kind });
+        let action = Action { kind };
+        anchors.extend(action.anchors());
+        anchors = vec![anchor(&anchors)?];
+        actions.push(action);
     }
     Ok(actions)
+}
+
+/// Returns the deepest URL that all of `anchors` are at or below.
+///
+/// # Errors
+/// `INCORRECT_PARAMS` if there is none.
+pub fn anchor(anchors: &[Url]) -> Result<Url> {
+    common_ancestor(anchors)
+        .map_err(|_| incorrect("URLs in the action list do not share a common ancestor".to_owned()))
 }
 
 struct Parser<'a> {

@@ -299,6 +299,7 @@ fn is_known(words: &[&str], theirs: &str, ours: &str) -> bool {
         // A move of the root is refused, and an import needs its path, before a login.
         || (starts("svn move") && ours.contains("into itself"))
         || (starts("svn import") && ours.contains("Can't stat"))
+        || (starts("svn import") && theirs.contains("is a reserved name"))
         || theirs.contains("E210004: Malformed network data")
         // The order of deleted nodes over file:// and of locks is that of a hash table.
         || ((starts("svn diff") || starts("svn lock") || starts("svn export")) && sorted_lines(theirs) == sorted_lines(ours))

@@ -216,8 +216,9 @@ fn add_missing_parents(
     shown_from: Option<&Url>,
     new_dirs: &mut Vec<Url>,
 ) -> Result<()> {
+    let root = session.root_url().clone();
     let mut above = target.parent();
-    while let Some(dir) = above {
+    while let Some(dir) = above.filter(|dir| dir.relative_to(&root).is_some()) {
         session.reparent(&dir)?;
         match session.check_path(&RelPath::empty(), None)? {
             NodeKind::None => {}
