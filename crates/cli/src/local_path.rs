@@ -42,6 +42,20 @@ pub fn is_url(typed: &OsStr) -> bool {
     !scheme.is_empty() && scheme.iter().all(letters) && bytes[colon..].starts_with(b"://")
 }
 
+/// Returns a canonical path in which `..` follows no other component.
+pub fn without_parents(path: &str) -> PathBuf {
+    let mut out = PathBuf::new();
+    for component in canonical(path.as_ref()).components() {
+        use std::path::Component;
+        match (component, out.components().next_back()) {
+            (Component::ParentDir, Some(Component::Normal(_))) => _ = out.pop(),
+            (Component::ParentDir, Some(Component::RootDir)) => {}
+            _ => out.push(component),
+        }
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -76,11 +76,17 @@ pub fn unlock(
     })
 }
 
-/// Returns the deepest URL that is above all, and the paths below it, each once.
+/// Returns the deepest URL that is above all, and the paths below it, each once, without those below others.
 fn below_common_parent(urls: &[Url]) -> Result<(Url, Vec<RelPath>)> {
-    let base = common_parent(urls)?;
+    let disjoint = |_| {
+        let message = "No common parent found, unable to operate on disjoint arguments";
+        Error::new(Code::UNSUPPORTED_FEATURE, message)
+    };
+    let base = common_parent(urls).map_err(disjoint)?;
     let paths: BTreeSet<RelPath> = urls.iter().filter_map(|url| url.relative_to(&base)).collect();
-    let sorted: Vec<RelPath> = paths.into_iter().collect();
+    let mut sorted: Vec<RelPath> = paths.into_iter().collect();
+    sorted.sort_by(RelPath::cmp_tree);
+    sorted.dedup_by(|path, above| path.relative_to(above).is_some());
     if base.scheme() == "file" {
         return Ok((base, sorted));
     }

@@ -5,7 +5,6 @@ use ra::{Capability, CommitInfo, CommitRequest, DirectoryRequest, FileRequest, R
 
 use crate::commit_item::{CommitItem, DescribeCommit, ItemChange};
 use crate::externals::ParseDate;
-use crate::locate::Revision;
 use crate::prop_rules;
 
 /// A node of the youngest revision, whose property is going to change.
@@ -85,7 +84,7 @@ impl PropTarget {
     /// Commits a change of a property. `None` if the caller gives up.
     ///
     /// # Errors
-    /// Those of [`prop_rules::canonical_value`]; `UNSUPPORTED_FEATURE` for a property on which the text of a file depends; those of the
+    /// `CLIENT_PROPERTY_NAME` for a property of revisions; those of [`prop_rules::canonical_value`]; `UNSUPPORTED_FEATURE` for a property on which the text of a file depends; those of the
     /// commit.
     pub fn set(
         mut self,
@@ -93,6 +92,10 @@ impl PropTarget {
         describe: &mut DescribeCommit<'_>,
     ) -> Result<Option<CommitInfo>> {
         let name = change.name;
+        if prop_rules::is_revision_prop(name) {
+            let message = format!("Revision property '{name}' not allowed in this context");
+            return Err(Error::new(Code::CLIENT_PROPERTY_NAME, message));
+        }
         if !props::is_regular(name) {
             let message = format!("Property '{name}' is not a regular property");
             return Err(Error::new(Code::BAD_PROP_KIND, message));
@@ -157,12 +160,12 @@ pub struct RevpropEdit<'a> {
     pub force: bool,
 }
 
-/// Changes a property of a revision, and returns which one.
+/// Changes a property of a revision.
 ///
 /// # Errors
 /// `CLIENT_REVISION_AUTHOR_CONTAINS_NEWLINE`; `CLIENT_PROPERTY_NAME`; `RA_OUT_OF_DATE` if the value is not the expected one; those of
 /// [`Session::change_revprop`].
-pub fn set_revprop(session: &mut dyn Session, rev: Revision, edit: &RevpropEdit<'_>) -> Result<Revnum> {
+pub fn set_revprop(session: &mut dyn Session, rev: Revnum, edit: &RevpropEdit<'_>) -> Result<()> {
     let name = edit.name;
     let has_line_feed = |value: &[u8]| value.contains(&b'\n');
     if name == props::AUTHOR && edit.value.is_some_and(has_line_feed) && !edit.force {
@@ -173,7 +176,6 @@ pub fn set_revprop(session: &mut dyn Session, rev: Revision, edit: &RevpropEdit<
         let message = format!("Bad property name: '{name}'");
         return Err(Error::new(Code::CLIENT_PROPERTY_NAME, message));
     }
-    let rev = rev.number(session)?;
     let mut change = RevpropChange {
         rev,
         name,
@@ -189,6 +191,5 @@ pub fn set_revprop(session: &mut dyn Session, rev: Revision, edit: &RevpropEdit<
         }
         change.expected = None;
     }
-    session.change_revprop(&change)?;
-    Ok(rev)
+    session.change_revprop(&change)
 }

@@ -23,6 +23,9 @@ pub struct OpenOptions {
     /// Returns how http:// and https:// are spoken with the host of a URL, in place of `http`. It is called for each host: also for one
     /// to which a server redirects.
     pub http_of: Option<HttpOptionsOf>,
+    /// How many permanent redirects are followed when a session is opened. The session's URL is the last one. With 0, a redirect is
+    /// `RA_SESSION_URL_MISMATCH`.
+    pub redirects: u32,
     /// Is called with each URL to which a server redirects, before that is opened.
     pub redirected: Option<RedirectNotice>,
     /// The name of the calling program, for the server's log.
@@ -58,6 +61,7 @@ impl Default for OpenOptions {
             tunnels: Tunnels::default(),
             http: HttpOptions::default(),
             http_of: None,
+            redirects: 3,
             redirected: None,
             client_name: None,
             cancel: Cancel::default(),
@@ -125,9 +129,6 @@ pub struct HttpOptions {
     pub bulk_updates: BulkUpdates,
     /// The most connections of one session; at least 1.
     pub connections: usize,
-    /// How many permanent redirects are followed when a session is opened. The session's URL is the last one. With 0, a redirect is
-    /// `RA_SESSION_URL_MISMATCH`.
-    pub redirects: u32,
     /// The longest time in which a server neither sends nor receives anything, in place of [`Limits::idle`].
     pub timeout: Option<Duration>,
 }
@@ -142,7 +143,6 @@ impl Default for HttpOptions {
             compression: true,
             bulk_updates: BulkUpdates::Auto,
             connections: 4,
-            redirects: 3,
             timeout: None,
         }
     }

@@ -59,7 +59,6 @@ pub fn http_options(config: &RuntimeConfig, url: &Url) -> Result<HttpOptions> {
             None => defaults.connections,
         },
         timeout: Some(timeout),
-        ..defaults
     })
 }
 

@@ -11,7 +11,6 @@
 pub mod certificates;
 pub mod credentials;
 pub mod hosts;
-pub mod input_file;
 pub mod log_message;
 pub mod options;
 mod pair;
@@ -19,6 +18,7 @@ pub mod prompt;
 pub mod revprop_arg;
 pub mod settings;
 pub mod target;
+pub mod targets_file;
 pub mod url_targets;
 
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use base::{Cancel, Code, Error, Result, Revnum, Url};
 use clap::{ArgMatches, FromArgMatches as _};
 use client::config::RuntimeConfig;
 use client::locate::{self, Revision};
-use ra::{CertificateFailures, HttpOptions, OpenOptions, RedirectNotice, Session, Traffic};
+use ra::{CertificateFailures, OpenOptions, RedirectNotice, Session, Traffic};
 
 use credentials::UserCredentials;
 pub use options::AccessOptions;
@@ -125,8 +125,7 @@ impl ClientContext {
     /// # Errors
     /// Those of [`ra::open`]; `BAD_CONFIG_VALUE`.
     pub fn open(&self, url: &Url) -> Result<Box<dyn Session>> {
-        hosts::check_storage(&self.settings.config, url)?;
-        ra::open(url, &self.open)
+        self.open_with(url, &self.open)
     }
 
     /// Opens a session at a URL, for a command that does not follow redirects: those that change a repository or revision properties, and diff.
@@ -134,18 +133,16 @@ impl ClientContext {
     /// # Errors
     /// As [`ClientContext::open`]; `RA_DAV_RELOCATED` for a URL that was moved.
     pub fn open_without_redirects(&self, url: &Url) -> Result<Box<dyn Session>> {
-        hosts::check_storage(&self.settings.config, url)?;
-        let config = Arc::clone(&self.settings.config);
         let options = OpenOptions {
-            http_of: Some(Arc::new(move |url| {
-                hosts::http_options(&config, url).map(|options| HttpOptions {
-                    redirects: 0,
-                    ..options
-                })
-            })),
+            redirects: 0,
             ..self.open.clone()
         };
-        ra::open(url, &options)
+        self.open_with(url, &options)
+    }
+
+    fn open_with(&self, url: &Url, options: &OpenOptions) -> Result<Box<dyn Session>> {
+        hosts::check_storage(&self.settings.config, url)?;
+        ra::open(url, options)
     }
 
     /// Opens a session at the node that a target names, where the node was in the operative revision.

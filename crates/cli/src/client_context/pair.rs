@@ -3,7 +3,7 @@
 use base::{Cancel, Result, Url};
 use ra::{OpenOptions, Session};
 
-use super::{AccessOptions, AccessSettings, ClientContext, hosts};
+use super::{AccessOptions, AccessSettings, ClientContext};
 use crate::interrupt::Interrupt;
 use crate::out::Out;
 
@@ -42,11 +42,10 @@ impl ClientContext {
     /// # Errors
     /// Those of [`ra::open`]; `BAD_CONFIG_VALUE`.
     pub fn open_uninterrupted(&self, url: &Url) -> Result<Box<dyn Session>> {
-        hosts::check_storage(&self.settings.config, url)?;
         let options = OpenOptions {
             cancel: Cancel::new(),
             ..self.open.clone()
         };
-        ra::open(url, &options)
+        self.open_with(url, &options)
     }
 }

@@ -6,14 +6,13 @@
 //! peg revision in the second.
 
 use std::ffi::OsString;
-use std::path::{Component, Path, PathBuf};
 
 use base::{Code, Error, Result, Url, percent};
 
 use super::ClientContext;
-use super::input_file::TargetsOption;
-use crate::args::operand;
+use super::targets_file::TargetsOption;
 use crate::args::revision::{Revision, RevisionRangeArg};
+use crate::local_path;
 use crate::out::Out;
 
 /// A target.
@@ -47,26 +46,12 @@ impl Target {
     }
 }
 
-/// Returns the error for a local path that is not in a working copy.
+/// Returns the error for a local path that is not in a working copy. It shows the absolute path; symbolic links are not followed.
 pub fn not_a_working_copy(path: &str) -> Error {
-    let message = format!("'{}' is not a working copy", absolute(path).display());
+    let absolute = std::env::current_dir().unwrap_or_default().join(path);
+    let absolute = local_path::without_parents(&absolute.to_string_lossy());
+    let message = format!("'{}' is not a working copy", absolute.display());
     Error::new(Code::WC_NOT_WORKING_COPY, message)
-}
-
-/// Returns a local path as an absolute one, without `..`. Symbolic links are not followed.
-fn absolute(path: &str) -> PathBuf {
-    let mut absolute = std::env::current_dir().unwrap_or_default();
-    for component in Path::new(path).components() {
-        match component {
-            Component::RootDir | Component::Prefix(_) => absolute = PathBuf::from("/"),
-            Component::CurDir => {}
-            Component::ParentDir => {
-                absolute.pop();
-            }
-            Component::Normal(name) => absolute.push(name),
-        }
-    }
-    absolute
 }
 
 /// A target as typed, made canonical, with its peg revision.
@@ -77,6 +62,16 @@ impl TypedTarget {
     /// The current directory.
     pub fn current_directory() -> TypedTarget {
         TypedTarget(String::new())
+    }
+
+    /// Makes a target canonical; `None` if it is skipped, because it has the name of the administrative directory.
+    fn canonical(text: &str) -> Result<Option<TypedTarget>> {
+        let (path, peg) = split_at_peg(text);
+        if is_url(path) {
+            return Ok(Some(TypedTarget(with_peg(canonical_url(path)?, peg))));
+        }
+        let path = canonical_path(text, path)?;
+        Ok((!is_reserved(&path)).then(|| TypedTarget(with_peg(path, peg))))
     }
 
     /// The canonical text.
@@ -103,6 +98,31 @@ impl TypedTarget {
             path: parse_path(text)?,
             peg,
         })
+    }
+
+    /// Returns the target of a command that takes no peg revisions. An empty one is not a part of the path.
+    ///
+    /// # Errors
+    /// `ILLEGAL_TARGET` for a target with a peg revision.
+    pub fn without_peg(&self) -> Result<TypedTarget> {
+        match split_at_peg(&self.0) {
+            (text, None | Some("")) => Ok(TypedTarget(text.to_owned())),
+            _ => {
+                let message = format!("'{}': a peg revision is not allowed here", self.0);
+                Err(Error::new(Code::ILLEGAL_TARGET, message))
+            }
+        }
+    }
+
+    /// Returns the URL of a target in which an `@` is a part of the path.
+    ///
+    /// # Errors
+    /// `WC_NOT_WORKING_COPY` for a local path; `RA_ILLEGAL_URL` for text that only looks like a URL.
+    pub fn url(&self) -> Result<Url> {
+        match parse_path(&self.0)? {
+            TargetPath::Url(url) => Ok(url),
+            TargetPath::Local(path) => Err(not_a_working_copy(&path)),
+        }
     }
 
     fn parse_peg(&self, peg: &str) -> Result<Revision> {
@@ -141,19 +161,17 @@ pub fn read_targets(
         texts.push(charset.read(word.as_bytes())?.to_owned());
     }
     if let Some(file) = &file.targets {
-        let bytes = file.read()?;
-        let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
-        let lines = charset.read(&bytes[..end])?.split(['\n', '\r']);
-        texts.extend(lines.filter(|line| !line.is_empty()).map(str::to_owned));
+        texts.extend(file.read()?);
     }
     let (targets, skipped) = canonical_targets(context, &texts)?;
     for text in skipped.iter().rev() {
-        let code = Code::RESERVED_FILENAME_SPECIFIED;
-        let line = format!(
-            "{}: Skipping argument: {code}: '{text}' ends in a reserved name\n",
-            out.program()
-        );
-        out.print_stderr(&line);
+        let error = reserved(text);
+        // The incumbent has this name in all its programs.
+        out.print_stderr(&format!(
+            "svn: Skipping argument: {}: {}\n",
+            error.code(),
+            error.message()
+        ));
     }
     Ok(targets)
 }
@@ -172,16 +190,10 @@ fn canonical_targets<'a>(
             targets.push(TypedTarget(text.clone()));
             continue;
         }
-        let (path, peg) = split_at_peg(text);
-        let (path, is_reserved) = match is_url(path) {
-            true => (canonical_url(path)?, false),
-            false => (canonical_path(text, path)?, is_reserved(path)),
-        };
-        if is_reserved {
+        let Some(target) = TypedTarget::canonical(text)? else {
             skipped.push(text.as_str());
             continue;
-        }
-        let target = TypedTarget(with_peg(path, peg));
+        };
         if has_relative {
             find_root(context, &target, &mut root)?;
         }
@@ -201,9 +213,37 @@ fn canonical_targets<'a>(
     Ok((targets, skipped))
 }
 
-/// Finds the root of a target's repository. A repository that cannot be opened is not an error: the command reports it.
+/// Makes text canonical in which an `@` is not special.
+///
+/// # Errors
+/// `BAD_URL`; `RESERVED_FILENAME_SPECIFIED` for the name of the administrative directory.
+pub fn canonical_whole(text: &str) -> Result<TypedTarget> {
+    if is_url(text) {
+        return canonical_url(text).map(TypedTarget);
+    }
+    let path = local_path::without_parents(text).to_string_lossy().into_owned();
+    if is_reserved(&path) {
+        return Err(reserved(text));
+    }
+    Ok(TypedTarget(path))
+}
+
+/// The error for the name of the administrative directory.
+fn reserved(text: &str) -> Error {
+    let message = format!("'{text}' ends in a reserved name");
+    Error::new(Code::RESERVED_FILENAME_SPECIFIED, message)
+}
+
+/// True for canonical names of the administrative directory.
+fn is_reserved(path: &str) -> bool {
+    path.rsplit('/').next() == Some(".svn")
+}
+
+/// Finds the root of a target's repository. A repository that cannot be opened is not an error: the command reports it. A local path,
+/// which is in no working copy, has no root, and the incumbent forgets the one that it has found before.
 fn find_root(context: &ClientContext, target: &TypedTarget, root: &mut Option<Url>) -> Result<()> {
     let TargetPath::Url(url) = target.parse()?.path else {
+        *root = None;
         return Ok(());
     };
     let found = match context.open(&url) {
@@ -219,29 +259,10 @@ fn find_root(context: &ClientContext, target: &TypedTarget, root: &mut Option<Ur
     Ok(())
 }
 
-/// Parses the operands as targets, each with its peg revision, without `^/`.
-///
-/// # Errors
-/// `CL_ARG_PARSING_ERROR` for a malformed peg revision; `BAD_URL` and `errno` 22 for malformed URLs and text.
-pub fn parse_targets(operands: &[OsString]) -> Result<Vec<Target>> {
-    operands
-        .iter()
-        .map(|word| {
-            let text = operand::text(word)?;
-            let (path, peg) = split_at_peg(text);
-            let path = match is_url(path) {
-                true => canonical_url(path)?,
-                false => canonical_path(text, path)?,
-            };
-            TypedTarget(with_peg(path, peg)).parse()
-        })
-        .collect()
-}
-
 /// Parses a canonical target without its peg revision.
 fn parse_path(text: &str) -> Result<TargetPath> {
     if !is_url(text) {
-        return Ok(TargetPath::Local(operand::tidy(text)));
+        return Ok(TargetPath::Local(text.to_owned()));
     }
     if !Url::is_url(text) {
         let message = format!("Illegal repository URL '{text}'");
@@ -264,12 +285,7 @@ fn canonical_path(text: &str, path: &str) -> Result<String> {
         let message = format!("'{text}' is just a peg revision. Maybe try '{text}@' instead?");
         return Err(Error::new(Code::BAD_FILENAME, message));
     }
-    Ok(operand::tidy(path))
-}
-
-/// True for names of the administrative directory.
-fn is_reserved(path: &str) -> bool {
-    operand::tidy(path).rsplit('/').next() == Some(".svn")
+    Ok(local_path::without_parents(path).to_string_lossy().into_owned())
 }
 
 fn with_peg(mut path: String, peg: Option<&str>) -> String {
@@ -290,7 +306,7 @@ fn split_at_peg(text: &str) -> (&str, Option<&str>) {
 }
 
 /// True for text that the incumbent takes for a URL: `://` follows the first colon, and neither is at the beginning.
-fn is_url(text: &str) -> bool {
+pub fn is_url(text: &str) -> bool {
     let Some(colon) = text.find([':', '/']) else {
         return false;
     };
@@ -306,8 +322,9 @@ mod tests {
     use super::*;
 
     fn parsed(text: &str) -> String {
-        match parse_targets(&[text.into()]) {
-            Ok(targets) => format!("{:?} {:?}", targets[0].path, targets[0].peg),
+        let target = TypedTarget::canonical(text).map(|target| target.expect("a target"));
+        match target.and_then(|target| target.parse()) {
+            Ok(target) => format!("{:?} {:?}", target.path, target.peg),
             Err(error) => error.message(),
         }
     }

@@ -1,64 +1,44 @@
 //! Targets of commands that take either URLs or paths of working copies, never both.
 
-use std::ffi::OsString;
-
 use base::{Code, Error, Result, Url};
 
-use super::target::{Target, TargetPath};
+use super::target::TypedTarget;
 
-/// All targets of a command.
-#[derive(Debug)]
-pub enum UniformTargets {
-    /// URLs.
-    Urls(Vec<Url>),
-    /// Paths.
-    Paths(Vec<String>),
-}
-
-/// Returns the targets, which must be alike.
+/// Returns whether the targets are URLs. They must be alike.
 ///
 /// # Errors
 /// `ILLEGAL_TARGET` for a mixture.
-pub fn uniform(targets: &[Target]) -> Result<UniformTargets> {
-    let (mut urls, mut paths) = (Vec::new(), Vec::new());
-    for target in targets {
-        match &target.path {
-            TargetPath::Url(url) => urls.push(url.clone()),
-            TargetPath::Local(path) => paths.push(path.clone()),
-        }
-    }
-    if !urls.is_empty() && !paths.is_empty() {
+pub fn are_urls(targets: &[TypedTarget]) -> Result<bool> {
+    let count = targets.iter().filter(|target| target.is_url()).count();
+    if count != 0 && count != targets.len() {
         let message = "Cannot mix repository and working copy targets";
         return Err(Error::new(Code::ILLEGAL_TARGET, message));
     }
-    Ok(match paths.is_empty() {
-        true => UniformTargets::Urls(urls),
-        false => UniformTargets::Paths(paths),
-    })
+    Ok(count != 0)
 }
 
+/// Returns the URLs of a command that takes no peg revisions. `has_message` says that options for a commit were given.
+///
 /// # Errors
-/// `ILLEGAL_TARGET` for a target with a peg revision.
-pub fn refuse_pegs(targets: &[Target], typed: &[OsString]) -> Result<()> {
-    for (target, typed) in targets.iter().zip(typed) {
-        if target.peg.is_some() {
-            let shown = typed.to_string_lossy();
-            let message = format!("'{shown}': a peg revision is not allowed here");
-            return Err(Error::new(Code::ILLEGAL_TARGET, message));
-        }
+/// `CL_INSUFFICIENT_ARGS` without targets; `CL_ARG_PARSING_ERROR` for URLs and paths together; `CL_UNNECESSARY_LOG_MESSAGE` for paths
+/// with a message; `ILLEGAL_TARGET` for a peg revision; `WC_NOT_WORKING_COPY` for paths.
+pub fn urls(targets: &[TypedTarget], has_message: bool) -> Result<Vec<Url>> {
+    if targets.is_empty() {
+        return Err(Error::bare(Code::CL_INSUFFICIENT_ARGS));
     }
-    Ok(())
+    let are_urls = are_urls(targets).map_err(|error| error.wrap_bare(Code::CL_ARG_PARSING_ERROR))?;
+    if has_message && !are_urls {
+        return Err(unnecessary_message());
+    }
+    without_pegs(targets)?.iter().map(TypedTarget::url).collect()
 }
 
-/// The error for a path, because there are no working copies.
-pub fn not_a_working_copy(path: &str) -> Error {
-    let absolute = match std::env::current_dir() {
-        Ok(dir) if path.is_empty() => dir,
-        Ok(dir) => dir.join(path),
-        Err(_) => path.into(),
-    };
-    let message = format!("'{}' is not a working copy", absolute.display());
-    Error::new(Code::WC_NOT_WORKING_COPY, message)
+/// Returns the targets of a command that takes no peg revisions.
+///
+/// # Errors
+/// `ILLEGAL_TARGET` for a peg revision.
+pub fn without_pegs(targets: &[TypedTarget]) -> Result<Vec<TypedTarget>> {
+    targets.iter().map(TypedTarget::without_peg).collect()
 }
 
 /// The error for a log message or a revision property where nothing is committed.

@@ -9,7 +9,6 @@ use base64::engine::general_purpose::STANDARD;
 use client::config::credential_cache::{CachedCredentials, CredentialCache, CredentialKind};
 use ra::CertificateInfo;
 
-use super::misuse;
 use crate::args::operand;
 use crate::client_context::certificates::{ACCEPTED, CERTIFICATE};
 use crate::client_context::{AccessOptions, ClientContext};
@@ -57,7 +56,7 @@ impl AuthArgs {
             .map(|word| operand::text(word).map(str::to_owned))
             .collect::<Result<_>>()?;
         if self.remove && patterns.is_empty() {
-            return Err(misuse(out, "auth", Error::bare(Code::CL_INSUFFICIENT_ARGS)));
+            return Err(Error::bare(Code::CL_INSUFFICIENT_ARGS));
         }
         let (remove, show) = (self.remove, self.show_passwords);
         ClientContext::run(self.access, out, |context, out| {

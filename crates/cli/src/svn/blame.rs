@@ -6,7 +6,6 @@ use base::{Code, Error, Result, Revnum};
 use client::blame::{self, Blame, BlameLine, BlameOptions, BlameRevision};
 use diff::DiffOptions;
 
-use super::misuse;
 use super::options::{RevisionOption, TargetsOption};
 use crate::args::revision::{Revision, RevisionRangeArg};
 use crate::client_context::target::{self, Target, TypedTarget};
@@ -57,8 +56,7 @@ impl BlameArgs {
         ClientContext::run(access, out, |context, out| {
             let none = TargetsOption::default();
             let targets = target::read_targets(context, out, &self.operands, &none)?;
-            self.check_options(targets.len())
-                .map_err(|error| misuse(out, "blame", error))?;
+            self.check_options(targets.len())?;
             let words = self.extensions.as_deref().unwrap_or_default();
             let diff = DiffOptions::parse(words.split_ascii_whitespace())?;
             self.print_all(context, &targets, diff, out)
@@ -91,7 +89,7 @@ impl BlameArgs {
         }
         let mut is_missing = false;
         for typed in targets {
-            let target = typed.parse().map_err(|error| misuse(out, "blame", error))?;
+            let target = typed.parse()?;
             match self.blame(context, &target, diff) {
                 Ok(found) => self.print(&target, &found, out)?,
                 Err(error) if error.code() == Code::CLIENT_IS_BINARY_FILE => {

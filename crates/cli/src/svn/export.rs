@@ -11,11 +11,10 @@ use base::{Code, Depth, Error, Result, Url};
 use client::export::{ExportEvent, ExportOptions, Source, export};
 use client::translate::LineEnd;
 
-use super::options::{NonRecursiveOption, RevisionOption};
+use super::options::{NonRecursiveOption, RevisionOption, TargetsOption};
 use crate::args::date;
-use crate::args::operand;
 use crate::args::revision::Revision;
-use crate::client_context::target::{self, TargetPath};
+use crate::client_context::target::{self, TypedTarget};
 use crate::client_context::{AccessOptions, ClientContext};
 use crate::date_text;
 use crate::local_path;
@@ -64,13 +63,10 @@ struct Request {
 impl ExportArgs {
     /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
-        if self.revision.range().is_some_and(|range| range.end.is_some()) {
-            let message = "Revision range is not allowed";
-            return Err(Error::new(Code::CLIENT_REVISION_RANGE, message));
-        }
-        let request = request(&self.operands)?;
-        let access = self.access.clone();
-        ClientContext::run(access, out, |context, out| self.export(context, &request, out))
+        ClientContext::run(self.access.clone(), out, |context, out| {
+            let targets = target::read_targets(context, out, &self.operands, &TargetsOption::default())?;
+            self.export(context, &request(&targets)?, out)
+        })
     }
 
     fn export(&self, context: &ClientContext, request: &Request, out: &mut Out) -> Result<()> {
@@ -134,22 +130,16 @@ impl ExportArgs {
 }
 
 /// Checks the operands in the incumbent's order.
-fn request(operands: &[OsString]) -> Result<Request> {
-    let mut targets = target::parse_targets(operands.get(..1).unwrap_or_default())?.into_iter();
-    let Some(from) = targets.next() else {
-        return Err(Error::bare(Code::CL_INSUFFICIENT_ARGS));
-    };
-    let to = match &operands[1..] {
-        [] => None,
-        [to] => Some(operand::text(to)?),
+fn request(targets: &[TypedTarget]) -> Result<Request> {
+    let (from, to) = match targets {
+        [] => return Err(Error::bare(Code::CL_INSUFFICIENT_ARGS)),
+        [from] => (from, None),
+        [from, to] => (from, Some(to)),
         _ => return Err(Error::bare(Code::CL_ARG_PARSING_ERROR)),
     };
+    let from = from.parse()?;
     let to = to.map(export_target).transpose()?;
-    let TargetPath::Url(url) = from.path else {
-        let typed = operands[0].to_string_lossy();
-        let path = typed.rfind('@').map_or(&*typed, |at| &typed[..at]);
-        return Err(not_a_working_copy(path));
-    };
+    let url = from.url()?.clone();
     let name = || PathBuf::from(url.basename());
     Ok(Request {
         target: to.unwrap_or_else(name),
@@ -159,42 +149,13 @@ fn request(operands: &[OsString]) -> Result<Request> {
 }
 
 /// Returns the path of the second operand.
-fn export_target(text: &str) -> Result<PathBuf> {
-    let name_at = text.rfind('/').map_or(0, |slash| slash + 1);
-    let path = match text[name_at..].rfind('@').map(|at| at + name_at) {
-        Some(at) if at + 1 < text.len() => {
-            let message = format!("'{text}': a peg revision is not allowed here");
-            return Err(Error::new(Code::ILLEGAL_TARGET, message));
-        }
-        Some(at) => &text[..at],
-        None => text,
-    };
-    if Url::is_url(path) {
-        let message = format!("'{path}' is not a local path");
+fn export_target(to: &TypedTarget) -> Result<PathBuf> {
+    let to = to.without_peg()?;
+    if to.is_url() {
+        let message = format!("'{}' is not a local path", to.as_str());
         return Err(Error::new(Code::CL_ARG_PARSING_ERROR, message));
     }
-    Ok(without_parents(path))
-}
-
-/// Returns a canonical path in which `..` follows no other component.
-pub fn without_parents(path: &str) -> PathBuf {
-    let mut out = PathBuf::new();
-    for component in local_path::canonical(path.as_ref()).components() {
-        use std::path::Component;
-        match (component, out.components().next_back()) {
-            (Component::ParentDir, Some(Component::Normal(_))) => _ = out.pop(),
-            (Component::ParentDir, Some(Component::RootDir)) => {}
-            _ => out.push(component),
-        }
-    }
-    out
-}
-
-fn not_a_working_copy(path: &str) -> Error {
-    let directory = std::env::current_dir().unwrap_or_default();
-    let absolute = without_parents(&directory.join(path).to_string_lossy());
-    let message = format!("'{}' is not a working copy", absolute.display());
-    Error::new(Code::WC_NOT_WORKING_COPY, message)
+    Ok(PathBuf::from(to.as_str()))
 }
 
 /// Returns how many sessions share an export. A tunnel may ask for a password each time, so there is one.

@@ -7,10 +7,9 @@ use base::{Code, Depth, Error, Result, Url};
 use client::import::{AutoProps, ImportEvent, ImportOptions, MimeTypes, import};
 
 use super::commit_output::print_committed;
-use super::export::without_parents;
-use super::options::NonRecursiveOption;
-use crate::args::operand;
+use super::options::{NonRecursiveOption, TargetsOption};
 use crate::client_context::log_message::{LogMessage, LogMessageOptions};
+use crate::client_context::target::{self, TypedTarget};
 use crate::client_context::{AccessOptions, ClientContext};
 use crate::local_path;
 use crate::out::Out;
@@ -59,7 +58,8 @@ impl ImportArgs {
         }
         let mut message = LogMessage::new(&self.log, &self.access, out)?;
         ClientContext::run(self.access.clone(), out, |context, out| {
-            let request = request(&self.operands)?;
+            let targets = target::read_targets(context, out, &self.operands, &TargetsOption::default())?;
+            let request = request(&targets)?;
             let outcome = self.import(context, &request, &mut message, out);
             message.finish(outcome)
         })
@@ -116,31 +116,27 @@ impl ImportArgs {
     }
 }
 
-/// Checks the operands in the incumbent's order. They have no peg revisions.
-fn request(operands: &[OsString]) -> Result<Request> {
+/// Checks the operands in the incumbent's order. They have no peg revisions: an `@` is a part of the name.
+fn request(targets: &[TypedTarget]) -> Result<Request> {
     let wrong = |message: String| Error::new(Code::CL_ARG_PARSING_ERROR, message);
-    let texts: Vec<&str> = operands
-        .iter()
-        .map(|word| operand::text(word))
-        .collect::<Result<_>>()?;
-    let (path, url) = match texts[..] {
+    let (path, url) = match targets {
         [] => {
             let message = "Repository URL required when importing";
             return Err(Error::new(Code::CL_INSUFFICIENT_ARGS, message));
         }
-        [url] => ("", url),
+        [url] => (&TypedTarget::current_directory(), url),
         [path, url] => (path, url),
         _ => return Err(wrong("Too many arguments to import command".to_owned())),
     };
-    if Url::is_url(path) {
-        return Err(wrong(format!("'{path}' is not a local path")));
+    if path.is_url() {
+        return Err(wrong(format!("'{}' is not a local path", path.as_str())));
     }
-    if !Url::is_url(url) {
-        return Err(wrong(format!("Invalid URL '{url}'")));
+    if !url.is_url() {
+        return Err(wrong(format!("Invalid URL '{}'", url.as_str())));
     }
     Ok(Request {
-        path: without_parents(path),
-        url: Url::canonicalize(url)?,
+        path: PathBuf::from(path.as_str()),
+        url: url.url()?,
     })
 }
 

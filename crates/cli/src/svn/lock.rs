@@ -5,13 +5,10 @@ use std::ffi::OsString;
 use base::{Code, Error, Result, Url};
 use client::lock;
 
-use super::commit_output::{with_help_hint, with_targets_file};
 use super::options::TargetsOption;
 use crate::client_context::log_message::charset::TextEncoding;
 use crate::client_context::log_message::{MessageOptions, TextKind};
-use crate::client_context::target;
-use crate::client_context::url_targets::{UniformTargets, not_a_working_copy, refuse_pegs, uniform};
-use crate::client_context::{AccessOptions, ClientContext};
+use crate::client_context::{AccessOptions, ClientContext, target, url_targets};
 use crate::out::Out;
 
 /// Locks files in a repository, so that no other user can commit changes to them.
@@ -37,14 +34,14 @@ impl LockArgs {
     /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
         let comment = self.comment.read(TextKind::LockComment)?;
-        let outcome = ClientContext::run(self.access.clone(), out, |context, out| {
+        ClientContext::run(self.access.clone(), out, |context, out| {
             self.work(context, comment.as_deref(), out)
-        });
-        outcome.map_err(|error| with_help_hint(out, "lock", error))
+        })
     }
 
     fn work(&self, context: &ClientContext, comment: Option<&[u8]>, out: &mut Out) -> Result<()> {
-        let urls = urls_to_lock(&self.operands, &self.targets)?;
+        let targets = target::read_targets(context, out, &self.operands, &self.targets)?;
+        let urls = url_targets::urls(&targets, false)?;
         let comment = comment.map(|text| self.comment_text(text, out)).transpose()?;
         if let Some(comment) = &comment {
             lock::check_comment(comment)?;
@@ -89,25 +86,6 @@ impl LockArgs {
             Error::new(Code::XML_UNESCAPABLE_DATA, message)
         })
     }
-}
-
-/// Returns the URLs of the operands and of the file with more targets.
-///
-/// # Errors
-/// `CL_INSUFFICIENT_ARGS` without any; `ILLEGAL_TARGET`; `WC_NOT_WORKING_COPY` for a path.
-pub fn urls_to_lock(operands: &[OsString], file: &TargetsOption) -> Result<Vec<Url>> {
-    let operands = with_targets_file(operands, file.targets.as_ref())?;
-    if operands.is_empty() {
-        return Err(Error::bare(Code::CL_INSUFFICIENT_ARGS));
-    }
-    let targets = target::parse_targets(&operands)?;
-    let uniform = uniform(&targets).map_err(|error| error.wrap_bare(Code::CL_ARG_PARSING_ERROR))?;
-    let urls = match uniform {
-        UniformTargets::Paths(paths) => return Err(not_a_working_copy(&paths[0])),
-        UniformTargets::Urls(urls) => urls,
-    };
-    refuse_pegs(&targets, &operands)?;
-    Ok(urls)
 }
 
 /// # Errors

@@ -2,16 +2,13 @@
 
 use std::ffi::OsString;
 
-use base::{Code, Error, Result};
+use base::{Code, Result};
 use client::url_commit;
 
-use super::commit_output::{commit_urls, with_help_hint};
+use super::commit_output::commit_urls;
+use super::options::TargetsOption;
 use crate::client_context::log_message::{LogMessage, LogMessageOptions};
-use crate::client_context::target;
-use crate::client_context::url_targets::{
-    UniformTargets, not_a_working_copy, refuse_pegs, uniform, unnecessary_message,
-};
-use crate::client_context::{AccessOptions, ClientContext};
+use crate::client_context::{AccessOptions, ClientContext, target, url_targets};
 use crate::out::Out;
 
 /// Makes directories in a repository, all in one commit.
@@ -35,24 +32,14 @@ impl MkdirArgs {
     /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
         let mut message = LogMessage::new(&self.log, &self.access, out)?;
-        let outcome = ClientContext::run(self.access.clone(), out, |context, out| {
+        ClientContext::run(self.access.clone(), out, |context, out| {
             self.work(context, &mut message, out)
-        });
-        outcome.map_err(|error| with_help_hint(out, "mkdir", error))
+        })
     }
 
     fn work(&self, context: &ClientContext, message: &mut LogMessage, out: &mut Out) -> Result<()> {
-        if self.operands.is_empty() {
-            return Err(Error::bare(Code::CL_INSUFFICIENT_ARGS));
-        }
-        let targets = target::parse_targets(&self.operands)?;
-        let uniform = uniform(&targets).map_err(|error| error.wrap_bare(Code::CL_ARG_PARSING_ERROR))?;
-        let urls = match uniform {
-            UniformTargets::Paths(_) if self.log.is_given() => return Err(unnecessary_message()),
-            UniformTargets::Paths(paths) => return Err(not_a_working_copy(&paths[0])),
-            UniformTargets::Urls(urls) => urls,
-        };
-        refuse_pegs(&targets, &self.operands)?;
+        let targets = target::read_targets(context, out, &self.operands, &TargetsOption::default())?;
+        let urls = url_targets::urls(&targets, self.log.is_given())?;
         let made = commit_urls(context, out, message, self.quiet, |ui| {
             url_commit::mkdir(ui, &urls, self.parents)
         });

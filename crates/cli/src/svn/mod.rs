@@ -18,7 +18,7 @@ mod import;
 mod info;
 mod list;
 mod lock;
-mod log;
+pub mod log;
 mod mergeinfo;
 mod mkdir;
 mod move_;
@@ -29,9 +29,8 @@ mod propget;
 mod proplist;
 mod props;
 mod propset;
-mod revprop_target;
 mod revprops;
-mod target_list;
+pub mod target_list;
 mod unlock;
 mod working_copy;
 
@@ -176,13 +175,15 @@ fn run_subcommand(matches: &clap::ArgMatches, out: &mut Out) -> Result<()> {
     })
 }
 
-/// Adds the hint to an error that says that the arguments of a subcommand are wrong.
-fn with_hint(out: &Out, subcommand: &str, error: Error) -> Error {
-    let is_about_arguments = [Code::CL_ARG_PARSING_ERROR, Code::CL_INSUFFICIENT_ARGS].contains(&error.code());
-    if is_about_arguments && !error.message().starts_with("Try '") {
-        return misuse(out, subcommand, error);
+/// Adds the hint `Try 'svn help X' for more information` to an error that says that the arguments of a subcommand are wrong.
+pub fn with_hint(out: &Out, subcommand: &str, error: Error) -> Error {
+    match error.code() {
+        Code::CL_ARG_PARSING_ERROR | Code::CL_INSUFFICIENT_ARGS => {
+            let message = format!("Try '{} help {subcommand}' for more information", out.program());
+            error.context(message)
+        }
+        _ => error,
     }
-    error
 }
 
 fn repository(subcommand: &str, _given: IsGiven<'_>, _first: Option<&OsStr>) -> Result<(), ArgumentError> {
@@ -190,12 +191,6 @@ fn repository(subcommand: &str, _given: IsGiven<'_>, _first: Option<&OsStr>) -> 
         return Err(working_copy::not_supported(subcommand).into());
     }
     Ok(())
-}
-
-/// Adds the hint `Try 'svn help X' for more information` to an error about wrong use of a subcommand.
-fn misuse(out: &Out, subcommand: &str, error: Error) -> Error {
-    let message = format!("Try '{} help {subcommand}' for more information", out.program());
-    error.context(message)
 }
 
 /// Reads the name of a property from the command line.

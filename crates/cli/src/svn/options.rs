@@ -8,7 +8,7 @@ use base::{Code, Depth, Error, Result, Revnum};
 use clap::ArgMatches;
 
 use crate::args::revision::{Revision, RevisionRangeArg};
-pub use crate::client_context::input_file::{InputFile, TargetsOption};
+pub use crate::client_context::targets_file::TargetsOption;
 
 /// `-r`, which may be given once.
 #[derive(Clone, Debug, Default, clap::Args)]

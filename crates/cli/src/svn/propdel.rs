@@ -5,14 +5,12 @@ use std::ffi::OsString;
 use base::{Code, Error, Result};
 use client::propset::{self, RevpropEdit};
 
-use super::commit_output::with_help_hint;
-use super::copy::refuse_range;
-use super::options::{ChangelistOption, RecursiveOption, RevisionOption};
+use super::options::{ChangelistOption, RecursiveOption, RevisionOption, TargetsOption};
 use super::propset::refuse_urls;
-use super::revprop_target::revprop_target;
+use super::revprops;
 use crate::args::operand;
-use crate::client_context::target;
-use crate::client_context::url_targets::not_a_working_copy;
+use crate::client_context::target::{self, not_a_working_copy};
+use crate::client_context::url_targets::without_pegs;
 use crate::client_context::{AccessOptions, ClientContext};
 use crate::out::Out;
 
@@ -45,17 +43,16 @@ pub struct PropdelArgs {
 impl PropdelArgs {
     /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
-        let outcome = ClientContext::run(self.access.clone(), out, |context, out| self.work(context, out));
-        outcome.map_err(|error| with_help_hint(out, "propdel", error))
+        ClientContext::run(self.access.clone(), out, |context, out| self.work(context, out))
     }
 
     fn work(&self, context: &ClientContext, out: &mut Out) -> Result<()> {
-        refuse_range(self.revision.range())?;
         let Some((first, operands)) = self.operands.split_first() else {
             return Err(Error::bare(Code::CL_INSUFFICIENT_ARGS));
         };
         let name = operand::text(first)?;
-        let targets = target::parse_targets(operands)?;
+        let targets = target::read_targets(context, out, operands, &TargetsOption::default())?;
+        let targets = without_pegs(&targets)?;
         if !self.revprop {
             if self.revision.range().is_some() {
                 let message = format!("Cannot specify revision for deleting versioned property '{name}'");
@@ -66,15 +63,14 @@ impl PropdelArgs {
                 false => refuse_urls(&targets),
             });
         }
-        let target = revprop_target(self.revision.range(), &targets, operands)?;
-        let mut session = context.open_without_redirects(&target.url)?;
+        let (mut session, rev) = revprops::open(context, &targets, &self.revision)?;
         let edit = RevpropEdit {
             name,
             value: None,
             expected: None,
             force: false,
         };
-        let rev = propset::set_revprop(&mut *session, target.rev, &edit)?;
+        propset::set_revprop(&mut *session, rev, &edit)?;
         match self.quiet {
             true => Ok(()),
             false => out.line(&format!(

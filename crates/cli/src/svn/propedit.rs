@@ -7,18 +7,17 @@ use base::{Code, Error, Result, Url};
 use client::prop_rules::{self, PropOwner};
 use client::propset::{self, PropChange, PropTarget, RevpropEdit};
 
-use super::commit_output::{print_committed, with_help_hint};
-use super::copy::refuse_range;
-use super::options::RevisionOption;
+use super::commit_output::print_committed;
+use super::options::{RevisionOption, TargetsOption};
 use super::propset::check_encoding;
-use super::revprop_target::revprop_target;
+use super::revprops;
 use crate::args::revision::Revision;
 use crate::args::{date, operand};
 use crate::client_context::log_message::charset::TextEncoding;
 use crate::client_context::log_message::editor::{self, EditRequest};
 use crate::client_context::log_message::{LogMessage, LogMessageOptions};
-use crate::client_context::target::{self, TargetPath};
-use crate::client_context::url_targets::{not_a_working_copy, refuse_pegs};
+use crate::client_context::target::{self, TypedTarget};
+use crate::client_context::url_targets::without_pegs;
 use crate::client_context::{AccessOptions, ClientContext};
 use crate::out::Out;
 
@@ -53,14 +52,12 @@ impl PropeditArgs {
     /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
         let mut message = LogMessage::new(&self.log, &self.access, out)?;
-        let outcome = ClientContext::run(self.access.clone(), out, |context, out| {
+        ClientContext::run(self.access.clone(), out, |context, out| {
             self.work(context, &mut message, out)
-        });
-        outcome.map_err(|error| with_help_hint(out, "propedit", error))
+        })
     }
 
     fn work(&self, context: &ClientContext, message: &mut LogMessage, out: &mut Out) -> Result<()> {
-        refuse_range(self.revision.range())?;
         let Some((first, operands)) = self.operands.split_first() else {
             return Err(Error::bare(Code::CL_INSUFFICIENT_ARGS));
         };
@@ -77,9 +74,9 @@ impl PropeditArgs {
         let configured = context.config().config.text("helpers", "editor-cmd")?;
         let editor = || editor::command(self.log.editor_cmd.as_deref(), configured.as_deref());
         check_encoding(name, self.log.text.encoding.as_deref())?;
-        let targets = target::parse_targets(operands)?;
+        let targets = target::read_targets(context, out, operands, &TargetsOption::default())?;
         if self.revprop {
-            return self.edit_revprop(context, name, operands, &editor, out);
+            return self.edit_revprop(context, name, &targets, &editor, out);
         }
         if self.revision.start().is_some_and(|start| start != Revision::Head) {
             let message = format!("Cannot specify revision for editing versioned property '{name}'");
@@ -89,12 +86,9 @@ impl PropeditArgs {
             let message = "Explicit target argument required";
             return Err(Error::new(Code::CL_INSUFFICIENT_ARGS, message));
         }
-        refuse_pegs(&targets, operands)?;
-        for target in &targets {
-            match &target.path {
-                TargetPath::Local(path) => return Err(not_a_working_copy(path)),
-                TargetPath::Url(url) => self.edit_node(context, (name, url), message, &editor, out)?,
-            }
+        for target in without_pegs(&targets)? {
+            let url = target.url()?;
+            self.edit_node(context, (name, &url), message, &editor, out)?;
         }
         Ok(())
     }
@@ -130,23 +124,11 @@ impl PropeditArgs {
         &self,
         context: &ClientContext,
         name: &str,
-        operands: &[OsString],
+        targets: &[TypedTarget],
         editor: EditorCommand<'_>,
         out: &mut Out,
     ) -> Result<()> {
-        // An `@` in the URL is not special here.
-        let escaped: Vec<OsString> = operands
-            .iter()
-            .map(|word| {
-                let mut word = word.clone();
-                word.push("@");
-                word
-            })
-            .collect();
-        let targets = target::parse_targets(&escaped)?;
-        let target = revprop_target(self.revision.range(), &targets, operands)?;
-        let mut session = context.open_without_redirects(&target.url)?;
-        let rev = target.rev.number(&mut *session)?;
+        let (mut session, rev) = revprops::open(context, targets, &self.revision)?;
         let old = session.revprop(rev, name)?;
         let folder = std::env::temp_dir();
         let edited = self.edit((name, old.as_deref().unwrap_or_default()), &folder, editor, out)?;
@@ -159,7 +141,7 @@ impl PropeditArgs {
             expected: Some(old.as_deref()),
             force: self.force,
         };
-        propset::set_revprop(&mut *session, client::locate::Revision::Number(rev), &edit)?;
+        propset::set_revprop(&mut *session, rev, &edit)?;
         out.line(&format!("Set new value for property '{name}' on revision {rev}"))
     }
 

@@ -1,15 +1,13 @@
 //! `svn propget`: prints a property.
 
-use std::ffi::OsString;
-
 use base::{Code, Depth, Error, Result};
 use client::props;
 
-use super::options::{ChangelistOption, RecursiveOption, RevisionOption, TargetsOption};
-use super::props::{print_indented, print_value, xml_element};
-use super::{revprops, target_list};
+use super::options::TargetsOption;
+use super::props::{ReadPropsOptions, print_indented, print_value, xml_element};
+use super::target_list;
+use crate::client_context::ClientContext;
 use crate::client_context::target::{Target, TypedTarget};
-use crate::client_context::{AccessOptions, ClientContext, OpenNode};
 use crate::out::Out;
 use crate::xml;
 
@@ -25,61 +23,42 @@ use crate::xml;
     override_usage = "1. propget PROPNAME [TARGET[@REV]...]\n2. propget PROPNAME --revprop -r REV [TARGET]"
 )]
 pub struct PropgetArgs {
-    /// print headings, and values with an indent
-    #[arg(short, long)]
-    verbose: bool,
-    #[command(flatten)]
-    depth: RecursiveOption,
-    #[command(flatten)]
-    revision: RevisionOption,
-    /// print a property of the revision that '-r' names
-    #[arg(long)]
-    revprop: bool,
     /// the older form of '--no-newline'
     #[arg(long)]
     strict: bool,
     /// print no line feed after the value
     #[arg(long)]
     no_newline: bool,
-    /// print XML
-    #[arg(long)]
-    xml: bool,
     #[command(flatten)]
-    changelist: ChangelistOption,
-    /// print the property of the directories above a target too
-    #[arg(long)]
-    show_inherited_props: bool,
-    #[command(flatten)]
-    access: AccessOptions,
-    operands: Vec<OsString>,
+    options: ReadPropsOptions,
 }
 
 impl PropgetArgs {
     /// Runs the subcommand.
     pub fn run(mut self, out: &mut Out) -> Result<()> {
-        let access = std::mem::take(&mut self.access);
+        let access = std::mem::take(&mut self.options.access);
         self.no_newline |= self.strict;
         ClientContext::run(access, out, |context, out| self.propget(context, out))
     }
 
     fn propget(&self, context: &ClientContext, out: &mut Out) -> Result<()> {
-        if self.verbose && (self.revprop || self.no_newline || self.xml) {
+        if self.options.verbose && (self.options.revprop || self.no_newline || self.options.xml) {
             let message = "--verbose cannot be used with --revprop or --no-newline or --xml";
             return Err(Error::new(Code::CL_MUTUALLY_EXCLUSIVE_ARGS, message));
         }
-        let Some((name, operands)) = self.operands.split_first() else {
+        let Some((name, operands)) = self.options.operands.split_first() else {
             return Err(Error::bare(Code::CL_INSUFFICIENT_ARGS));
         };
         let name = super::property_name(name, out)?;
         let targets = target_list::read(context, out, operands, &TargetsOption::default())?;
-        if self.revprop {
+        if self.options.revprop {
             return self.of_revision(context, &name, &targets, out);
         }
-        let depth = self.depth.depth().unwrap_or(Depth::Empty);
-        if self.xml {
+        let depth = self.options.depth();
+        if self.options.xml {
             out.print(&format!("{}<properties>\n", xml::DECLARATION))?;
         }
-        let names_targets = self.show_inherited_props || depth > Depth::Empty || targets.len() > 1;
+        let names_targets = self.options.show_inherited_props || depth > Depth::Empty || targets.len() > 1;
         if names_targets && self.no_newline {
             let message =
                 "--no-newline is only available for single-target, non-recursive propget operations";
@@ -93,13 +72,13 @@ impl PropgetArgs {
         let mut is_missing = false;
         for target in &targets {
             let found = printer.target(context, &target.parse()?, depth, out)?;
-            if !found && depth == Depth::Empty && !self.show_inherited_props {
+            if !found && depth == Depth::Empty && !self.options.show_inherited_props {
                 let message = format!("Property '{name}' not found on '{}'", target.as_str());
                 out.print_warning(&Error::new(Code::PROPERTY_NOT_FOUND, message));
                 is_missing = true;
             }
         }
-        if self.xml {
+        if self.options.xml {
             out.print("</properties>\n")?;
         }
         if is_missing {
@@ -116,16 +95,12 @@ impl PropgetArgs {
         targets: &[TypedTarget],
         out: &mut Out,
     ) -> Result<()> {
-        if self.show_inherited_props {
-            let message = "--show-inherited-props can't be used with --revprop";
-            return Err(Error::new(Code::CL_ARG_PARSING_ERROR, message));
-        }
-        let (mut session, rev) = revprops::open(context, targets, &self.revision)?;
+        let (mut session, rev) = self.options.open_revision(context, targets)?;
         let Some(value) = session.revprop(rev, name)? else {
             let message = format!("Property '{name}' not found on revision {rev}");
             return Err(Error::new(Code::PROPERTY_NOT_FOUND, message));
         };
-        if self.xml {
+        if self.options.xml {
             let head = xml::tag("revprops", &[("rev", &rev.to_string())], ">\n");
             let value = xml_element("property", name, Some(&value));
             let declaration = xml::DECLARATION;
@@ -152,23 +127,19 @@ struct Printer<'a> {
 impl Printer<'_> {
     /// Prints what is found at a target. Returns false if nothing is.
     fn target(&self, context: &ClientContext, target: &Target, depth: Depth, out: &mut Out) -> Result<bool> {
-        let url = target.url()?;
-        let (peg, operative) = target_list::revisions(target, self.args.revision.range())?;
-        let OpenNode { mut session, rev } = context.open_node(url, peg, operative)?;
-        let top = session.url().clone();
+        let mut node = self.args.options.open_node(context, target)?;
+        let (top, rev) = (node.session.url().clone(), node.rev);
         let missing = format!("'{top}' does not exist in revision {rev}");
-        let kind = props::kind(&mut *session, rev, Code::ENTRY_NOT_FOUND, &missing)?;
+        let kind = props::kind(&mut *node.session, rev, Code::ENTRY_NOT_FOUND, &missing)?;
         let mut is_found = false;
-        if self.args.show_inherited_props {
-            for (ancestor, props) in props::inherited(&mut *session, rev)? {
-                if let Some(value) = props.get(self.name) {
-                    let heading = format!("Inherited properties on '{top}',\nfrom '{ancestor}':");
-                    let element = "inherited_property";
-                    self.value(ancestor.as_str(), &heading, element, value, out)?;
-                }
-            }
-        }
-        props::read(&mut *session, rev, kind, depth, &mut |node| {
+        self.args.options.inherited(&mut node, |ancestor, props| {
+            let Some(value) = props.get(self.name) else {
+                return Ok(());
+            };
+            let heading = format!("Inherited properties on '{top}',\nfrom '{ancestor}':");
+            self.value(ancestor.as_str(), &heading, "inherited_property", value, out)
+        })?;
+        props::read(&mut *node.session, rev, kind, depth, &mut |node| {
             let Some(value) = node.props.get(self.name) else {
                 return Ok(());
             };
@@ -180,12 +151,12 @@ impl Printer<'_> {
     }
 
     fn value(&self, url: &str, heading: &str, element: &str, value: &[u8], out: &mut Out) -> Result<()> {
-        if self.args.xml {
+        if self.args.options.xml {
             let head = xml::tag("target", &[("path", url)], ">\n");
             let value = xml_element(element, self.name, Some(value));
             return out.print(&format!("{head}{value}</target>\n"));
         }
-        if self.args.verbose {
+        if self.args.options.verbose {
             out.line(heading)?;
             return print_indented(self.name, value, true, out);
         }

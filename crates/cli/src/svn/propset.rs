@@ -7,15 +7,13 @@ use base::{Code, Error, Result};
 use client::prop_rules::{self, PropOwner};
 use client::propset::{self, RevpropEdit};
 
-use super::commit_output::{with_help_hint, with_targets_file};
-use super::copy::refuse_range;
 use super::options::{ChangelistOption, RecursiveOption, RevisionOption, TargetsOption};
-use super::revprop_target::revprop_target;
+use super::revprops;
 use crate::args::operand;
 use crate::client_context::log_message::charset::TextEncoding;
 use crate::client_context::log_message::{existing_file, read_file};
-use crate::client_context::target::{self, Target, TargetPath};
-use crate::client_context::url_targets::{UniformTargets, not_a_working_copy, uniform};
+use crate::client_context::target::{self, TypedTarget, not_a_working_copy};
+use crate::client_context::url_targets::{are_urls, without_pegs};
 use crate::client_context::{AccessOptions, ClientContext};
 use crate::out::Out;
 
@@ -59,12 +57,10 @@ pub struct PropsetArgs {
 impl PropsetArgs {
     /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
-        let outcome = ClientContext::run(self.access.clone(), out, |context, out| self.work(context, out));
-        outcome.map_err(|error| with_help_hint(out, "propset", error))
+        ClientContext::run(self.access.clone(), out, |context, out| self.work(context, out))
     }
 
     fn work(&self, context: &ClientContext, out: &mut Out) -> Result<()> {
-        refuse_range(self.revision.range())?;
         let mut operands = self.operands.iter();
         let few = || Error::bare(Code::CL_INSUFFICIENT_ARGS);
         let first = operands.next().ok_or_else(few)?;
@@ -91,20 +87,18 @@ impl PropsetArgs {
         };
         let value = stored_form(name, value, self.encoding.as_deref(), out)?;
         let operands: Vec<OsString> = operands.cloned().collect();
-        let operands = with_targets_file(&operands, self.targets.targets.as_ref())?;
-        let targets = target::parse_targets(&operands)?;
+        let targets = without_pegs(&target::read_targets(context, out, &operands, &self.targets)?)?;
         if !self.revprop {
             return Err(self.refuse_versioned(name, &targets, value_word));
         }
-        let target = revprop_target(self.revision.range(), &targets, &operands)?;
-        let mut session = context.open_without_redirects(&target.url)?;
+        let (mut session, rev) = revprops::open(context, &targets, &self.revision)?;
         let edit = RevpropEdit {
             name,
             value: Some(&value),
             expected: None,
             force: self.force,
         };
-        let rev = propset::set_revprop(&mut *session, target.rev, &edit)?;
+        propset::set_revprop(&mut *session, rev, &edit)?;
         match self.quiet {
             true => Ok(()),
             false => out.line(&format!("property '{name}' set on repository revision {rev}")),
@@ -112,7 +106,7 @@ impl PropsetArgs {
     }
 
     /// The error for a property of a node, because there are no working copies.
-    fn refuse_versioned(&self, name: &str, targets: &[Target], value: Option<&OsString>) -> Error {
+    fn refuse_versioned(&self, name: &str, targets: &[TypedTarget], value: Option<&OsString>) -> Error {
         if self.revision.range().is_some() {
             let message = format!("Cannot specify revision for setting versioned property '{name}'");
             return Error::new(Code::CL_ARG_PARSING_ERROR, message);
@@ -132,17 +126,11 @@ impl PropsetArgs {
 }
 
 /// The error for targets of a command that only works on working copies.
-pub fn refuse_urls(targets: &[Target]) -> Error {
-    match uniform(targets) {
-        Err(error) => error,
-        Ok(UniformTargets::Urls(_)) => Error::new(Code::ILLEGAL_TARGET, "Targets must be working copy paths"),
-        Ok(UniformTargets::Paths(_)) => {
-            let first = targets.iter().find_map(|target| match &target.path {
-                TargetPath::Local(path) => Some(path.as_str()),
-                TargetPath::Url(_) => None,
-            });
-            not_a_working_copy(first.unwrap_or_default())
-        }
+pub fn refuse_urls(targets: &[TypedTarget]) -> Error {
+    match (are_urls(targets), targets.first()) {
+        (Err(error), _) => error,
+        (Ok(false), Some(first)) => not_a_working_copy(first.as_str()),
+        (Ok(_), _) => Error::new(Code::ILLEGAL_TARGET, "Targets must be working copy paths"),
     }
 }
 

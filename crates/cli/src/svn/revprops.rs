@@ -1,15 +1,16 @@
 //! The target and the revision of `--revprop`.
 
-use base::{Code, Error, Result, Revnum, Url};
+use base::{Code, Error, Result, Revnum};
 use client::locate;
 use ra::Session;
 
 use super::options::RevisionOption;
 use crate::args::revision::Revision;
 use crate::client_context::ClientContext;
-use crate::client_context::target::{TypedTarget, not_a_working_copy};
+use crate::client_context::target::TypedTarget;
 
-/// Opens a session for a revision property, and resolves the revision. A peg revision is a part of the URL.
+/// Opens a session for a revision property, and resolves the revision. An `@` is a part of the URL. Without targets, the target is the
+/// current directory.
 ///
 /// # Errors
 /// `CL_ARG_PARSING_ERROR` for a revision of a working copy or none, and for several targets; those of the session.
@@ -29,13 +30,12 @@ pub fn open(
             );
         }
     };
-    let [target] = targets else {
-        return refuse("Wrong number of targets specified");
+    let url = match targets {
+        [] => TypedTarget::current_directory().url()?,
+        [target] => target.url()?,
+        _ => return refuse("Wrong number of targets specified"),
     };
-    if !target.is_url() {
-        return Err(not_a_working_copy(target.as_str()));
-    }
-    let mut session = context.open_without_redirects(&Url::canonicalize(target.as_str())?)?;
+    let mut session = context.open_without_redirects(&url)?;
     let rev = rev.number(&mut *session)?;
     Ok((session, rev))
 }

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use base::Result;
+use base::{Code, Error, Result};
 use client::locate;
 
 use super::options::TargetsOption;
@@ -35,6 +35,23 @@ pub fn shown(target: &Target) -> String {
         TargetPath::Local(path) if path.is_empty() => ".".to_owned(),
         TargetPath::Local(path) => path.clone(),
     }
+}
+
+/// As [`revisions`], for properties.
+///
+/// # Errors
+/// `CLIENT_VERSIONED_PATH_REQUIRED` for revisions of a working copy.
+pub fn revisions_of_props(
+    target: &Target,
+    range: Option<RevisionRangeArg>,
+) -> Result<(locate::Revision, locate::Revision)> {
+    revisions(target, range).map_err(|_| needs_versioned_path())
+}
+
+/// The error for a revision of a working copy.
+pub fn needs_versioned_path() -> Error {
+    let message = "A path under version control is needed for this operation";
+    Error::new(Code::CLIENT_VERSIONED_PATH_REQUIRED, message)
 }
 
 /// Returns the peg revision and the operative revision of a target that is a URL: both are the youngest one by default, and the

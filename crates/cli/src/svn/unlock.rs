@@ -5,10 +5,9 @@ use std::ffi::OsString;
 use base::{Result, Url};
 use client::lock;
 
-use super::commit_output::with_help_hint;
-use super::lock::{finish, urls_to_lock};
+use super::lock::finish;
 use super::options::TargetsOption;
-use crate::client_context::{AccessOptions, ClientContext};
+use crate::client_context::{AccessOptions, ClientContext, target, url_targets};
 use crate::out::Out;
 
 /// Unlocks files in a repository.
@@ -31,12 +30,13 @@ pub struct UnlockArgs {
 impl UnlockArgs {
     /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
-        let outcome = ClientContext::run(self.access.clone(), out, |context, out| self.work(context, out));
-        outcome.map_err(|error| with_help_hint(out, "unlock", error))
+        ClientContext::run(self.access.clone(), out, |context, out| self.work(context, out))
     }
 
     fn work(&self, context: &ClientContext, out: &mut Out) -> Result<()> {
-        let urls = urls_to_lock(&self.operands, &self.targets)?;
+        let targets = target::read_targets(context, out, &self.operands, &self.targets)?;
+        // Peg revisions are refused before a mixture of URLs and paths.
+        let urls = url_targets::urls(&url_targets::without_pegs(&targets)?, false)?;
         let open = |url: &Url| context.open_without_redirects(url);
         let mut is_complete = true;
         lock::unlock(&open, &urls, self.force, &mut |url, result| {

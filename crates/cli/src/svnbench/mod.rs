@@ -15,17 +15,15 @@ mod report;
 use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
 
-use base::{Code, Error, Result};
+use base::Result;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use self::report::{StatisticsOption, Stopwatch};
 use crate::args::help::HelpArgs;
 use crate::args::{self, ArgumentError, IsGiven, ToolDefinition};
-use crate::client_context::target::{Target, TargetPath};
-use crate::client_context::url_targets::not_a_working_copy;
 use crate::client_context::{AccessOptions, ClientContext};
 use crate::out::Out;
-use crate::svn::options;
+use crate::svn::{options, with_hint};
 use crate::tool_runner;
 
 /// Measures the answers of a server.
@@ -79,7 +77,8 @@ pub fn run(out: Out, argv: Vec<OsString>) -> ExitCode {
             options::check_exclusive(name, given)?;
         }
         let parsed = SvnbenchCli::from_arg_matches(&matches).map_err(args::definition_error)?;
-        parsed.command.run(out)
+        let outcome = parsed.command.run(out);
+        outcome.map_err(|error| with_hint(out, matches.subcommand_name().unwrap_or_default(), error))
     })
 }
 
@@ -96,58 +95,15 @@ fn measure(
     access: &AccessOptions,
     quiet: bool,
     statistics: StatisticsOption,
-    subcommand: &str,
     out: &mut Out,
     work: impl FnOnce(&ClientContext, &mut Out) -> Result<()>,
 ) -> Result<()> {
     let watch = Stopwatch::start();
-    let outcome = ClientContext::run(access.clone(), out, |context, out| {
+    ClientContext::run(access.clone(), out, |context, out| {
         work(context, out)?;
         match quiet {
             true => Ok(()),
             false => watch.print(context, statistics, out),
         }
-    });
-    outcome.map_err(|error| match error.code() {
-        Code::CL_ARG_PARSING_ERROR | Code::CL_INSUFFICIENT_ARGS => {
-            let message = format!("Try '{} help {subcommand}' for more information", out.program());
-            error.context(message)
-        }
-        _ => error,
     })
-}
-
-/// Returns the URL of a target.
-///
-/// # Errors
-/// `WC_NOT_WORKING_COPY` for a path.
-fn url_of(target: &Target) -> Result<&base::Url> {
-    match &target.path {
-        TargetPath::Url(url) => Ok(url),
-        TargetPath::Local(path) => Err(not_a_working_copy(path)),
-    }
-}
-
-/// The error for a range where one revision is expected.
-fn range_not_allowed() -> Error {
-    Error::new(Code::CLIENT_REVISION_RANGE, "Revision range is not allowed")
-}
-
-/// Returns the operands, or the current directory if there are none.
-fn or_here(operands: &[OsString]) -> Vec<OsString> {
-    match operands {
-        [] => vec![OsString::from(".")],
-        operands => operands.to_vec(),
-    }
-}
-
-/// Returns the targets in the file of `--targets`, one a line.
-fn targets_of(option: &options::TargetsOption) -> Result<Vec<OsString>> {
-    let Some(file) = &option.targets else {
-        return Ok(Vec::new());
-    };
-    let bytes = file.read()?;
-    let text = String::from_utf8_lossy(&bytes);
-    let lines = text.split(['\n', '\r']).filter(|line| !line.is_empty());
-    Ok(lines.map(OsString::from).collect())
 }

@@ -7,14 +7,14 @@ use client::locate;
 use delta::editor::{EncodedVersions, TextChunk};
 use ra::{FileRev, FileRevSink, FileRevsRequest};
 
+use super::measure;
 use super::null_export::target_len;
 use super::report::{StatisticsOption, count};
-use super::{measure, url_of};
 use crate::args::revision::Revision;
 use crate::client_context::target::{self, Target};
 use crate::client_context::{AccessOptions, ClientContext};
 use crate::out::Out;
-use crate::svn::options::RevisionOption;
+use crate::svn::options::{RevisionOption, TargetsOption};
 
 /// Receives all revisions of files, as a blame does, and counts them.
 #[derive(clap::Args)]
@@ -35,43 +35,36 @@ pub struct NullBlameArgs {
 impl NullBlameArgs {
     /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
-        measure(
-            &self.access,
-            false,
-            self.statistics,
-            "null-blame",
-            out,
-            |context, out| {
-                let targets = target::parse_targets(&self.operands)?;
-                if targets.is_empty() {
-                    return Err(Error::bare(Code::CL_INSUFFICIENT_ARGS));
-                }
-                let mut has_missing = false;
-                for target in &targets {
-                    context.cancel().check()?;
-                    let mut counts = Counts::default();
-                    match self.blame(context, target, &mut counts) {
-                        Ok(()) => counts.print(out)?,
-                        Err(error) if matches!(error.code(), Code::FS_NOT_FILE | Code::FS_NOT_FOUND) => {
-                            // The incumbent has the name of another program here.
-                            let (code, text) = (error.code().0, error.message());
-                            out.print_stderr(&format!("svn: warning: W{code:06}: {text}\n"));
-                            has_missing = true;
-                        }
-                        Err(error) => return Err(error),
+        measure(&self.access, false, self.statistics, out, |context, out| {
+            let targets = target::read_targets(context, out, &self.operands, &TargetsOption::default())?;
+            if targets.is_empty() {
+                return Err(Error::bare(Code::CL_INSUFFICIENT_ARGS));
+            }
+            let mut has_missing = false;
+            for target in &targets {
+                context.cancel().check()?;
+                let mut counts = Counts::default();
+                match self.blame(context, &target.parse()?, &mut counts) {
+                    Ok(()) => counts.print(out)?,
+                    Err(error) if matches!(error.code(), Code::FS_NOT_FILE | Code::FS_NOT_FOUND) => {
+                        // The incumbent has the name of another program here.
+                        let (code, text) = (error.code().0, error.message());
+                        out.print_stderr(&format!("svn: warning: W{code:06}: {text}\n"));
+                        has_missing = true;
                     }
+                    Err(error) => return Err(error),
                 }
-                if has_missing {
-                    let message = "Could not perform blame on all targets because some targets don't exist";
-                    return Err(Error::new(Code::ILLEGAL_TARGET, message));
-                }
-                Ok(())
-            },
-        )
+            }
+            if has_missing {
+                let message = "Could not perform blame on all targets because some targets don't exist";
+                return Err(Error::new(Code::ILLEGAL_TARGET, message));
+            }
+            Ok(())
+        })
     }
 
     fn blame(&self, context: &ClientContext, target: &Target, counts: &mut Counts) -> Result<()> {
-        let url = url_of(target)?;
+        let url = target.url()?;
         let peg = target.peg.unwrap_or(Revision::Head);
         let (start, end) = match self.revision.range() {
             None => (Revision::Number(Revnum(1)), peg),

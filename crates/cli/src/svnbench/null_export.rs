@@ -7,13 +7,13 @@ use client::locate;
 use delta::editor::{CopyFrom, DirToken, Editor, EncodedVersions, FileToken, TextChunk};
 use ra::{FileRequest, PathState, ReportKind, ReportRequest};
 
+use super::measure;
 use super::report::{StatisticsOption, count};
-use super::{measure, range_not_allowed};
 use crate::args::revision::Revision;
 use crate::client_context::target::{self, TargetPath};
 use crate::client_context::{AccessOptions, ClientContext};
 use crate::out::Out;
-use crate::svn::options::{NonRecursiveOption, RevisionOption};
+use crate::svn::options::{NonRecursiveOption, RevisionOption, TargetsOption};
 
 /// Receives the tree at URL, as an export does, and counts what is in it.
 #[derive(clap::Args)]
@@ -37,32 +37,32 @@ impl NullExportArgs {
     /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
         let (quiet, statistics) = (self.quiet, self.statistics);
-        measure(
-            &self.access,
-            quiet,
-            statistics,
-            "null-export",
-            out,
-            |context, out| {
-                if self.revision.range().is_some_and(|range| range.end.is_some()) {
-                    return Err(range_not_allowed());
-                }
-                let targets = target::parse_targets(&self.operands)?;
-                let Some(target) = targets.first() else {
-                    return Err(Error::bare(Code::CL_INSUFFICIENT_ARGS));
-                };
-                let mut counts = Counts::default();
-                let outcome = match &target.path {
-                    TargetPath::Url(url) => self.export(context, url, target.peg, &mut counts),
-                    // The incumbent counts nothing of a path.
-                    TargetPath::Local(_) => Ok(()),
-                };
-                if !quiet {
-                    counts.print(out)?;
-                }
-                outcome
-            },
-        )
+        measure(&self.access, quiet, statistics, out, |context, out| {
+            let targets = target::read_targets(context, out, &self.operands, &TargetsOption::default())?;
+            // The incumbent checks the operands of an export to a path.
+            let target = match &targets[..] {
+                [] => return Err(Error::bare(Code::CL_INSUFFICIENT_ARGS)),
+                [first] | [first, _] => first.parse()?,
+                _ => return Err(Error::bare(Code::CL_ARG_PARSING_ERROR)),
+            };
+            let mut counts = Counts::default();
+            let outcome = match &target.path {
+                TargetPath::Url(url) => self.export(context, url, target.peg, &mut counts),
+                TargetPath::Local(path) => self.check_path(path, target.peg),
+            };
+            if !quiet {
+                counts.print(out)?;
+            }
+            outcome
+        })
+    }
+
+    /// The incumbent counts nothing of a path, but with a revision of a repository it must be in a working copy.
+    fn check_path(&self, path: &str, peg: Option<Revision>) -> Result<()> {
+        match self.revision.start().or(peg) {
+            Some(rev) if rev.of_url().is_ok() => Err(target::not_a_working_copy(path)),
+            _ => Ok(()),
+        }
     }
 
     fn export(

@@ -5,13 +5,14 @@ use std::ffi::OsString;
 use base::{Code, Depth, Error, NodeKind, RelPath, Result};
 use ra::{Capability, DirectoryRequest, DirentFields, ListRequest, Session};
 
+use super::measure;
 use super::report::StatisticsOption;
-use super::{measure, range_not_allowed, url_of};
 use crate::args::revision::Revision;
-use crate::client_context::target::{self, Target};
+use crate::client_context::target::Target;
 use crate::client_context::{AccessOptions, ClientContext, OpenNode};
 use crate::out::Out;
 use crate::svn::options::{RecursiveOption, RevisionOption, TargetsOption};
+use crate::svn::target_list;
 
 /// Receives the descriptions of nodes, and counts them.
 #[derive(clap::Args)]
@@ -33,45 +34,31 @@ pub struct NullInfoArgs {
 impl NullInfoArgs {
     /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
-        measure(
-            &self.access,
-            false,
-            self.statistics,
-            "null-info",
-            out,
-            |context, out| {
-                if self.revision.range().is_some_and(|range| range.end.is_some()) {
-                    return Err(range_not_allowed());
-                }
-                let mut operands = self.operands.clone();
-                operands.extend(super::targets_of(&self.targets)?);
-                let targets = target::parse_targets(&super::or_here(&operands))?;
-                let mut has_missing = false;
-                for target in &targets {
-                    context.cancel().check()?;
-                    match self.info(context, target) {
-                        Ok(count) => {
-                            out.line(&format!("Number of status notifications received: {count}"))?
-                        }
-                        Err(error) if error.code() == Code::RA_ILLEGAL_URL => {
-                            out.print_warning(&error);
-                            out.print_stderr("\n");
-                            has_missing = true;
-                        }
-                        Err(error) => return Err(error),
+        measure(&self.access, false, self.statistics, out, |context, out| {
+            let targets = target_list::read(context, out, &self.operands, &self.targets)?;
+            let mut has_missing = false;
+            for target in &targets {
+                context.cancel().check()?;
+                match self.info(context, &target.parse()?) {
+                    Ok(count) => out.line(&format!("Number of status notifications received: {count}"))?,
+                    Err(error) if error.code() == Code::RA_ILLEGAL_URL => {
+                        out.print_warning(&error);
+                        out.print_stderr("\n");
+                        has_missing = true;
                     }
+                    Err(error) => return Err(error),
                 }
-                if has_missing {
-                    let message = "Could not display info for all targets because some targets don't exist";
-                    return Err(Error::new(Code::ILLEGAL_TARGET, message));
-                }
-                Ok(())
-            },
-        )
+            }
+            if has_missing {
+                let message = "Could not display info for all targets because some targets don't exist";
+                return Err(Error::new(Code::ILLEGAL_TARGET, message));
+            }
+            Ok(())
+        })
     }
 
     fn info(&self, context: &ClientContext, target: &Target) -> Result<u64> {
-        let url = url_of(target)?;
+        let url = target.url()?;
         let peg = target.peg.unwrap_or(Revision::Head);
         let operative = self.revision.start().unwrap_or(peg);
         let mut node = context.open_node(url, peg.of_url()?, operative.of_url()?)?;

@@ -5,13 +5,14 @@ use std::ffi::OsString;
 use base::{Code, Depth, Error, NodeKind, RelPath, Result};
 use ra::{DirentFields, ListRequest};
 
+use super::measure;
 use super::report::{StatisticsOption, count};
-use super::{measure, range_not_allowed, url_of};
 use crate::args::revision::Revision;
-use crate::client_context::target::{self, Target};
+use crate::client_context::target::Target;
 use crate::client_context::{AccessOptions, ClientContext};
 use crate::out::Out;
-use crate::svn::options::{RecursiveOption, RevisionOption};
+use crate::svn::options::{RecursiveOption, RevisionOption, TargetsOption};
+use crate::svn::target_list;
 
 /// Receives the listings of directories, and counts their entries.
 #[derive(clap::Args)]
@@ -49,46 +50,36 @@ impl NullListArgs {
     /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
         let (quiet, statistics) = (self.quiet, self.statistics);
-        measure(
-            &self.access,
-            quiet,
-            statistics,
-            "null-list",
-            out,
-            |context, out| {
-                if self.revision.range().is_some_and(|range| range.end.is_some()) {
-                    return Err(range_not_allowed());
-                }
-                let targets = target::parse_targets(&super::or_here(&self.operands))?;
-                let mut has_missing = false;
-                for target in &targets {
-                    context.cancel().check()?;
-                    let mut counts = Counts::default();
-                    match self.list(context, target, &mut counts) {
-                        Ok(()) if quiet => {}
-                        Ok(()) => {
-                            count(out, counts.directories, "directories")?;
-                            count(out, counts.files, "files")?;
-                            count(out, counts.locks, "locks")?;
-                        }
-                        Err(error) if error.code() == Code::FS_NOT_FOUND => {
-                            out.print_warning(&error);
-                            has_missing = true;
-                        }
-                        Err(error) => return Err(error),
+        measure(&self.access, quiet, statistics, out, |context, out| {
+            let targets = target_list::read(context, out, &self.operands, &TargetsOption::default())?;
+            let mut has_missing = false;
+            for target in &targets {
+                context.cancel().check()?;
+                let mut counts = Counts::default();
+                match self.list(context, &target.parse()?, &mut counts) {
+                    Ok(()) if quiet => {}
+                    Ok(()) => {
+                        count(out, counts.directories, "directories")?;
+                        count(out, counts.files, "files")?;
+                        count(out, counts.locks, "locks")?;
                     }
+                    Err(error) if error.code() == Code::FS_NOT_FOUND => {
+                        out.print_warning(&error);
+                        has_missing = true;
+                    }
+                    Err(error) => return Err(error),
                 }
-                if has_missing {
-                    let message = "Could not list all targets because some targets don't exist";
-                    return Err(Error::new(Code::ILLEGAL_TARGET, message));
-                }
-                Ok(())
-            },
-        )
+            }
+            if has_missing {
+                let message = "Could not list all targets because some targets don't exist";
+                return Err(Error::new(Code::ILLEGAL_TARGET, message));
+            }
+            Ok(())
+        })
     }
 
     fn list(&self, context: &ClientContext, target: &Target, counts: &mut Counts) -> Result<()> {
-        let url = url_of(target)?;
+        let url = target.url()?;
         let peg = target.peg.unwrap_or(Revision::Head);
         let operative = self.revision.start().unwrap_or(peg);
         let mut node = context.open_node(url, peg.of_url()?, operative.of_url()?)?;

@@ -2,16 +2,17 @@
 
 use std::ffi::OsString;
 
-use base::{Code, Error, RelPath, Result, Revnum, props};
+use base::{Code, Error, Result, Revnum, props};
 use client::locate;
-use ra::{LogEntry, LogRequest, LogRevprops, Session};
+use ra::{LogEntry, LogRequest, Session};
 
+use super::measure;
 use super::report::{StatisticsOption, count, grouped};
-use super::{measure, url_of};
 use crate::args::revision::{Revision, RevisionRangeArg};
-use crate::client_context::target::{self, TargetPath};
+use crate::client_context::target;
 use crate::client_context::{AccessOptions, ClientContext};
 use crate::out::Out;
+use crate::svn::log::{self, options::RevpropNames};
 use crate::svn::options::{RevisionsOption, TargetsOption};
 
 /// Receives log messages, and counts them.
@@ -35,17 +36,10 @@ pub struct NullLogArgs {
     #[arg(long)]
     stop_on_copy: bool,
     /// receive at most ARG revisions
-    #[arg(short, long, value_parser = parse_limit)]
+    #[arg(short, long, value_parser = log::options::limit)]
     limit: Option<u64>,
-    /// receive all revision properties
-    #[arg(long)]
-    with_all_revprops: bool,
-    /// receive no revision properties
-    #[arg(long)]
-    with_no_revprops: bool,
-    /// receive revision property ARG
-    #[arg(long, action = clap::ArgAction::Append)]
-    with_revprop: Vec<String>,
+    #[command(flatten)]
+    revprops: RevpropNames,
     #[command(flatten)]
     statistics: StatisticsOption,
     #[command(flatten)]
@@ -56,58 +50,24 @@ pub struct NullLogArgs {
 impl NullLogArgs {
     /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
-        self.check()?;
         let (quiet, statistics) = (self.quiet, self.statistics);
-        measure(
-            &self.access,
-            quiet,
-            statistics,
-            "null-log",
-            out,
-            |context, out| {
-                let counts = self.log(context)?;
-                match quiet {
-                    true => Ok(()),
-                    false => counts.print(self.use_merge_history, out),
-                }
-            },
-        )
-    }
-
-    fn check(&self) -> Result<()> {
-        let refuse = |code, message: &str| Err(Error::new(code, message));
-        if self.with_all_revprops && self.with_no_revprops {
-            let message = "--with-all-revprops and --with-no-revprops are mutually exclusive";
-            return refuse(Code::CL_ARG_PARSING_ERROR, message);
-        }
-        if !self.with_revprop.is_empty() && self.with_no_revprops {
-            let message = "--with-revprop and --with-no-revprops are mutually exclusive";
-            return refuse(Code::CL_ARG_PARSING_ERROR, message);
-        }
-        if self.revisions.has_revision() && self.revisions.has_change() {
-            return refuse(Code::CLIENT_BAD_REVISION, "-c and -r are mutually exclusive");
-        }
-        Ok(())
-    }
-
-    fn log(&self, context: &ClientContext) -> Result<Counts> {
-        let mut operands = self.operands.clone();
-        operands.extend(super::targets_of(&self.targets)?);
-        let mut targets = target::parse_targets(&super::or_here(&operands))?.into_iter();
-        let Some(first) = targets.next() else {
-            return Err(Error::bare(Code::CL_INSUFFICIENT_ARGS));
-        };
-        let url = url_of(&first)?;
-        let mut paths = Vec::new();
-        for target in targets {
-            match target.path {
-                TargetPath::Local(path) if !path.starts_with('/') => {
-                    paths.push(RelPath::canonicalize(&path)?)
-                }
-                TargetPath::Local(path) => return Err(not_relative(&path)),
-                TargetPath::Url(url) => return Err(not_relative(url.as_str())),
+        measure(&self.access, quiet, statistics, out, |context, out| {
+            let counts = self.log(context, out)?;
+            match quiet {
+                true => Ok(()),
+                false => counts.print(self.use_merge_history, out),
             }
+        })
+    }
+
+    fn log(&self, context: &ClientContext, out: &mut Out) -> Result<Counts> {
+        let targets = target::read_targets(context, out, &self.operands, &self.targets)?;
+        if self.revisions.has_revision() && self.revisions.has_change() {
+            let message = "-c and -r are mutually exclusive";
+            return Err(Error::new(Code::CLIENT_BAD_REVISION, message));
         }
+        let (first, paths) = log::targets::parse(&targets, "svnbench log")?;
+        let url = first.url()?;
         let peg = first.peg.unwrap_or(Revision::Head).of_url()?;
         let mut session = context.open(url)?;
         let mut ranges = Vec::new();
@@ -134,7 +94,7 @@ impl NullLogArgs {
                 changed_paths: self.verbose,
                 strict: self.stop_on_copy,
                 include_merged: self.use_merge_history,
-                revprops: self.revprops(),
+                revprops: self.revprops.wanted(self.quiet),
             };
             session.log(&request, &mut |entry| counts.add(entry))?;
         }
@@ -156,45 +116,6 @@ impl NullLogArgs {
             false => (start, Revnum(end.0 + 1)),
         })
     }
-
-    fn revprops(&self) -> LogRevprops {
-        let names =
-            |names: &[&str]| LogRevprops::Names(names.iter().map(|name| (*name).to_owned()).collect());
-        if self.with_all_revprops {
-            LogRevprops::All
-        } else if self.with_no_revprops {
-            names(&[])
-        } else if !self.with_revprop.is_empty() {
-            LogRevprops::Names(self.with_revprop.clone())
-        } else if self.quiet {
-            names(&[props::AUTHOR, props::DATE])
-        } else {
-            LogRevprops::standard()
-        }
-    }
-}
-
-/// Parses the argument of `--limit`.
-fn parse_limit(text: &str) -> Result<u64> {
-    let positive = || Error::new(Code::INCORRECT_PARAMS, "Argument to --limit must be positive");
-    match text.parse::<i64>() {
-        Ok(limit) => u64::try_from(limit)
-            .ok()
-            .filter(|limit| *limit > 0)
-            .ok_or_else(positive),
-        Err(_) => {
-            let message = format!("Could not convert '{text}' into a number");
-            let error = Error::new(Code::INCORRECT_PARAMS, message);
-            Err(error.wrap(Code::CL_ARG_PARSING_ERROR, "Non-numeric limit argument given"))
-        }
-    }
-}
-
-fn not_relative(text: &str) -> Error {
-    let message = format!(
-        "Only relative paths can be specified after a URL for 'svnbench log', but '{text}' is not a relative path"
-    );
-    Error::new(Code::CL_ARG_PARSING_ERROR, message)
 }
 
 /// Counts the entries of logs.

@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt as _;
 
 use base::{Code, Error, Result, Revnum, Url};
 use client::prop_rules;
+use client::url_commit::common_ancestor;
 
 use crate::args::operand;
 use crate::client_context::log_message::read_file;
@@ -78,13 +79,13 @@ pub fn words_of_file(file: &OsStr) -> Result<Vec<OsString>> {
 ///
 /// # Errors
 /// `INCORRECT_PARAMS` for words that are no action, missing arguments and malformed ones; `errno` of the files of property values.
-pub fn parse(words: &[OsString], root: Option<&str>, out: &Out) -> Result<Vec<Action>> {
-    let root = root.map(root_url).transpose()?;
+pub fn parse(words: &[OsString], root: Option<&Url>, out: &Out) -> Result<Vec<Action>> {
     let mut parser = Parser {
         words: words.iter(),
         root,
     };
     let mut actions = Vec::new();
+    let mut anchors = Vec::new();
     while let Some(word) = parser.words.next() {
         let name = operand::text(word)?;
         let kind = match name {
@@ -122,14 +123,26 @@ pub fn parse(words: &[OsString], root: Option<&str>, out: &Out) -> Result<Vec<Ac
             },
             _ => return Err(incorrect(format!("'{name}' is not an action\n"))),
         };
-        actions.push(Action { kind });
+        let action = Action { kind };
+        anchors.extend(action.anchors());
+        anchors = vec![anchor(&anchors)?];
+        actions.push(action);
     }
     Ok(actions)
 }
 
+/// Returns the deepest URL that all of `anchors` are at or below.
+///
+/// # Errors
+/// `INCORRECT_PARAMS` if there is none.
+pub fn anchor(anchors: &[Url]) -> Result<Url> {
+    common_ancestor(anchors)
+        .map_err(|_| incorrect("URLs in the action list do not share a common ancestor".to_owned()))
+}
+
 struct Parser<'a> {
     words: std::slice::Iter<'a, OsString>,
-    root: Option<Url>,
+    root: Option<&'a Url>,
 }
 
 impl<'a> Parser<'a> {
@@ -157,7 +170,7 @@ impl<'a> Parser<'a> {
         if Url::is_url(word) {
             return Url::canonicalize(word);
         }
-        let Some(root) = &self.root else {
+        let Some(root) = self.root else {
             let message = format!("'{word}' is not a URL, and --root-url (-U) not provided\n");
             return Err(incorrect(message));
         };
@@ -171,13 +184,6 @@ impl<'a> Parser<'a> {
             _ => operand::tidy(word),
         })
     }
-}
-
-fn root_url(text: &str) -> Result<Url> {
-    if !Url::is_url(text) {
-        return Err(incorrect(format!("'{text}' is not a URL\n")));
-    }
-    Url::canonicalize(text)
 }
 
 /// Returns a value in the form that is stored: the text of Subversion's own properties with line feeds.

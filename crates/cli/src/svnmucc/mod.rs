@@ -14,7 +14,6 @@ use std::process::ExitCode;
 use base::{Code, Error, Props, RelPath, Result, Url, props};
 use clap::{CommandFactory as _, FromArgMatches as _};
 use client::multi_commit::MultiCommit;
-use client::url_commit::common_ancestor;
 
 use self::actions::{Action, ActionKind};
 pub use self::options::SvnmuccArgs;
@@ -76,7 +75,7 @@ fn start(given: SvnmuccArgs, out: &mut Out) -> Result<ExitCode> {
     if let Some(file) = &given.extra_args {
         words.extend(actions::words_of_file(file)?);
     }
-    let actions = actions::parse(&words, given.root_url.as_deref(), out)?;
+    let actions = actions::parse(&words, given.root_url.as_ref(), out)?;
     if actions.is_empty() {
         let usage = options::usage(out.program(), &SvnmuccArgs::command());
         out.print_stderr(&usage);
@@ -96,10 +95,7 @@ fn commit(
     out: &mut Out,
 ) -> Result<()> {
     let anchors: Vec<Url> = actions.iter().flat_map(Action::anchors).collect();
-    let anchor = common_ancestor(&anchors).map_err(|_| {
-        let message = "URLs in the action list do not share a common ancestor";
-        Error::new(Code::INCORRECT_PARAMS, message)
-    })?;
+    let anchor = actions::anchor(&anchors)?;
     let mut commit = MultiCommit::new(context.open_without_redirects(&anchor)?, given.revision)?;
     for action in actions {
         apply(&mut commit, action, &anchor)?;

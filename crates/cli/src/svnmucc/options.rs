@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use base::{Code, Error, Result, Revnum};
+use base::{Code, Error, Result, Revnum, Url};
 use clap::{Command, CommandFactory as _};
 
 use crate::args::help;
@@ -24,8 +24,8 @@ pub struct SvnmuccArgs {
     #[arg(short = 'F', long, value_parser = existing_file())]
     pub file: Option<OsString>,
     /// the URLs of actions are relative to ARG
-    #[arg(short = 'U', long)]
-    pub root_url: Option<String>,
+    #[arg(short = 'U', long, value_parser = root_url)]
+    pub root_url: Option<Url>,
     /// start from revision ARG: what has changed since is out of date
     #[arg(short, long, value_parser = revision)]
     pub revision: Option<Revnum>,
@@ -42,6 +42,17 @@ pub struct SvnmuccArgs {
     pub version: bool,
     #[arg(hide = true)]
     pub operands: Vec<OsString>,
+}
+
+/// Parses the argument of `--root-url`.
+fn root_url(text: &str) -> Result<Url> {
+    match Url::is_url(text) {
+        true => Url::canonicalize(text),
+        false => Err(Error::new(
+            Code::INCORRECT_PARAMS,
+            format!("'{text}' is not a URL\n"),
+        )),
+    }
 }
 
 /// Returns the definition of the options. Name and password have short forms in this program.

@@ -40,7 +40,10 @@ impl LoadArgs {
             is_dead: &process_owner::is_dead,
         };
         let (quiet, file) = (self.quiet, self.file);
-        ClientContext::run(self.access, out, |context, out| {
+        let mut access = self.access;
+        // Standard input has the stream, and says nothing about the user.
+        access.force_interactive |= !access.non_interactive;
+        ClientContext::run(access, out, |context, out| {
             let mut open = || open_input(file.as_deref().map(Path::new));
             let mut observer = Printer { quiet, out };
             rdump::load(&url, &mut open, &options, context, &mut observer)

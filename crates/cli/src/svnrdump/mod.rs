@@ -13,7 +13,7 @@ use ra::Session;
 
 use crate::args::help::HelpArgs;
 use crate::args::{self, ArgumentError, IsGiven, ToolDefinition, operand};
-use crate::client_context::{ClientContext, options};
+use crate::client_context::{ClientContext, options, target};
 use crate::out::Out;
 use crate::tool_runner;
 
@@ -95,8 +95,8 @@ fn url(operands: &[OsString]) -> Result<Url> {
         .first()
         .ok_or_else(|| Error::bare(Code::CL_INSUFFICIENT_ARGS))?;
     let text = operand::text(word)?;
-    match Url::is_url(text) {
-        true => Url::canonicalize(text),
+    match target::is_url(text) {
+        true => target::canonical_whole(text)?.url(),
         false => Err(Error::new(
             Code::CL_ARG_PARSING_ERROR,
             format!("Target '{text}' is not a URL"),

@@ -9,6 +9,7 @@ use super::context::change;
 use super::options::{self, ChangeOptions, SyncAccessOptions};
 use crate::args::operand;
 use crate::args::revision::{Revision, RevisionRangeArg};
+use crate::client_context::target;
 use crate::out::Out;
 
 /// Copies the properties of revisions to the mirror at DEST_URL: those of all revisions that it has, or of a range.
@@ -89,10 +90,13 @@ impl CopyRevpropsArgs {
     /// Parses the operands: the mirror, and the source or a range.
     fn operands(&self) -> Result<(Url, Option<Url>, Option<RevisionText>)> {
         let mut range = self.revision.clone();
-        let mut urls = self.operands.as_slice();
-        if let [first, second] = urls {
+        let mut words = self.operands.as_slice();
+        if words.len() > 2 {
+            return Err(Error::bare(Code::CL_ARG_PARSING_ERROR));
+        }
+        if let [first, second] = words {
             let text = operand::text(second)?;
-            if !Url::is_url(text) {
+            if !target::is_url(text) {
                 if range.is_some() {
                     return Err(Error::new(
                         Code::CL_ARG_PARSING_ERROR,
@@ -100,10 +104,11 @@ impl CopyRevpropsArgs {
                     ));
                 }
                 range = Some(RevisionText::parse(text).map_err(|_| invalid_range(text))?);
-                urls = std::slice::from_ref(first);
+                words = std::slice::from_ref(first);
             }
         }
-        let mut urls = options::urls(urls, 1, 2)?.into_iter();
+        let targets = options::targets(words)?;
+        let mut urls = options::urls(&targets, 1, 2)?.into_iter();
         match urls.next() {
             Some(mirror) => Ok((mirror, urls.next(), range)),
             None => Err(Error::bare(Code::CL_INSUFFICIENT_ARGS)),

@@ -21,7 +21,8 @@ pub struct InfoArgs {
 impl InfoArgs {
     /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
-        let urls = options::urls(&self.operands, 1, 1).map_err(|error| super::misuse(out, error))?;
+        let targets = options::targets(&self.operands)?;
+        let urls = options::urls(&targets, 1, 1).map_err(|error| super::misuse(out, error))?;
         with_sessions(self.access, None, out, |connect, _, out| {
             let info = sync::info(&urls[0], connect)?;
             out.line(&format!("Source URL: {}", info.source_url))?;

@@ -32,7 +32,8 @@ pub struct InitializeArgs {
 impl InitializeArgs {
     /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
-        let urls = options::urls(&self.operands, 2, 2).map_err(|error| super::misuse(out, error))?;
+        let targets = options::targets(&self.operands)?;
+        let urls = options::urls(&targets, 2, 2).map_err(|error| super::misuse(out, error))?;
         change(self.access, &self.options, out, |context, observer| {
             sync::initialize(&urls[0], &urls[1], self.allow_non_empty, context, observer)
         })

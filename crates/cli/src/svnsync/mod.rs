@@ -14,7 +14,7 @@ use base::{Code, Error, Result};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::args::help::HelpArgs;
-use crate::args::{self, ArgumentError, IsGiven, ToolDefinition};
+use crate::args::{self, ArgumentError, IsGiven, ToolDefinition, operand};
 use crate::client_context::options as access;
 use crate::out::Out;
 use crate::tool_runner;
@@ -108,5 +108,8 @@ fn repository(_subcommand: &str, _given: IsGiven<'_>, _first: Option<&OsStr>) ->
 
 /// Adds the hint to an error about wrong use.
 fn misuse(out: &Out, error: Error) -> Error {
-    error.context(format!("Try '{} help' for more info", out.program()))
+    match error.code() {
+        Code::CL_ARG_PARSING_ERROR | Code::CL_INSUFFICIENT_ARGS => operand::misuse(out.program(), error),
+        _ => error,
+    }
 }

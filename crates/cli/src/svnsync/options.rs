@@ -7,6 +7,7 @@ use base::{Code, Error, Result, Url};
 use crate::args::operand;
 use crate::client_context::AccessOptions;
 use crate::client_context::options::{config_option, failures};
+use crate::client_context::target::{self, TypedTarget};
 
 /// The options, as typed.
 #[derive(Clone, Debug, clap::Args)]
@@ -116,28 +117,43 @@ impl ChangeOptions {
     }
 }
 
-/// Parses the operands: at least `least` URLs, at most `most`.
+/// Makes the operands canonical. An `@` is not special.
+///
+/// # Errors
+/// `RESERVED_FILENAME_SPECIFIED` for names of administrative directories; `BAD_URL`; `errno` 22 for text in another character set.
+pub fn targets(operands: &[OsString]) -> Result<Vec<TypedTarget>> {
+    let mut targets = Vec::with_capacity(operands.len());
+    let mut reserved: Option<Error> = None;
+    for word in operands {
+        match target::canonical_whole(operand::text(word)?) {
+            Ok(target) => targets.push(target),
+            Err(error) if error.code() == Code::RESERVED_FILENAME_SPECIFIED => {
+                reserved = Some(match reserved {
+                    None => error,
+                    Some(earlier) => earlier.wrap(error.code(), error.message()),
+                });
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    reserved.map_or(Ok(targets), Err)
+}
+
+/// Parses the targets: at least `least` URLs, at most `most`.
 ///
 /// # Errors
 /// `CL_INSUFFICIENT_ARGS` and `CL_ARG_PARSING_ERROR`.
-pub fn urls(operands: &[OsString], least: usize, most: usize) -> Result<Vec<Url>> {
-    if operands.len() < least {
+pub fn urls(targets: &[TypedTarget], least: usize, most: usize) -> Result<Vec<Url>> {
+    if targets.len() < least {
         return Err(Error::bare(Code::CL_INSUFFICIENT_ARGS));
     }
-    if operands.len() > most {
+    if targets.len() > most {
         return Err(Error::bare(Code::CL_ARG_PARSING_ERROR));
     }
-    operands
-        .iter()
-        .map(|word| {
-            let text = operand::text(word)?;
-            match Url::is_url(text) {
-                true => Url::canonicalize(text),
-                false => Err(Error::new(
-                    Code::CL_ARG_PARSING_ERROR,
-                    format!("Path '{text}' is not a URL"),
-                )),
-            }
-        })
-        .collect()
+    let not_a_url = |target: &&TypedTarget| !target.is_url();
+    if let Some(path) = targets.iter().find(not_a_url) {
+        let message = format!("Path '{}' is not a URL", path.as_str());
+        return Err(Error::new(Code::CL_ARG_PARSING_ERROR, message));
+    }
+    targets.iter().map(TypedTarget::url).collect()
 }

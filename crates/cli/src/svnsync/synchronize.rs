@@ -27,7 +27,8 @@ pub struct SynchronizeArgs {
 impl SynchronizeArgs {
     /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
-        let urls = options::urls(&self.operands, 1, 2).map_err(|error| super::misuse(out, error))?;
+        let targets = options::targets(&self.operands)?;
+        let urls = options::urls(&targets, 1, 2).map_err(|error| super::misuse(out, error))?;
         change(self.access, &self.options, out, |context, observer| {
             sync::synchronize(&urls[0], urls.get(1), context, observer)
         })

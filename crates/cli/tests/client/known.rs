@@ -22,10 +22,6 @@ pub fn reading(access: Access, theirs: &str, ours: &str) -> bool {
 /// Commands that write and differ, each with its reason.
 pub const WRITING: &[(&str, &str)] = &[
     (
-        "svn cp -m x {URL}/A@2 {URL}/A@1 {URL}/new",
-        "Two sources with one name: Subversion's client fails in the repository with E160004, ours with E160028.",
-    ),
-    (
         "svn mv -m x {URL} {URL}/x",
         "A move of the root: Subversion's client ends with a failed assertion.",
     ),

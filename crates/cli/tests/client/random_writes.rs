@@ -85,6 +85,55 @@ impl Cases {
         words
     }
 
+    /// Returns the words of a command that locks, unlocks, imports or changes properties.
+    pub fn others(&mut self) -> Vec<String> {
+        let mut words = vec!["svn".to_owned()];
+        let mut add = |text: &str| words.extend(text.split(' ').map(str::to_owned));
+        let names = [
+            "p",
+            "svn:log",
+            "svn:author",
+            "svn:ignore",
+            "svn:eol-style",
+            "a b",
+            "svn:x",
+        ];
+        let name = names[self.random.below(names.len())];
+        let is_forced = self.random.below(3) == 0;
+        match self.random.below(8) {
+            0 | 1 => add("lock -m comment"),
+            2 => add("unlock"),
+            3 => add("import -m log tree"),
+            4 => add(&format!("propset --revprop -r {}", self.revision())),
+            5 => add(&format!("propdel --revprop -r {}", self.revision())),
+            6 => add(&format!(
+                "propedit --editor-cmd {{DIR}}/edit --revprop -r {}",
+                self.revision()
+            )),
+            _ => add("propedit -m log --editor-cmd {DIR}/edit"),
+        }
+        let takes_force = words[1] != "propdel" && words[1] != "import";
+        words.extend((is_forced && takes_force).then(|| "--force".to_owned()));
+        if words[1].starts_with("prop") {
+            words.push(name.to_owned());
+        }
+        if words[1] == "propset" {
+            words.push(["v", "a\r\nb\n", "native", ""][self.random.below(4)].to_owned());
+        }
+        let count = match &*words[1] {
+            "lock" | "unlock" => 1 + self.random.below(3),
+            _ => 1,
+        };
+        (0..count).for_each(|_| {
+            let url = match self.random.below(4) {
+                0 => self.new_url(),
+                _ => self.url(),
+            };
+            words.push(url);
+        });
+        words
+    }
+
     fn copied_revision(&mut self) -> String {
         match self.random.below(2) {
             0 => "HEAD".to_owned(),

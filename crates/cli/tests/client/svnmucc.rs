@@ -1,10 +1,11 @@
 //! `svnmucc`.
 
-use testkit::{Repo, Side, Spec, Tool, branch_history, build, seeds};
+use testkit::{Side, Spec, Tool, build};
 
+use crate::random_runs;
 use crate::random_writes::Cases;
 use crate::twins::{Access, TwinClients};
-use crate::writing::{all_same, same_words, write_hook};
+use crate::writing::{all_same, write_hook};
 
 #[test]
 fn actions() {
@@ -147,24 +148,8 @@ fn values_and_arguments() {
     twins.same_repositories();
 }
 
-/// Random lists of actions. Set `WRITE_SEEDS=A..B` for more of them.
+/// Random lists of actions. Set `ACTION_SEEDS=A..B` for more of them.
 #[test]
 fn random_actions() {
-    for seed in seeds("WRITE_SEEDS", 0..1) {
-        println!("WRITE_SEEDS={seed}..{}", seed + 1);
-        let history = branch_history::history(seed, 14);
-        let repo = Repo::create("1.14");
-        repo.load(history.stream.bytes());
-        // The older dialect of HTTP checks resources out: the texts of its errors differ.
-        let access = [Access::Disk, Access::Svn, Access::Http][(seed % 3) as usize];
-        let twins = TwinClients::new(&repo, access);
-        twins.file("f", "new text\n");
-        let mut cases = Cases::new(seed, &history.paths, history.youngest);
-        for _ in 0..16 {
-            let words = cases.actions();
-            let words: Vec<&str> = words.iter().map(String::as_str).collect();
-            same_words(&twins, &words);
-        }
-        twins.same_repositories();
-    }
+    random_runs::run("ACTION_SEEDS", Cases::actions);
 }

@@ -1,7 +1,7 @@
 //! Twin clients: Subversion's and Sven's, each with a repository, a server, a working directory and a configuration area of its own.
 //!
 //! All servers are Subversion's, so a difference is the client's; with `SVEN_CLIENT_SERVERS=ours` all are Sven's. Commands name the repository by
-//! `{URL}`, their directory by `{DIR}`. HTTP servers redirect `{MOVED}` permanently and `{ELSEWHERE}` for now to the repository.
+//! `{URL}`, the repository on disk by `{REPO}`, their directory by `{DIR}`. HTTP servers redirect `{MOVED}` permanently and `{ELSEWHERE}` for now to the repository.
 //! Outputs are compared after the same words have replaced the URL and the directory, and masks the dates and UUIDs.
 
 use std::path::{Path, PathBuf};
@@ -51,9 +51,15 @@ impl TwinClients {
         TwinClients::with_servers(repo, access, servers())
     }
 
+    /// As [`TwinClients::new`], with rules for access to paths; over http:// for Apache only.
+    pub fn with_rules(repo: &Repo, access: Access, rules: &str) -> TwinClients {
+        let [theirs, ours] = Side::BOTH.map(|side| OneSide::new(side, repo, access, servers(), Some(rules)));
+        TwinClients { theirs, ours }
+    }
+
     /// As [`TwinClients::new`], with the servers of one implementation.
     pub fn with_servers(repo: &Repo, access: Access, servers: Side) -> TwinClients {
-        let [theirs, ours] = Side::BOTH.map(|side| OneSide::new(side, repo, access, servers));
+        let [theirs, ours] = Side::BOTH.map(|side| OneSide::new(side, repo, access, servers, None));
         TwinClients { theirs, ours }
     }
 
@@ -161,7 +167,7 @@ impl TwinClients {
 }
 
 impl OneSide {
-    fn new(side: Side, repo: &Repo, access: Access, servers: Side) -> OneSide {
+    fn new(side: Side, repo: &Repo, access: Access, servers: Side, rules: Option<&str>) -> OneSide {
         let scratch = testkit::scratch();
         let root = scratch.path();
         let copy = root.join("repo");
@@ -169,17 +175,25 @@ impl OneSide {
         std::fs::create_dir(root.join("dir")).expect("because it is new");
         let write =
             |name: &str, text: &str| std::fs::write(copy.join(name), text).expect("because it was copied");
-        write(
-            "conf/svnserve.conf",
-            "[general]\nanon-access = read\nauth-access = write\npassword-db = passwd\n",
-        );
+        let mut settings =
+            "[general]\nanon-access = read\nauth-access = write\npassword-db = passwd\n".to_owned();
+        let mut apache = READ_FREELY.to_owned();
+        if let Some(rules) = rules {
+            write("conf/authz", rules);
+            settings.push_str("authz-db = authz\n");
+            apache.push_str(&format!(
+                "AuthzSVNAccessFile \"{}\"\n",
+                copy.join("conf/authz").display()
+            ));
+        }
+        write("conf/svnserve.conf", &settings);
         write("conf/passwd", "[users]\nharry = secret\nalice = secret\n");
         let server = match access {
             Access::Disk => None,
             Access::Svn => Some(TestServer::svnserve(servers, root, &["-T"])),
             Access::Http | Access::HttpV1 => {
                 let site = HttpSite {
-                    apache: READ_FREELY,
+                    apache: &apache,
                     apache_wide: "RedirectMatch permanent ^/moved/(.*)$ /repo/$1\nRedirectMatch temp ^/elsewhere/(.*)$ /repo/$1\n",
                     ours: "[location.auth]\nhtpasswd-file = 'USERS'\n\
                            [[redirect]]\nfrom = '/moved'\nto = '/repo'\npermanent = true\n\
@@ -216,6 +230,7 @@ impl OneSide {
         let dir = self.dir();
         let args = words[1..].iter().map(|word| {
             let word = word.replace("{URL}", &self.url);
+            let word = word.replace("{REPO}", &self.scratch.path().join("repo").to_string_lossy());
             let word = word.replace("{MOVED}", &self.at_root("moved"));
             let word = word.replace("{ELSEWHERE}", &self.at_root("elsewhere"));
             word.replace("{DIR}", &dir.to_string_lossy())

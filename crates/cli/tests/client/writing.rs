@@ -1,8 +1,9 @@
 //! Commits without a working copy: `svn mkdir`, `delete`, `copy` and `move` with URLs.
 
-use testkit::{Repo, Side, Spec, branch_history, build, seeds};
+use testkit::{Side, Spec, build};
 
 use crate::known::WRITING;
+use crate::random_runs;
 use crate::random_writes::Cases;
 use crate::twins::{Access, TwinClients};
 
@@ -193,20 +194,11 @@ fn known_differences() {
 /// Random commits to a repository with branches and mergeinfo. Set `WRITE_SEEDS=A..B` for more of them.
 #[test]
 fn random_commits() {
-    for seed in seeds("WRITE_SEEDS", 0..1) {
-        println!("WRITE_SEEDS={seed}..{}", seed + 1);
-        let history = branch_history::history(seed, 14);
-        let repo = Repo::create("1.14");
-        repo.load(history.stream.bytes());
-        // The older dialect of HTTP checks resources out: the texts of its errors differ.
-        let access = [Access::Disk, Access::Svn, Access::Http][(seed % 3) as usize];
-        let twins = TwinClients::new(&repo, access);
-        let mut cases = Cases::new(seed, &history.paths, history.youngest);
-        for _ in 0..16 {
-            let words = cases.next();
-            let words: Vec<&str> = words.iter().map(String::as_str).collect();
-            same_words(&twins, &words);
-        }
-        twins.same_repositories();
-    }
+    random_runs::run("WRITE_SEEDS", Cases::next);
+}
+
+/// Random locks, imports and changes of properties. Set `CHANGE_SEEDS=A..B` for more of them.
+#[test]
+fn random_changes() {
+    random_runs::run("CHANGE_SEEDS", Cases::others);
 }

@@ -158,8 +158,8 @@ fn rules(session: &mut dyn Session, is_at_target: bool, options: &ImportOptions<
     let path = RelPath::empty();
     let rev = session.latest_revision()?;
     if session.check_path(&path, Some(rev))? != NodeKind::Dir {
-        // The commit fails later; only over HTTP the incumbent notices before.
-        if session.url().scheme().starts_with("http") {
+        // The commit fails later; only over HTTP, where the names to ignore are looked up, the incumbent notices before.
+        if options.ignores.is_some() && session.url().scheme().starts_with("http") {
             let message = "Can't get properties of non-directory";
             return Err(Error::new(Code::FS_NOT_DIRECTORY, message));
         }

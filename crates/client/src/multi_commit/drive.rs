@@ -9,17 +9,30 @@ use delta::window::{WINDOW_SIZE, Window};
 use ra::{CommitInfo, CommitRequest};
 
 use super::{MultiCommit, NodeChange};
+use crate::tree_order::TreeOrder;
 use crate::url_commit::path_driver::drive_paths;
+
+/// What the edit does at one path.
+enum Step {
+    Delete,
+    Node(NodeChange),
+}
 
 /// Commits all actions of `this`.
 ///
 /// # Errors
 /// `FS_NOT_DIRECTORY` if the anchor is not a directory; those of the session.
 pub fn commit(mut this: MultiCommit, revprops: Props) -> Result<CommitInfo> {
-    let mut changes: Vec<_> = std::mem::take(&mut this.changes)
-        .into_iter()
-        .map(|(path, change)| (this.naming_order(&path.0), path.0, change))
-        .collect();
+    let mut changes: Vec<(Vec<usize>, RelPath, Step)> = Vec::new();
+    for (TreeOrder(path), change) in std::mem::take(&mut this.changes) {
+        if let Some(place) = change.deleted {
+            let key = this.order.key_of_deletion(&path, place);
+            changes.push((key, path.clone(), Step::Delete));
+        }
+        if let Some(node) = change.node {
+            changes.push((this.order.key(&path), path, Step::Node(node)));
+        }
+    }
     changes.sort_by(|(a, ..), (b, ..)| a.cmp(b));
     let MultiCommit {
         mut session, base, ..
@@ -49,15 +62,14 @@ pub fn commit(mut this: MultiCommit, revprops: Props) -> Result<CommitInfo> {
     session.commit(&request, &mut |editor| {
         let mut next = changes.iter_mut();
         drive_paths(editor, Some(base), &paths, &mut |editor, parent, path| {
-            let (_, change) = next.next().expect("because each path has a change");
-            if change.is_deleted
-                && let Some(parent) = parent
-            {
-                editor.delete_entry(path, Some(base), parent)?;
-            }
-            match &mut change.node {
-                None => Ok(None),
-                Some(node) => node.drive(editor, parent, path, base, &anchor),
+            let (_, step) = next.next().expect("because each path has a step");
+            match (step, parent) {
+                (Step::Delete, Some(parent)) => {
+                    editor.delete_entry(path, Some(base), parent)?;
+                    Ok(None)
+                }
+                (Step::Delete, None) => Ok(None),
+                (Step::Node(node), parent) => node.drive(editor, parent, path, base, &anchor),
             }
         })
     })

@@ -4,6 +4,7 @@
 //! before [`MultiCommit::commit`]. All paths are relative to the URL of the session, the anchor.
 
 mod drive;
+mod naming_order;
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -11,6 +12,7 @@ use std::io::Read;
 use base::{Code, Error, NodeKind, Props, RelPath, Result, Revnum, props};
 use ra::{CommitInfo, Session};
 
+use self::naming_order::{NamingOrder, ancestry};
 use crate::externals::ParseDate;
 use crate::prop_rules;
 use crate::tree_order::TreeOrder;
@@ -21,15 +23,15 @@ pub struct MultiCommit {
     /// The revision that the actions start from.
     base: Revnum,
     changes: BTreeMap<TreeOrder, Change>,
-    /// When an action has named a path first, or one below it: the order in which the incumbent sends the changes of a directory.
-    first_named: BTreeMap<TreeOrder, usize>,
+    /// The order in which the incumbent sends the changes of a directory.
+    order: NamingOrder,
 }
 
 /// What happens to one path.
 #[derive(Default)]
 struct Change {
-    /// The node of the base revision is deleted first.
-    is_deleted: bool,
+    /// The node of the base revision is deleted, by the action with this place in the order.
+    deleted: Option<usize>,
     node: Option<NodeChange>,
 }
 
@@ -69,7 +71,7 @@ impl MultiCommit {
             session,
             base,
             changes: BTreeMap::new(),
-            first_named: BTreeMap::new(),
+            order: NamingOrder::default(),
         })
     }
 
@@ -79,27 +81,33 @@ impl MultiCommit {
     /// `FS_ALREADY_EXISTS`.
     pub fn mkdir(&mut self, path: &RelPath) -> Result<()> {
         self.check_new(path)?;
-        self.add(path, NodeChange::new(NodeKind::Dir, Some(None)));
-        Ok(())
+        self.add(path, NodeChange::new(NodeKind::Dir, Some(None)))
     }
 
     /// Copies a node; `rev` of `None` is the youngest revision.
     ///
     /// # Errors
-    /// `FS_NOT_FOUND` without the source; `FS_ALREADY_EXISTS`.
+    /// `FS_NO_SUCH_REVISION`; `FS_NOT_FOUND` without the source; `FS_ALREADY_EXISTS`.
     pub fn copy(&mut self, from: &RelPath, rev: Option<Revnum>, to: &RelPath) -> Result<()> {
-        self.check_new(to)?;
         let rev = match rev {
-            Some(rev) => rev,
-            None => self.session.latest_revision()?,
+            Some(rev) if rev <= self.base => rev,
+            given => {
+                let youngest = self.session.latest_revision()?;
+                let rev = given.unwrap_or(youngest);
+                if rev > youngest {
+                    let message = format!("No such revision {rev}");
+                    return Err(Error::new(Code::FS_NO_SUCH_REVISION, message));
+                }
+                rev
+            }
         };
+        self.check_new(to)?;
         let kind = self.session.check_path(from, Some(rev))?;
         if !matches!(kind, NodeKind::File | NodeKind::Dir) {
             let message = format!("Path '{from}' not found in revision {rev}");
             return Err(Error::new(Code::FS_NOT_FOUND, message));
         }
-        self.add(to, NodeChange::new(kind, Some(Some((from.clone(), rev)))));
-        Ok(())
+        self.add(to, NodeChange::new(kind, Some(Some((from.clone(), rev)))))
     }
 
     /// Moves a node.
@@ -107,11 +115,23 @@ impl MultiCommit {
     /// # Errors
     /// Those of [`MultiCommit::copy`] and [`MultiCommit::delete`].
     pub fn rename(&mut self, from: &RelPath, to: &RelPath) -> Result<()> {
-        let Some((source, rev)) = self.origin(from) else {
+        let is_new = |path: &RelPath| {
+            let change = self.changes.get(&TreeOrder(path.clone()));
+            let node = change.and_then(|change| change.node.as_ref());
+            node.is_some_and(|node| node.added.is_some())
+        };
+        let origin = self
+            .origin(from)
+            .filter(|_| !ancestry(from).any(|path| is_new(&path)));
+        let Some((source, rev)) = origin else {
             let message = format!("No origin found for node at '{from}'");
             return Err(Error::new(Code::FS_NOT_FOUND, message));
         };
+        let is_opened = self.is_opened(from);
         self.copy(&source, Some(rev), to)?;
+        if is_opened {
+            return Err(cannot_delete(from));
+        }
         self.delete(from)
     }
 
@@ -122,8 +142,7 @@ impl MultiCommit {
     pub fn delete(&mut self, path: &RelPath) -> Result<()> {
         let below: Vec<TreeOrder> = self.at_or_below(path).map(|(path, _)| path.clone()).collect();
         if below.iter().any(|path| self.changes[path].node.is_some()) {
-            let message = format!("Can't delete node at '{path}'");
-            return Err(Error::new(Code::ILLEGAL_TARGET, message));
+            return Err(cannot_delete(path));
         }
         if self.kind_of(path)? == NodeKind::None {
             let message = format!("Can't delete node at '{path}' as it does not exist");
@@ -132,7 +151,8 @@ impl MultiCommit {
         for path in below {
             self.changes.remove(&path);
         }
-        self.change(path).is_deleted = true;
+        let at = self.order.delete(path);
+        self.change(path)?.deleted = Some(at);
         Ok(())
     }
 
@@ -141,10 +161,12 @@ impl MultiCommit {
     /// # Errors
     /// `FS_ALREADY_EXISTS`; `ILLEGAL_TARGET` for a file whose text an earlier action changes.
     pub fn put(&mut self, path: &RelPath, text: Box<dyn Read>) -> Result<()> {
-        match self.kind_of(path)? {
+        let kind = self.kind_of(path)?;
+        self.check_opened(path, kind)?;
+        match kind {
             NodeKind::File => {
                 let node = self
-                    .change(path)
+                    .named(path)?
                     .node
                     .get_or_insert_with(|| NodeChange::new(NodeKind::File, None));
                 if node.text.is_some() {
@@ -160,7 +182,7 @@ impl MultiCommit {
                 self.check_new(path)?;
                 let mut node = NodeChange::new(NodeKind::File, Some(None));
                 node.text = Some(text);
-                self.add(path, node);
+                self.add(path, node)?;
             }
         }
         Ok(())
@@ -191,6 +213,8 @@ impl MultiCommit {
         let known = self.changes.get(&TreeOrder(path.clone()));
         let kind = match known.and_then(|change| change.node.as_ref()) {
             Some(node) => node.kind,
+            // Whether it is one is not looked at before the commit.
+            None if self.is_opened(path) => NodeKind::Dir,
             None => self.kind_of(path)?,
         };
         let mut stored = value.map(<[u8]>::to_vec);
@@ -210,7 +234,7 @@ impl MultiCommit {
             return Err(Error::new(Code::ILLEGAL_TARGET, message));
         }
         let node = self
-            .change(path)
+            .named(path)?
             .node
             .get_or_insert_with(|| NodeChange::new(kind, None));
         node.props.insert(name.to_owned(), stored);
@@ -294,7 +318,7 @@ impl MultiCommit {
                     added: Some(from), ..
                 }) => origin = from.clone()?,
                 Some(_) => {}
-                None if change.is_deleted => return None,
+                None if change.deleted.is_some() && !self.is_opened(&here) => return None,
                 None => {}
             }
         }
@@ -304,15 +328,46 @@ impl MultiCommit {
     /// # Errors
     /// `FS_ALREADY_EXISTS` unless a node can be added at the path.
     fn check_new(&mut self, path: &RelPath) -> Result<()> {
-        if self.kind_of(path)? != NodeKind::None {
-            let message = format!("Path '{path}' already exists");
-            return Err(Error::new(Code::FS_ALREADY_EXISTS, message));
+        let exists = |rest: &str| {
+            let message = format!("Path '{path}' already exists{rest}");
+            Err(Error::new(Code::FS_ALREADY_EXISTS, message))
+        };
+        let change = self.changes.get(&TreeOrder(path.clone()));
+        if self.is_opened(path) || change.is_some_and(|change| change.node.is_some()) {
+            return exists(", or was created by an earlier operation");
         }
-        if self.at_or_below(path).any(|(_, change)| change.node.is_some()) {
-            let message = format!("Path '{path}' already exists, or was created by an earlier operation");
-            return Err(Error::new(Code::FS_ALREADY_EXISTS, message));
+        match self.kind_of(path)? {
+            NodeKind::None => Ok(()),
+            _ => exists(""),
         }
-        Ok(())
+    }
+
+    /// Checks that a path which an earlier action needs as a directory is one. `kind` is what is there.
+    ///
+    /// # Errors
+    /// `FS_NOT_FOUND` and `FS_NOT_DIRECTORY`.
+    fn check_opened(&self, path: &RelPath, kind: NodeKind) -> Result<()> {
+        let change = self.changes.get(&TreeOrder(path.clone()));
+        if !self.is_opened(path) || change.is_some_and(|change| change.node.is_some()) {
+            return Ok(());
+        }
+        let (code, message) = match kind {
+            NodeKind::Dir => return Ok(()),
+            NodeKind::None => (
+                Code::FS_NOT_FOUND,
+                format!("Can't open '{path}' as it does not exist"),
+            ),
+            _ => (
+                Code::FS_NOT_DIRECTORY,
+                format!("Can't perform directory operation on '{path}' as it is not a directory"),
+            ),
+        };
+        Err(Error::new(code, message))
+    }
+
+    /// True if earlier actions have changed something below the path, which is opened for them.
+    fn is_opened(&self, path: &RelPath) -> bool {
+        self.at_or_below(path).any(|(below, _)| below.0 != *path)
     }
 
     fn at_or_below(&self, path: &RelPath) -> impl Iterator<Item = (&TreeOrder, &Change)> {
@@ -322,30 +377,38 @@ impl MultiCommit {
             .take_while(move |(below, _)| below.0.relative_to(&path).is_some())
     }
 
-    fn change(&mut self, path: &RelPath) -> &mut Change {
-        let mut above = RelPath::empty();
-        for name in path.components() {
-            above = above.join_str(name);
-            let next = self.first_named.len();
-            self.first_named.entry(TreeOrder(above.clone())).or_insert(next);
+    /// Returns the change of a path, a new one if there is none.
+    ///
+    /// # Errors
+    /// `FS_NOT_DIRECTORY` below a file that an earlier action adds or changes.
+    fn change(&mut self, path: &RelPath) -> Result<&mut Change> {
+        let mut file: Option<RelPath> = None;
+        for here in [RelPath::empty()].into_iter().chain(ancestry(path)) {
+            if let Some(file) = file {
+                let (file, name) = (file.basename(), here.basename());
+                let message = format!("Can't operate on '{name}' because '{file}' is not a directory");
+                return Err(Error::new(Code::FS_NOT_DIRECTORY, message));
+            }
+            let change = self.changes.get(&TreeOrder(here.clone()));
+            let node = change.and_then(|change| change.node.as_ref());
+            file = node.filter(|node| node.kind == NodeKind::File).map(|_| here);
         }
-        self.changes.entry(TreeOrder(path.clone())).or_default()
+        Ok(self.changes.entry(TreeOrder(path.clone())).or_default())
     }
 
-    /// Returns a key by which paths sort in the order in which actions have named them, what is below a directory behind it.
-    fn naming_order(&self, path: &RelPath) -> Vec<usize> {
-        let mut above = RelPath::empty();
-        let steps = path.components().map(|name| {
-            above = above.join_str(name);
-            self.first_named
-                .get(&TreeOrder(above.clone()))
-                .copied()
-                .unwrap_or(usize::MAX)
-        });
-        steps.collect()
+    /// As [`MultiCommit::change`], of a node that has its place in the order now.
+    fn named(&mut self, path: &RelPath) -> Result<&mut Change> {
+        self.change(path)?;
+        self.order.name(path);
+        self.change(path)
     }
 
-    fn add(&mut self, path: &RelPath, node: NodeChange) {
-        self.change(path).node = Some(node);
+    fn add(&mut self, path: &RelPath, node: NodeChange) -> Result<()> {
+        self.named(path)?.node = Some(node);
+        Ok(())
     }
+}
+
+fn cannot_delete(path: &RelPath) -> Error {
+    Error::new(Code::ILLEGAL_TARGET, format!("Can't delete node at '{path}'"))
 }

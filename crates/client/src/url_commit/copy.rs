@@ -47,11 +47,13 @@ struct Pair<'a> {
 }
 
 /// A copy whose source was found.
+#[derive(Clone)]
 struct FoundCopy {
     target: Url,
     /// The URL in the revision that is copied.
     from: Url,
     rev: Revnum,
+    /// Unknown before [`check_copy`].
     kind: NodeKind,
     mergeinfo: Option<Vec<u8>>,
     /// New values of `svn:externals`, by path below the target.
@@ -103,7 +105,7 @@ fn copy_pairs(ui: &mut UrlCommit<'_>, request: &CopyRequest<'_>, pairs: &[Pair<'
     let mut session = (ui.open)(&pairs[0].source.url)?;
     let mut copies = Vec::new();
     for pair in pairs {
-        copies.push(find_copy(ui, &mut *session, request, pair)?);
+        copies.push(find_copy(&mut *session, pair)?);
     }
     let mut new_dirs = Vec::new();
     if request.with_parents {
@@ -115,6 +117,13 @@ fn copy_pairs(ui: &mut UrlCommit<'_>, request: &CopyRequest<'_>, pairs: &[Pair<'
         let shown_from = request.is_move.then_some(&base);
         for pair in pairs {
             add_missing_parents(&mut *session, &pair.target, shown_from, &mut new_dirs)?;
+        }
+    }
+    for copy in &mut copies {
+        check_copy(&mut *session, copy)?;
+        if let Some(pin) = &request.pin {
+            session.reparent(&copy.from)?;
+            copy.externals = pin_externals::pinned(ui.open, &mut *session, copy.rev, pin)?;
         }
     }
     let mut items: Vec<CommitItem> = new_dirs
@@ -143,13 +152,8 @@ fn copy_pairs(ui: &mut UrlCommit<'_>, request: &CopyRequest<'_>, pairs: &[Pair<'
     })
 }
 
-/// Finds the source of a copy and checks its target.
-fn find_copy(
-    ui: &UrlCommit<'_>,
-    session: &mut dyn Session,
-    request: &CopyRequest<'_>,
-    pair: &Pair<'_>,
-) -> Result<FoundCopy> {
+/// Finds the source of a copy and its mergeinfo.
+fn find_copy(session: &mut dyn Session, pair: &Pair<'_>) -> Result<FoundCopy> {
     let root = session.root_url().clone();
     if pair.source.url.relative_to(&root).is_none() || pair.target.relative_to(&root).is_none() {
         let message = "Source and destination URLs appear not to point to the same repository.";
@@ -158,30 +162,31 @@ fn find_copy(
     session.reparent(&pair.source.url)?;
     let rev = locate::move_to_node(session, pair.source.peg, pair.source.rev)?;
     let mergeinfo = mergeinfo_of(session, rev)?;
-    let here = RelPath::empty();
-    let kind = session.check_path(&here, Some(rev))?;
-    if kind == NodeKind::None {
-        let message = format!("Path '{}' does not exist in revision {rev}", session.url());
-        return Err(Error::new(Code::FS_NOT_FOUND, message));
-    }
-    let from = session.url().clone();
-    let externals = match &request.pin {
-        Some(pin) => pin_externals::pinned(ui.open, session, rev, pin)?,
-        None => BTreeMap::new(),
-    };
-    session.reparent(&pair.target)?;
-    if session.check_path(&here, None)? != NodeKind::None {
-        let message = format!("Path '{}' already exists", pair.target);
-        return Err(Error::new(Code::FS_ALREADY_EXISTS, message));
-    }
     Ok(FoundCopy {
         target: pair.target.clone(),
-        from,
+        from: session.url().clone(),
         rev,
-        kind,
+        kind: NodeKind::Unknown,
         mergeinfo,
-        externals,
+        externals: BTreeMap::new(),
     })
+}
+
+/// Checks that the source of a copy exists and its target does not.
+fn check_copy(session: &mut dyn Session, copy: &mut FoundCopy) -> Result<()> {
+    let here = RelPath::empty();
+    session.reparent(&copy.from)?;
+    copy.kind = session.check_path(&here, Some(copy.rev))?;
+    if copy.kind == NodeKind::None {
+        let message = format!("Path '{}' does not exist in revision {}", copy.from, copy.rev);
+        return Err(Error::new(Code::FS_NOT_FOUND, message));
+    }
+    session.reparent(&copy.target)?;
+    if session.check_path(&here, None)? != NodeKind::None {
+        let message = format!("Path '{}' already exists", copy.target);
+        return Err(Error::new(Code::FS_ALREADY_EXISTS, message));
+    }
+    Ok(())
 }
 
 /// Returns the mergeinfo that counts for the session's URL as a property; `None` without any.
@@ -211,8 +216,9 @@ fn add_missing_parents(
     shown_from: Option<&Url>,
     new_dirs: &mut Vec<Url>,
 ) -> Result<()> {
+    let root = session.root_url().clone();
     let mut above = target.parent();
-    while let Some(dir) = above {
+    while let Some(dir) = above.filter(|dir| dir.relative_to(&root).is_some()) {
         session.reparent(&dir)?;
         match session.check_path(&RelPath::empty(), None)? {
             NodeKind::None => {}
@@ -261,10 +267,13 @@ fn plan(
     for dir in &new_dirs {
         actions.push((below(dir), Action::MakeDirectory));
     }
-    for mut copy in copies {
-        if is_move {
-            actions.push((below(&copy.from), Action::Delete));
-        }
+    if is_move {
+        actions.extend(copies.iter().map(|copy| (below(&copy.from), Action::Delete)));
+    }
+    // Of several copies with one target, the incumbent makes the last one as often.
+    let last: BTreeMap<&Url, &FoundCopy> = copies.iter().map(|copy| (&copy.target, copy)).collect();
+    for copy in &copies {
+        let mut copy = last[&copy.target].clone();
         let target = below(&copy.target);
         for (path, value) in std::mem::take(&mut copy.externals) {
             match path.is_empty() {

@@ -12,7 +12,7 @@ use crate::commit_item::{CommitItem, ItemChange};
 /// Makes directories, with those above them if `with_parents`.
 ///
 /// # Errors
-/// `FS_ALREADY_EXISTS` and `FS_NOT_FOUND` of the commit; those of `ui`.
+/// `ILLEGAL_TARGET` for a URL without a path; `FS_ALREADY_EXISTS` and `FS_NOT_FOUND` of the commit; those of `ui`.
 pub fn mkdir(ui: &mut UrlCommit<'_>, urls: &[Url], with_parents: bool) -> Result<()> {
     let mut session = None;
     let mut wanted: Vec<Url> = Vec::new();
@@ -27,9 +27,10 @@ pub fn mkdir(ui: &mut UrlCommit<'_>, urls: &[Url], with_parents: bool) -> Result
     }
     let mut seen = BTreeSet::new();
     wanted.retain(|url| seen.insert(url.clone()));
-    let base = common_parent(&wanted)?;
-    let mut paths: Vec<RelPath> = wanted.iter().filter_map(|url| url.relative_to(&base)).collect();
-    paths.sort_by(RelPath::cmp_tree);
+    if let Some(top) = wanted.iter().find(|url| url.path().is_empty()) {
+        let message = format!("There is no valid URI above '{top}'");
+        return Err(Error::new(Code::ILLEGAL_TARGET, message));
+    }
     let items: Vec<CommitItem> = wanted
         .iter()
         .map(|url| CommitItem::new(url.as_str(), ItemChange::Add))
@@ -37,6 +38,9 @@ pub fn mkdir(ui: &mut UrlCommit<'_>, urls: &[Url], with_parents: bool) -> Result
     let Some(revprops) = ui.describe(&items)? else {
         return Ok(());
     };
+    let base = common_parent(&wanted)?;
+    let mut paths: Vec<RelPath> = wanted.iter().filter_map(|url| url.relative_to(&base)).collect();
+    paths.sort_by(RelPath::cmp_tree);
     let mut session = match session {
         Some(mut session) => {
             session.reparent(&base)?;

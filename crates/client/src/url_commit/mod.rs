@@ -72,13 +72,14 @@ impl UrlCommit<'_> {
 /// `RA_ILLEGAL_URL` if there is none.
 pub fn common_ancestor(urls: &[Url]) -> Result<Url> {
     let nothing = || Error::new(Code::RA_ILLEGAL_URL, "Illegal repository URL ''");
+    let is_common = |url: &Url| !url.path().is_empty() || !url.authority().is_empty();
     let mut common = urls.first().cloned().ok_or_else(nothing)?;
     for url in urls {
-        while url.relative_to(&common).is_none() {
-            common = common
-                .parent()
-                .filter(|parent| !parent.path().is_empty() || !parent.authority().is_empty())
-                .ok_or_else(nothing)?;
+        if *url == common {
+            continue;
+        }
+        while !is_common(&common) || url.relative_to(&common).is_none() {
+            common = common.parent().filter(is_common).ok_or_else(nothing)?;
         }
     }
     Ok(common)

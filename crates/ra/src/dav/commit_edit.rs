@@ -140,8 +140,12 @@ impl CommitEditor<'_> {
     pub(super) fn entry(&mut self, path: &RelPath, parent: DirToken) -> Result<String> {
         let dir = self.dir(parent)?;
         let (above, base, is_new) = (dir.path.clone(), dir.base, dir.is_added);
-        let above = self.existing(&above, base, is_new)?;
-        let target = Resources::below(&above, &last(path));
+        let resource = self.existing(&above, base, is_new)?;
+        let target = match above == *path {
+            // A second node with the name of the directory: see `drive_paths` of the crate `client`.
+            true => resource,
+            false => Resources::below(&resource, &last(path)),
+        };
         if let Txn::Activity { working, .. } = &mut self.txn {
             working.insert(path.clone(), target.clone());
         }
@@ -187,8 +191,8 @@ impl CommitEditor<'_> {
 
     pub(super) fn delete(&mut self, path: &RelPath, rev: Option<Revnum>, parent: DirToken) -> Result<()> {
         let target = self.entry(path, parent)?;
-        let rev = rev.map_or("-1".to_owned(), |rev| rev.to_string());
-        let mut request = Request::new("DELETE", &target).header("x-svn-version-name", rev);
+        let shown_rev = rev.map_or("-1".to_owned(), |rev| rev.to_string());
+        let mut request = Request::new("DELETE", &target).header("x-svn-version-name", shown_rev);
         let tokens: Vec<_> = self
             .tokens_below(path)
             .into_iter()
@@ -216,7 +220,7 @@ impl CommitEditor<'_> {
         }
         match response.status {
             204 | 200 => {}
-            404 => {
+            404 if rev.is_some() => {
                 let message = format!("'{}' is out of date", self.session.fs_path(path));
                 return Err(refusal(response, &target).wrap(Code::FS_TXN_OUT_OF_DATE, message));
             }
@@ -251,13 +255,7 @@ impl CommitEditor<'_> {
             request = request.header("depth", "infinity");
         }
         let request = self.with_locks(request, path, true);
-        self.session
-            .call_plain(request, &[201, 204])
-            .map(drop)
-            .map_err(|error| match error.code() {
-                Code::RA_DAV_PRECONDITION_FAILED => already_exists(path),
-                _ => error,
-            })
+        self.session.call_plain(request, &[201, 204]).map(drop)
     }
 
     pub(super) fn change_props(

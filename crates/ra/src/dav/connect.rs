@@ -70,7 +70,7 @@ impl Core {
         let unknown = || {
             let message = match self.options.http.proxy {
                 Some(_) => format!("Could not resolve proxy server '{host}': Name or service not known"),
-                None => format!("Unknown hostname '{host}'"),
+                None => "Name or service not known".to_owned(),
             };
             Error::new(UNKNOWN_HOST, message)
         };

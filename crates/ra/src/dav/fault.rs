@@ -28,12 +28,17 @@ pub(super) fn refusal(mut response: Response, target: &str) -> Error {
         return Error::new(code, fault.message);
     }
     let location = response.header("location").unwrap_or_default().to_owned();
-    of_status(response.status, response.method, target, &location)
+    of_status(
+        response.status,
+        &response.reason,
+        response.method,
+        target,
+        &location,
+    )
 }
 
-/// Returns the meaning of a status.
-pub(super) fn of_status(status: u16, method: &str, target: &str, location: &str) -> Error {
-    let path = uri::decode(target).unwrap_or_else(|| target.to_owned());
+/// Returns the meaning of a status. The path is shown as it was requested, escaped.
+pub(super) fn of_status(status: u16, reason: &str, method: &str, path: &str, location: &str) -> Error {
     let (code, message) = match status {
         301 => (
             Code::RA_DAV_RELOCATED,
@@ -44,8 +49,7 @@ pub(super) fn of_status(status: u16, method: &str, target: &str, location: &str)
             format!("Repository moved temporarily to '{location}'"),
         ),
         403 => (Code::RA_DAV_FORBIDDEN, format!("Access to '{path}' forbidden")),
-        // Subversion shows this one as it was requested, escaped.
-        404 => (Code::FS_NOT_FOUND, format!("'{target}' path not found")),
+        404 => (Code::FS_NOT_FOUND, format!("'{path}' path not found")),
         405 => (
             Code::RA_DAV_METHOD_NOT_ALLOWED,
             format!("The HTTP method '{method}' is not allowed on '{path}'"),
@@ -70,8 +74,6 @@ pub(super) fn of_status(status: u16, method: &str, target: &str, location: &str)
             format!("The requested feature is not supported by '{path}'"),
         ),
         _ => {
-            let known = StatusCode::from_u16(status).ok();
-            let reason = known.and_then(|known| known.canonical_reason()).unwrap_or_default();
             let what = if status == 500 { "server error" } else { "HTTP status" };
             (
                 Code::RA_DAV_REQUEST_FAILED,
@@ -80,6 +82,14 @@ pub(super) fn of_status(status: u16, method: &str, target: &str, location: &str)
         }
     };
     Error::new(code, message)
+}
+
+fn of_property(status: u16, target: &str) -> Error {
+    let known = StatusCode::from_u16(status).ok();
+    let reason = known
+        .and_then(|known| known.canonical_reason())
+        .unwrap_or_default();
+    of_status(status, reason, "PROPPATCH", target, "")
 }
 
 /// Returns the error of the property that made a request fail; those that only failed because of others have status 424.
@@ -92,10 +102,10 @@ pub(super) fn of_properties(failures: &[PropFailure], target: &str) -> Option<Er
         Some(fault) => {
             let code = fault
                 .code
-                .unwrap_or_else(|| of_status(failure.status, "PROPPATCH", target, "").code());
+                .unwrap_or_else(|| of_property(failure.status, target).code());
             Error::new(code, fault.message.clone())
         }
-        None => of_status(failure.status, "PROPPATCH", target, ""),
+        None => of_property(failure.status, target),
     };
     Some(match &failure.name {
         Some(name) => {

@@ -14,6 +14,7 @@ use http::header::{AUTHORIZATION, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, WWW_A
 use http::{HeaderValue, Method};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::SendRequest;
+use hyper::ext::ReasonPhrase;
 use parking_lot::Mutex;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
@@ -190,6 +191,10 @@ impl HttpClient {
             let mut response = Response {
                 method: exchange.request.method,
                 status: parts.status.as_u16(),
+                reason: match parts.extensions.get::<ReasonPhrase>() {
+                    Some(reason) => String::from_utf8_lossy(reason.as_bytes()).into_owned(),
+                    None => parts.status.canonical_reason().unwrap_or_default().to_owned(),
+                },
                 headers: parts.headers,
                 body: ResponseBody::new(self.0.clone(), incoming, sender, is_gzip),
             };

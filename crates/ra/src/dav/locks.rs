@@ -86,7 +86,14 @@ impl DavSession {
             }
             403 => {
                 let error = refusal(response, &url);
-                return Err(error.wrap(Code::RA_NOT_AUTHORIZED, "Lock request failed"));
+                return Err(match error.code() {
+                    Code::RA_DAV_FORBIDDEN => {
+                        let message =
+                            format!("Not authorized to perform lock operation on '{}'", target.path);
+                        Error::new(Code::FS_LOCK_OWNER_MISMATCH, message)
+                    }
+                    _ => error.wrap(Code::RA_NOT_AUTHORIZED, "Lock request failed"),
+                });
             }
             _ => return Err(refusal(response, &url)),
         }

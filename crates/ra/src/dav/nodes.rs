@@ -113,7 +113,10 @@ impl DavSession {
             false => self.propfind(&target, None, &[KIND])?,
         };
         if kind(&found) != NodeKind::Dir {
-            let message = "Can't get entries of non-directory";
+            let message = match request.props {
+                true => "Can't get properties of non-directory",
+                false => "Can't get entries of non-directory",
+            };
             return Err(Error::new(Code::FS_NOT_DIRECTORY, message));
         }
         let mut directory = Directory {

@@ -143,8 +143,14 @@ impl DavSession {
                 let message = "The location header of a redirect is not set";
                 return Err(Error::new(Code::RA_DAV_RESPONSE_HEADER_BADNESS, message));
             }
-            let refused = of_status(response.status, response.method, &target, &location);
-            if response.status != 301 || options.http.redirects == 0 {
+            let refused = of_status(
+                response.status,
+                &response.reason,
+                response.method,
+                &target,
+                &location,
+            );
+            if response.status != 301 || options.redirects == 0 {
                 let message = refused.message();
                 return Err(Error::new(Code::RA_SESSION_URL_MISMATCH, message));
             }
@@ -152,7 +158,7 @@ impl DavSession {
             let is_http = matches!(next.scheme(), "http" | "https");
             // A password must not be sent unencrypted because a server wants that.
             let is_weaker = url.scheme() == "https" && next.scheme() == "http";
-            if !is_http || is_weaker || visited.len() > options.http.redirects as usize {
+            if !is_http || is_weaker || visited.len() > options.redirects as usize {
                 return Err(refused);
             }
             if let Some(notice) = &options.redirected {

@@ -21,6 +21,8 @@ pub(super) struct Response {
     pub(super) method: &'static str,
     /// The status.
     pub(super) status: u16,
+    /// The server's words for the status.
+    pub(super) reason: String,
     /// The headers.
     pub(super) headers: HeaderMap,
     /// The body.

@@ -25,6 +25,14 @@ impl DavSession {
             let message = "Server doesn't support atomic changes of revision properties";
             return Err(Error::new(Code::RA_NOT_IMPLEMENTED, message));
         }
+        // Servers report the success of a plain deletion even if they have refused it.
+        let mut deleted = None;
+        if change.value.is_none() && change.expected.is_none() && self.features.names("atomic-revprops") {
+            deleted = self.read_revprops(change.rev)?.remove(change.name);
+            if deleted.is_none() {
+                return Ok(());
+            }
+        }
         check_name(change.name)?;
         let target = match self.baseline(change.rev) {
             (target, None) => target,
@@ -34,13 +42,6 @@ impl DavSession {
                 let path = wire::dav::uri::path_of(&href).map(str::to_owned);
                 path.ok_or_else(|| super::fault::malformed("The server did not name a revision"))?
             }
-        };
-        // Servers report the success of a plain deletion even if they have refused it.
-        let deleted = match (change.value, change.expected) {
-            (None, None) if self.features.names("atomic-revprops") => {
-                self.read_revprops(change.rev)?.remove(change.name)
-            }
-            _ => None,
         };
         let body = proppatch(&[PropertyChange {
             name: change.name,

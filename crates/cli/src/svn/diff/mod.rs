@@ -11,7 +11,6 @@ use base::{Code, Depth, Error, NodeKind, Result};
 use client::diff::{Comparison, SummaryAction, SummaryEntry, TreeOptions};
 
 use self::output::{DiffOutput, TextOptions};
-use super::misuse;
 use super::options::{ChangelistOption, NonRecursiveOption, RevisionsOption};
 use crate::client_context::{AccessOptions, ClientContext};
 use crate::out::Out;
@@ -86,11 +85,7 @@ impl DiffArgs {
     /// Runs the subcommand.
     pub fn run(mut self, out: &mut Out) -> Result<()> {
         let access = std::mem::take(&mut self.access);
-        let outcome = ClientContext::run(access, out, |context, out| self.compare(context, out));
-        outcome.map_err(|error| match error.code() {
-            Code::CL_ARG_PARSING_ERROR | Code::CL_INSUFFICIENT_ARGS => misuse(out, "diff", error),
-            _ => error,
-        })
+        ClientContext::run(access, out, |context, out| self.compare(context, out))
     }
 
     fn compare(&self, context: &ClientContext, out: &mut Out) -> Result<()> {

@@ -1,17 +1,18 @@
 //! What is compared: the operands, and the options `--old` and `--new`.
 
 use std::ffi::{OsStr, OsString};
+use std::path::Path;
 
 use base::{Code, Error, RelPath, Result, Url};
 use client::diff::Comparison;
 use client::locate;
 
-use crate::args::operand;
 use crate::args::revision::{Revision, RevisionRangeArg};
 use crate::client_context::ClientContext;
-use crate::client_context::target::{self, TypedTarget};
+use crate::client_context::target::{self, TargetPath, TypedTarget};
 use crate::out::Out;
 use crate::svn::options::TargetsOption;
+use crate::svn::target_list::needs_versioned_path;
 
 /// A comparison whose revisions are as typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,9 +56,7 @@ impl Target {
 
 /// Returns the revision of an end of a comparison of URLs.
 fn of_end(revision: Revision) -> Result<locate::Revision> {
-    let message = "A path under version control is needed for this operation";
-    let error = |_| Error::new(Code::CLIENT_VERSIONED_PATH_REQUIRED, message);
-    revision.of_url().map_err(error)
+    revision.of_url().map_err(|_| needs_versioned_path())
 }
 
 /// Returns the comparisons of an argument list without `--old`.
@@ -91,6 +90,10 @@ pub fn of_operands(
     }
     let mut found = Vec::new();
     for target in targets {
+        if range.is_none() && !target.is_url() {
+            // A comparison within a working copy has no peg revisions.
+            target.url()?;
+        }
         let target = target.parse()?;
         let url = target.url()?.clone();
         let Some(range) = range else {
@@ -119,35 +122,49 @@ pub fn of_options(
     paths: &[OsString],
     range: Option<RevisionRangeArg>,
 ) -> Result<Vec<Target>> {
+    let none = TargetsOption::default();
+    let paths = target::read_targets(context, out, paths, &none)?;
     let ends = [old.to_owned(), new.unwrap_or(old).to_owned()];
-    let parsed = target::read_targets(context, out, &ends, &TargetsOption::default())?;
-    let parsed: Vec<target::Target> = parsed.iter().map(TypedTarget::parse).collect::<Result<_>>()?;
-    let [old, new] = &parsed[..] else {
-        // The name of an administrative directory.
-        return Ok(Vec::new());
+    let ends = target::read_targets(context, out, &ends, &none)?;
+    let [old, new] = &ends[..] else {
+        return Err(Error::bare(Code::CL_INSUFFICIENT_ARGS));
     };
+    let (old, new) = (old.parse()?, new.parse()?);
     let start = range.map(|range| range.start);
     let end = range.and_then(|range| range.end);
     let old_rev = old.peg.or(start).unwrap_or(Revision::Head);
     let new_rev = new.peg.or(end).unwrap_or(Revision::Head);
-    let urls = [old.url()?, new.url()?];
-    let pair = |path: &RelPath| Target::Urls {
-        old: (urls[0].join(path), old_rev),
-        new: (urls[1].join(path), new_rev),
+    let pair = |typed: &str| -> Result<Target> {
+        let urls = [end_url(&old, typed)?, end_url(&new, typed)?];
+        let path = relative(typed)?;
+        Ok(Target::Urls {
+            old: (urls[0].join(&path), old_rev),
+            new: (urls[1].join(&path), new_rev),
+        })
     };
     if paths.is_empty() {
-        return Ok(vec![pair(&RelPath::empty())]);
+        return Ok(vec![pair("")?]);
     }
     let mut found = Vec::new();
-    for path in paths {
-        let text = operand::text(path)?;
-        if Url::is_url(text) {
-            let message = format!("Path '{text}' not relative to base URLs");
+    for path in &paths {
+        if path.is_url() {
+            let message = format!("Path '{}' not relative to base URLs", path.as_str());
             return Err(Error::new(Code::CL_ARG_PARSING_ERROR, message));
         }
-        found.push(pair(&relative(text)?));
+        found.push(pair(path.as_str())?);
     }
     Ok(found)
+}
+
+/// Returns the URL of an end. The error for a local path names the path below it.
+fn end_url<'t>(end: &'t target::Target, below: &str) -> Result<&'t Url> {
+    match &end.path {
+        TargetPath::Url(url) => Ok(url),
+        TargetPath::Local(path) => {
+            let path = Path::new(path).join(below);
+            Err(target::not_a_working_copy(&path.to_string_lossy()))
+        }
+    }
 }
 
 fn relative(text: &str) -> Result<RelPath> {

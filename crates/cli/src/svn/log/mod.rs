@@ -1,13 +1,14 @@
 //! `svn log`: prints the entries of a log.
 //!
 //! [`ranges`] parses `-c`, [`search`] selects entries, [`plain`] and [`markup`] print them as they arrive, [`options`] checks
-//! what can be given together.
+//! what can be given together, [`targets`] has the URL and the paths.
 
 mod markup;
-mod options;
+pub mod options;
 mod plain;
 mod ranges;
 mod search;
+pub mod targets;
 
 use std::ffi::OsString;
 
@@ -23,10 +24,9 @@ pub use self::plain::{PlainLog, SEPARATOR};
 use self::ranges::ChangeArg;
 pub use self::search::SearchOptions;
 use super::diff::output::{DiffOutput, TextOptions};
-use super::misuse;
 use super::options::{DepthOption, TargetsOption};
 use crate::args::revision::{Revision, RevisionRangeArg};
-use crate::client_context::target::{self, Target, TargetPath, TypedTarget};
+use crate::client_context::target::{self, Target};
 use crate::client_context::{AccessOptions, ClientContext};
 use crate::out::Out;
 use crate::xml;
@@ -90,22 +90,20 @@ impl LogArgs {
     pub fn run(mut self, out: &mut Out) -> Result<()> {
         let access = std::mem::take(&mut self.access);
         ClientContext::run(access, out, |context, out| {
-            self.check_options().map_err(|error| misuse(out, "log", error))?;
+            self.check_options()?;
             let operands = std::mem::take(&mut self.operands);
             let targets = target::read_targets(context, out, &operands, &self.targets)?;
             if !self.revision.is_empty() && !self.change.is_empty() {
                 let message = "-c and -r are mutually exclusive";
                 return Err(Error::new(Code::CLIENT_BAD_REVISION, message));
             }
-            let (target, paths) = parse_targets(&targets, out)?;
+            let (target, paths) = targets::parse(&targets, "svn log")?;
             if self.xml && !self.incremental {
                 out.print(xml::DECLARATION)?;
                 out.print("<log>\n")?;
                 out.flush()?;
             }
-            self.revprops
-                .check_names()
-                .map_err(|error| misuse(out, "log", error))?;
+            self.revprops.check_names()?;
             self.print(context, &target, &paths, out)?;
             match (self.incremental, self.xml) {
                 (true, _) => Ok(()),
@@ -228,45 +226,6 @@ impl<'a> Printer<'a> {
             Printer::Plain(printer) => printer.entry(entry, out),
         }
     }
-}
-
-/// Returns the target, and the paths below it.
-fn parse_targets(targets: &[TypedTarget], out: &Out) -> Result<(Target, Vec<RelPath>)> {
-    let here = TypedTarget::current_directory();
-    let target = targets.first().unwrap_or(&here).parse();
-    let target = target.map_err(|error| misuse(out, "log", error))?;
-    let rest = targets.get(1..).unwrap_or_default();
-    let TargetPath::Url(url) = &target.path else {
-        if rest.is_empty() {
-            return Ok((target, Vec::new()));
-        }
-        let message = "When specifying working copy paths, only one target may be given";
-        return Err(Error::new(Code::UNSUPPORTED_FEATURE, message));
-    };
-    let paths: Result<Vec<RelPath>> = rest
-        .iter()
-        .map(|typed| relative_path(url, typed.as_str(), out))
-        .collect();
-    let paths = paths?;
-    Ok((target, paths))
-}
-
-/// Returns the path of an operand below the URL.
-fn relative_path(url: &Url, typed: &str, out: &Out) -> Result<RelPath> {
-    if Url::is_url(typed) || typed.starts_with('/') {
-        let message = format!(
-            "Only relative paths can be specified after a URL for 'svn log', but '{typed}' is not a relative path"
-        );
-        return Err(misuse(
-            out,
-            "log",
-            Error::new(Code::CL_ARG_PARSING_ERROR, message),
-        ));
-    }
-    RelPath::parse(typed).map_err(|_| {
-        let message = format!("Path '{typed}' of URL '{url}' not found");
-        Error::new(Code::FS_NOT_FOUND, message)
-    })
 }
 
 /// Returns a property as text: up to its first NUL.

@@ -6,13 +6,13 @@ use ra::LogRevprops;
 /// Which revision properties are printed.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct RevpropNames {
-    /// print all revision properties (with '--xml')
+    /// read all revision properties; 'svn log' needs '--xml' for it
     #[arg(long)]
     with_all_revprops: bool,
-    /// print no revision properties (with '--xml')
+    /// read no revision properties; 'svn log' needs '--xml' for it
     #[arg(long)]
     with_no_revprops: bool,
-    /// print the revision property ARG (with '--xml'). May be repeated
+    /// read the revision property ARG; 'svn log' needs '--xml' for it. May be repeated
     #[arg(long, value_parser = property)]
     with_revprop: Vec<RevpropArg>,
 }
