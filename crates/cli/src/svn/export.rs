@@ -97,7 +97,8 @@ impl ExportArgs {
             sessions: sessions(&request.url),
             alone_for: match request.url.scheme() {
                 "file" => Duration::ZERO,
-                _ => ALONE,
+                "svn" => ALONE,
+                _ => ALONE_HTTP,
             },
             open: &|url| context.open(url),
             long_date: &date_text::human,
@@ -212,6 +213,9 @@ const SESSIONS: usize = 4;
 
 /// For how long an export from a server uses one connection. Subversion's `svnserve -T` makes a further one wait for half a second.
 const ALONE: Duration = Duration::from_millis(300);
+
+/// The same for HTTP, where servers have a thread for each of a few connections.
+const ALONE_HTTP: Duration = Duration::from_millis(50);
 
 /// Returns a name of the repository as a name of the file system, whose character set is that of the locale.
 fn file_name(charset: Charset, name: &str, directory: &Path) -> Result<OsString> {
