@@ -1,8 +1,8 @@
 //! Several sessions share the subtrees of an export.
 //!
 //! The tree is divided into *parts*: subtrees that are exported by one report each. A divided part covers only a directory and
-//! its files; its subdirectories are parts of their own. Parts near the top are always divided, deeper ones only while threads
-//! have nothing to do. Each part has a key, and keys are ordered as the events of one report over the whole tree would be.
+//! its files; its subdirectories are parts of their own. Parts near the top are divided, deeper ones only while threads
+//! have nothing to do; while the first session is alone, only the top is. Each part has a key, and keys are ordered as the events of one report over the whole tree would be.
 //! Threads, each with a session, take the first part. The calling thread receives what they did, and reports it in the order of
 //! keys: it holds back what is not yet its turn. A thread waits while too much is held back, unless its part, or one that its part
 //! made, has its turn.
@@ -209,7 +209,13 @@ impl Shared<'_> {
         queue.active += 1;
         let level = part.path.components().count();
         let is_hungry = queue.parts.len() < self.options.sessions;
-        let most = if is_hungry { MOST_LEVELS } else { DIVIDED_LEVELS };
+        // Each report costs a round trip, and up to 40 ms with a server that does not send short messages at once.
+        let is_alone = queue.sessions <= 1 && !self.options.alone_for.is_zero();
+        let most = match is_hungry {
+            _ if is_alone => 1,
+            true => MOST_LEVELS,
+            false => DIVIDED_LEVELS,
+        };
         Some((part, self.is_divided && level < most))
     }
 
