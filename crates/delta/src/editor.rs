@@ -209,6 +209,12 @@ pub trait Editor {
         Ok(())
     }
 
+    /// Returns how many of the closed files, from the first one on, the receiver has accepted. An error of a later call may be about the
+    /// next one. A receiver that does not know more than the results of calls returns the largest number.
+    fn accepted_files(&self) -> usize {
+        usize::MAX
+    }
+
     /// Marks a file that exists but that the receiver may not see.
     fn absent_file(&mut self, _path: &RelPath, _parent: DirToken) -> Result<()> {
         Ok(())

@@ -93,7 +93,8 @@ impl ExportArgs {
             sessions: sessions(&request.url),
             alone_for: match request.url.scheme() {
                 "file" => Duration::ZERO,
-                _ => ALONE,
+                "svn" => ALONE,
+                _ => ALONE_HTTP,
             },
             open: &|url| context.open(url),
             long_date: &date_text::human,
@@ -171,8 +172,12 @@ fn sessions(url: &Url) -> usize {
 /// The most connections to a server.
 const SESSIONS: usize = 4;
 
-/// For how long an export from a server uses one connection. Subversion's `svnserve -T` makes a further one wait for half a second.
-const ALONE: Duration = Duration::from_millis(300);
+/// For how long an export over svn:// uses one connection. Subversion's `svnserve -T` makes each further one wait for half a second, and
+/// the export ends only when the last one was opened.
+const ALONE: Duration = Duration::from_secs(2);
+
+/// The same for HTTP, where servers have a thread for each of a few connections.
+const ALONE_HTTP: Duration = Duration::from_millis(50);
 
 /// Returns a name of the repository as a name of the file system, whose character set is that of the locale.
 fn file_name(charset: Charset, name: &str, directory: &Path) -> Result<OsString> {

@@ -256,6 +256,56 @@ fn the_configuration_counts() {
     twins.same_repositories();
 }
 
+/// Most files are on their way when one is refused: what is printed ends with that one, and no transaction stays.
+#[test]
+fn files_that_the_server_refuses() {
+    let repo = repository();
+    for access in [Access::Http, Access::HttpV1] {
+        let twins = TwinClients::with_servers(&repo, access, Side::Theirs);
+        for side in Side::BOTH {
+            let top = twins.dir(side).join("tree");
+            for number in 0..150 {
+                let dir = top.join(format!("d{}", number / 50));
+                fs::create_dir_all(&dir).expect("new");
+                fs::write(
+                    dir.join(format!("f{number:03}.e")),
+                    format!("text {number}\n").repeat(number),
+                )
+                .expect("new");
+            }
+        }
+        let differences = [
+            difference(&twins, &words("svn import -m msg tree {URL}/props/all")),
+            refused(&twins, 0),
+            refused(&twins, 37),
+            refused(&twins, 120),
+        ];
+        assert_none(&differences.into_iter().flatten().collect::<Vec<_>>());
+        twins.same_repositories();
+        for side in Side::BOTH {
+            let left = Side::Theirs
+                .tool("svnadmin")
+                .arg("lstxns")
+                .arg(twins.repository(side))
+                .ok();
+            assert_eq!(left.out(), "", "{access:?} {side:?}");
+        }
+    }
+}
+
+/// Imports the tree with a file that is refused after `number` others.
+fn refused(twins: &TwinClients, number: usize) -> Option<String> {
+    let file = format!("tree/d{}/f{number:03}_refused", number / 50);
+    for side in Side::BOTH {
+        fs::write(twins.dir(side).join(&file), "text").expect("new");
+    }
+    let [theirs, ours] = twins.outputs(&words("svn import -m msg tree {URL}/props/part"), |tool| tool);
+    for side in Side::BOTH {
+        fs::remove_file(twins.dir(side).join(&file)).expect("made above");
+    }
+    (ours != theirs).then(|| format!("{number}\n--- theirs\n{theirs}\n--- ours\n{ours}"))
+}
+
 #[test]
 fn random_imports() {
     let repo = repository();

@@ -194,7 +194,8 @@ impl OneSide {
             Access::Http | Access::HttpV1 => {
                 let site = HttpSite {
                     apache: &apache,
-                    apache_wide: "RedirectMatch permanent ^/moved/(.*)$ /repo/$1\nRedirectMatch temp ^/elsewhere/(.*)$ /repo/$1\n",
+                    // Apache closes a connection after a few requests.
+                    apache_wide: "MaxKeepAliveRequests 45\nRedirectMatch 403 refused$\nRedirectMatch permanent ^/moved/(.*)$ /repo/$1\nRedirectMatch temp ^/elsewhere/(.*)$ /repo/$1\n",
                     ours: "[location.auth]\nhtpasswd-file = 'USERS'\n\
                            [[redirect]]\nfrom = '/moved'\nto = '/repo'\npermanent = true\n\
                            [[redirect]]\nfrom = '/elsewhere'\nto = '/repo'\n",

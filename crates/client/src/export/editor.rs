@@ -1,11 +1,13 @@
 //! The editor of an export: receives a tree that is only added to, and writes it to disk.
+//!
+//! Complete files of a directory are gathered for a short while: their digests are computed side by side, and their events are sent together.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
-use base::checksum::{Md5, Md5Stream};
+use base::checksum::{Md5, Md5Stream, md5_many};
 use base::keywords::{FileFacts, KEYWORDS};
 use base::{Code, Date, Error, Props, RelPath, Result, Revnum, Url, props};
 use delta::editor::{CopyFrom, DirToken, Editor, EncodedVersions, FileToken, TextChunk};
@@ -33,8 +35,8 @@ pub(super) trait EditSink {
     /// A directory was made.
     fn directory(&mut self, path: &RelPath, target: &Path) -> Result<()>;
 
-    /// A file was written.
-    fn file(&mut self, target: &Path) -> Result<()>;
+    /// Files were written, in this order.
+    fn files(&mut self, targets: Vec<PathBuf>) -> Result<()>;
 }
 
 impl<S: EditSink> EditSink for &mut S {
@@ -42,8 +44,8 @@ impl<S: EditSink> EditSink for &mut S {
         (**self).directory(path, target)
     }
 
-    fn file(&mut self, target: &Path) -> Result<()> {
-        (**self).file(target)
+    fn files(&mut self, targets: Vec<PathBuf>) -> Result<()> {
+        (**self).files(targets)
     }
 }
 
@@ -53,6 +55,10 @@ pub(super) struct ExportEditor<'a, S> {
     sink: S,
     directories: HashMap<u32, (RelPath, PathBuf)>,
     files: HashMap<u32, OpenFile>,
+    /// Complete files that are not on disk yet, with the digests that they should have.
+    ready: Vec<(OpenFile, Option<Md5>)>,
+    /// The bytes of their texts that are in memory.
+    ready_bytes: usize,
     next: u32,
     codec: Codec,
     text: Vec<u8>,
@@ -71,26 +77,25 @@ struct OpenFile {
 struct FileContent {
     props: Props,
     text: TextBuffer,
-    digest: Md5Stream,
+    /// The digest, once a part of the text is not in memory any more.
+    digest: Option<Md5Stream>,
 }
 
 impl FileContent {
-    /// Writes the file, which is at `path` below the edit's root.
-    fn finish(
-        mut self,
-        at: &TreeAt<'_>,
-        path: &RelPath,
-        target: &Path,
-        expected: Option<&Md5>,
-    ) -> Result<()> {
-        let actual = std::mem::take(&mut self.digest).finish();
-        if let Some(expected) = expected.filter(|expected| !expected.matches(&actual)) {
-            let message = format!(
-                "Checksum mismatch for '{}':\n   expected:  {expected}\n     actual:  {actual}\n",
-                target.display()
-            );
-            return Err(Error::new(Code::CHECKSUM_MISMATCH, message));
+    /// Appends to the text of the file that will be at `target`. At most `in_memory` bytes are held.
+    fn push(&mut self, target: &Path, bytes: &[u8], in_memory: usize) -> Result<()> {
+        let held = self.text.in_memory();
+        if self.digest.is_none() && held.len() + bytes.len() > in_memory {
+            self.digest.insert(Md5Stream::new()).update(held);
         }
+        if let Some(digest) = &mut self.digest {
+            digest.update(bytes);
+        }
+        self.text.push(target, bytes, in_memory)
+    }
+
+    /// Writes the file, which is at `path` below the edit's root.
+    fn finish(self, at: &TreeAt<'_>, path: &RelPath, target: &Path) -> Result<()> {
         let date = self.text_of(props::ENTRY_COMMITTED_DATE);
         let date = date.and_then(|date| Date::parse(date.as_bytes()).ok());
         let special = self.props.contains_key(SPECIAL);
@@ -149,6 +154,12 @@ const MOST_OPEN_FILES: usize = 4096;
 /// Open files whose texts may be in memory.
 const MOST_IN_MEMORY: usize = 16;
 
+/// Complete files that are gathered before they are written.
+const MOST_READY: usize = 64;
+
+/// Bytes of complete texts that are held.
+const MOST_READY_BYTES: usize = 2 << 20;
+
 impl<'a, S: EditSink> ExportEditor<'a, S> {
     pub(super) fn new(at: &'a TreeAt<'a>, sink: S) -> Self {
         ExportEditor {
@@ -156,6 +167,8 @@ impl<'a, S: EditSink> ExportEditor<'a, S> {
             sink,
             directories: HashMap::new(),
             files: HashMap::new(),
+            ready: Vec::new(),
+            ready_bytes: 0,
             next: 0,
             codec: Codec::new(),
             text: Vec::new(),
@@ -182,6 +195,50 @@ impl<'a, S: EditSink> ExportEditor<'a, S> {
     fn file(&mut self, token: FileToken) -> Result<&mut OpenFile> {
         self.files.get_mut(&token.0).ok_or_else(misuse)
     }
+
+    /// Writes the complete files. The first one that cannot be written ends the edit; the sink gets those before it.
+    pub(super) fn write_ready(&mut self) -> Result<()> {
+        let ready = std::mem::take(&mut self.ready);
+        self.ready_bytes = 0;
+        let held = ready
+            .iter()
+            .filter(|(file, expected)| expected.is_some() && file.content.digest.is_none());
+        let texts: Vec<&[u8]> = held.map(|(file, _)| file.content.text.in_memory()).collect();
+        let mut digests = md5_many(&texts).into_iter();
+        let mut written = Vec::with_capacity(ready.len());
+        let mut outcome = Ok(());
+        for (mut file, expected) in ready {
+            let digest = file.content.digest.take().map(Md5Stream::finish);
+            let checked = match expected {
+                Some(expected) => check_digest(&file.target, &expected, digest.or_else(|| digests.next())),
+                None => Ok(()),
+            };
+            outcome = checked.and_then(|()| file.content.finish(self.at, &file.path, &file.target));
+            if outcome.is_err() {
+                break;
+            }
+            written.push(file.target);
+        }
+        if !written.is_empty() {
+            self.sink.files(written)?;
+        }
+        outcome
+    }
+}
+
+/// # Errors
+/// `CHECKSUM_MISMATCH`.
+fn check_digest(target: &Path, expected: &Md5, actual: Option<Md5>) -> Result<()> {
+    match actual {
+        Some(actual) if !expected.matches(&actual) => {
+            let message = format!(
+                "Checksum mismatch for '{}':\n   expected:  {expected}\n     actual:  {actual}\n",
+                target.display()
+            );
+            Err(Error::new(Code::CHECKSUM_MISMATCH, message))
+        }
+        _ => Ok(()),
+    }
 }
 
 impl<S: EditSink> Editor for ExportEditor<'_, S> {
@@ -206,6 +263,7 @@ impl<S: EditSink> Editor for ExportEditor<'_, S> {
         parent: DirToken,
         _: Option<CopyFrom<'_>>,
     ) -> Result<DirToken> {
+        self.write_ready()?;
         let target = self.target(path, parent)?;
         make_directory(&target, self.at.options.force)?;
         self.sink.directory(path, &target)?;
@@ -268,8 +326,7 @@ impl<S: EditSink> Editor for ExportEditor<'_, S> {
         };
         let file = self.file(file)?;
         let received = u64::try_from(text.len()).unwrap_or(u64::MAX);
-        file.content.digest.update(&text);
-        file.content.text.push(&file.target, &text, in_memory)?;
+        file.content.push(&file.target, &text, in_memory)?;
         self.text = text;
         self.at.options.received.fetch_add(received, Ordering::Relaxed);
         Ok(())
@@ -285,12 +342,16 @@ impl<S: EditSink> Editor for ExportEditor<'_, S> {
 
     fn close_file(&mut self, file: FileToken, text_md5: Option<&Md5>) -> Result<()> {
         let file = self.files.remove(&file.0).ok_or_else(misuse)?;
-        file.content.finish(self.at, &file.path, &file.target, text_md5)?;
-        self.sink.file(&file.target)
+        self.ready_bytes += file.content.text.in_memory().len();
+        self.ready.push((file, text_md5.copied()));
+        match self.ready.len() >= MOST_READY || self.ready_bytes >= MOST_READY_BYTES {
+            true => self.write_ready(),
+            false => Ok(()),
+        }
     }
 
     fn close_edit(&mut self) -> Result<()> {
-        Ok(())
+        self.write_ready()
     }
 }
 
@@ -336,7 +397,7 @@ pub(super) fn export_file(
         target: &target,
         options,
     };
-    content.finish(&at, &request_path, &target, None)?;
+    content.finish(&at, &request_path, &target)?;
     notify(ExportEvent::Added(&target))
 }
 

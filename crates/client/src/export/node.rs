@@ -127,6 +127,11 @@ impl TextBuffer {
         file.write(bytes)
     }
 
+    /// The text, or nothing if it is in a file.
+    pub(super) fn in_memory(&self) -> &[u8] {
+        &self.memory
+    }
+
     /// Puts the complete text into a file, or makes the node that it describes.
     ///
     /// # Errors

@@ -1,8 +1,8 @@
 //! Several sessions share the subtrees of an export.
 //!
 //! The tree is divided into *parts*: subtrees that are exported by one report each. A divided part covers only a directory and
-//! its files; its subdirectories are parts of their own. Parts near the top are always divided, deeper ones only while threads
-//! have nothing to do. Each part has a key, and keys are ordered as the events of one report over the whole tree would be.
+//! its files; its subdirectories are parts of their own. Parts near the top are divided, deeper ones only while threads
+//! have nothing to do; while the first session is alone, only the top is. Each part has a key, and keys are ordered as the events of one report over the whole tree would be.
 //! Threads, each with a session, take the first part. The calling thread receives what they did, and reports it in the order of
 //! keys: it holds back what is not yet its turn. A thread waits while too much is held back, unless its part, or one that its part
 //! made, has its turn.
@@ -11,7 +11,7 @@
 //!
 //! A tree without subdirectories, or one session, is one part: no further connection is opened before there is work for it. A server
 //! may serve fewer connections than it accepts (svnserve's thread pool does), so no thread waits for another one with an open
-//! connection: a thread without work closes its connection, and nothing is held back while a connection is being opened. If another
+//! connection: a thread takes a part when it has a connection, a thread without work closes its connection, and nothing is held back while a connection is being opened. If another
 //! connection is refused, the export goes on with those that are open.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -77,13 +77,33 @@ struct Queue {
     externals: BTreeMap<RelPath, Vec<u8>>,
 }
 
+impl Queue {
+    /// Removes the parts behind an error.
+    fn forget_failed(&mut self) {
+        if let Some(at) = self.failed_at.clone() {
+            self.parts.split_off(&at);
+        }
+    }
+}
+
 /// What happened in a part.
 enum PartEvent {
-    Added(PathBuf),
+    /// Nodes that were written.
+    Added(Vec<PathBuf>),
     /// Another part follows here.
     Part(Key),
     End,
     Failed(Error),
+}
+
+impl PartEvent {
+    /// How much of [`MOST_HELD`] the event takes.
+    fn weight(&self) -> usize {
+        match self {
+            PartEvent::Added(paths) => paths.len(),
+            _ => 1,
+        }
+    }
 }
 
 /// Exports what is below the directory at the session's URL into `target`, which exists. Returns the directories with
@@ -155,25 +175,17 @@ impl Shared<'_> {
         self.changed.notify_all();
     }
 
-    /// Takes the first part, and decides whether it is divided; `None` if there is no more work. Closes the session before it waits.
-    fn take(&self, session: &mut Option<Box<dyn Session>>) -> Option<(Part, bool)> {
+    /// Waits for a part that the thread can begin; false if there is no more work. Closes the session before it waits. One further
+    /// connection is opened at a time.
+    fn wait(&self, session: &mut Option<Box<dyn Session>>) -> bool {
         let mut queue = self.queue.lock();
         loop {
-            if queue.is_stopped {
-                return None;
+            queue.forget_failed();
+            if queue.is_stopped || (queue.parts.is_empty() && queue.active == 0) {
+                return false;
             }
-            if let Some(at) = queue.failed_at.clone() {
-                queue.parts.split_off(&at);
-            }
-            if let Some((_, part)) = queue.parts.pop_first() {
-                queue.active += 1;
-                let level = part.path.components().count();
-                let is_hungry = queue.parts.len() < self.options.sessions;
-                let most = if is_hungry { MOST_LEVELS } else { DIVIDED_LEVELS };
-                return Some((part, self.is_divided && level < most));
-            }
-            if queue.active == 0 {
-                return None;
+            if !queue.parts.is_empty() && (session.is_some() || queue.opening == 0) {
+                return true;
             }
             if let Some(idle) = session.take() {
                 queue.sessions -= 1;
@@ -184,6 +196,27 @@ impl Shared<'_> {
             }
             self.changed.wait(&mut queue);
         }
+    }
+
+    /// Takes the first part, and decides whether it is divided; `None` if there is none.
+    fn take(&self) -> Option<(Part, bool)> {
+        let mut queue = self.queue.lock();
+        queue.forget_failed();
+        if queue.is_stopped {
+            return None;
+        }
+        let (_, part) = queue.parts.pop_first()?;
+        queue.active += 1;
+        let level = part.path.components().count();
+        let is_hungry = queue.parts.len() < self.options.sessions;
+        // Each report costs a round trip, and up to 40 ms with a server that does not send short messages at once.
+        let is_alone = queue.sessions <= 1 && !self.options.alone_for.is_zero();
+        let most = match is_hungry {
+            _ if is_alone => 1,
+            true => MOST_LEVELS,
+            false => DIVIDED_LEVELS,
+        };
+        Some((part, self.is_divided && level < most))
     }
 
     /// Makes sure that there is a usable session. Returns false if there is none, and other threads have some.
@@ -213,16 +246,16 @@ impl Shared<'_> {
 
     /// Exports parts until there are none left.
     fn work(&self, mut session: Option<Box<dyn Session>>, events: &Sender<(Key, PartEvent)>) {
-        while let Some((part, is_divided)) = self.take(&mut session) {
+        while self.wait(&mut session) {
+            // The part waits for a connection in the queue, where another thread can take it.
             let opened = self.open(&mut session);
+            self.changed.notify_all();
             if let Ok(false) = opened {
-                let mut queue = self.queue.lock();
-                queue.active -= 1;
-                queue.parts.insert(part.key.clone(), part);
-                drop(queue);
-                self.changed.notify_all();
                 return;
             }
+            let Some((part, is_divided)) = self.take() else {
+                continue;
+            };
             let mut sink = PartSink {
                 shared: self,
                 part: &part,
@@ -291,11 +324,16 @@ impl Shared<'_> {
             depth,
         };
         let state = PathState::empty(self.rev);
-        session.report(
+        let outcome = session.report(
             &request,
             &mut |reporter| reporter.set_path(&RelPath::empty(), &state),
             &mut editor,
-        )?;
+        );
+        if outcome.is_err() {
+            // What came before the error is exported, and may have an error of its own.
+            editor.write_ready()?;
+        }
+        outcome?;
         Ok(std::mem::take(&mut editor.externals))
     }
 
@@ -308,9 +346,11 @@ impl Shared<'_> {
             let mut reported = 0;
             while let Some(part) = open.last() {
                 let next = waiting.get_mut(part).and_then(VecDeque::pop_front);
-                reported += usize::from(next.is_some());
+                reported += next.as_ref().map_or(0, PartEvent::weight);
                 match next {
-                    Some(PartEvent::Added(path)) => notify(ExportEvent::Added(&path))?,
+                    Some(PartEvent::Added(paths)) => paths
+                        .iter()
+                        .try_for_each(|path| notify(ExportEvent::Added(path)))?,
                     Some(PartEvent::Part(key)) => open.push(key),
                     Some(PartEvent::Failed(error)) => return Err(error),
                     Some(PartEvent::End) => {
@@ -366,7 +406,7 @@ impl PartSink<'_> {
             }
             self.shared.changed.wait(&mut queue);
         }
-        queue.held += 1;
+        queue.held += event.weight();
         drop(queue);
         send(self.events, key.clone(), event);
         Ok(())
@@ -375,7 +415,7 @@ impl PartSink<'_> {
 
 impl EditSink for PartSink<'_> {
     fn directory(&mut self, path: &RelPath, target: &Path) -> Result<()> {
-        self.send(PartEvent::Added(target.to_owned()))?;
+        self.send(PartEvent::Added(vec![target.to_owned()]))?;
         if self.is_divided {
             let mut key = self.part.key.clone();
             key.push(self.children);
@@ -390,8 +430,8 @@ impl EditSink for PartSink<'_> {
         Ok(())
     }
 
-    fn file(&mut self, target: &Path) -> Result<()> {
-        self.send(PartEvent::Added(target.to_owned()))
+    fn files(&mut self, targets: Vec<PathBuf>) -> Result<()> {
+        self.send(PartEvent::Added(targets))
     }
 }
 

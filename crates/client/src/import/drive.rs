@@ -1,5 +1,10 @@
 //! Drives the commit of an import with what the walk found.
+//!
+//! A receiver may accept files later than they are sent. What is notified is what would be if it accepted each at once: an event is held
+//! back until all files before it are accepted.
 
+use std::collections::VecDeque;
+use std::path::PathBuf;
 use std::sync::mpsc::Receiver;
 
 use base::{Code, Error, NodeKind, RelPath, Result};
@@ -29,37 +34,15 @@ pub(super) fn drive(
         file_name,
         changed: !directories.is_empty(),
         file: None,
+        closed_files: 0,
+        held: VecDeque::new(),
     };
     for name in directories {
         drive.add_directory(&mut open, name)?;
     }
-    let least = open.len();
-    for found in found {
-        match found {
-            Found::Skipped(path) => notify(ImportEvent::Skipped(&path))?,
-            Found::Dir(path) => {
-                let event = ImportEvent::Adding {
-                    path: &path,
-                    is_binary: false,
-                };
-                let name = path.file_name().unwrap_or_default().to_string_lossy();
-                drive.add_directory(&mut open, &name)?;
-                notify(event)?;
-            }
-            Found::End if open.len() > least => {
-                if let Some((_, directory)) = open.pop() {
-                    drive.editor.close_directory(directory)?;
-                }
-            }
-            Found::End => {}
-            Found::Failed(error) => return Err(error),
-            found => drive.file(&open, found, notify)?,
-        }
-    }
-    while let Some((_, directory)) = open.pop() {
-        drive.editor.close_directory(directory)?;
-    }
-    Ok(drive.changed)
+    let outcome = drive.tree(open, found, notify);
+    drive.notify_held(drive.editor.accepted_files(), notify)?;
+    outcome.map(|()| drive.changed)
 }
 
 struct Drive<'a> {
@@ -68,9 +51,77 @@ struct Drive<'a> {
     file_name: Option<&'a str>,
     changed: bool,
     file: Option<FileToken>,
+    closed_files: usize,
+    /// What is to be notified, each with the number of files that were closed before it.
+    held: VecDeque<(usize, HeldEvent)>,
+}
+
+enum HeldEvent {
+    Skipped(PathBuf),
+    Adding { path: PathBuf, is_binary: bool },
 }
 
 impl Drive<'_> {
+    /// Adds everything that is found, and closes all directories.
+    fn tree(
+        &mut self,
+        mut open: Vec<(RelPath, DirToken)>,
+        found: &Receiver<Found>,
+        notify: &mut dyn FnMut(ImportEvent<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let least = open.len();
+        for found in found {
+            match found {
+                Found::Skipped(path) => self.hold(HeldEvent::Skipped(path)),
+                Found::Dir(path) => {
+                    let name = path.file_name().unwrap_or_default().to_string_lossy();
+                    self.add_directory(&mut open, &name)?;
+                    let is_binary = false;
+                    self.hold(HeldEvent::Adding { path, is_binary });
+                }
+                Found::End if open.len() > least => {
+                    if let Some((_, directory)) = open.pop() {
+                        self.editor.close_directory(directory)?;
+                    }
+                }
+                Found::End => {}
+                Found::Failed(error) => {
+                    // It is not the receiver that ends the import.
+                    self.notify_held(usize::MAX, notify)?;
+                    return Err(error);
+                }
+                found => self.file(&open, found)?,
+            }
+            self.notify_held(self.editor.accepted_files(), notify)?;
+        }
+        while let Some((_, directory)) = open.pop() {
+            self.editor.close_directory(directory)?;
+        }
+        Ok(())
+    }
+
+    fn hold(&mut self, event: HeldEvent) {
+        self.held.push_back((self.closed_files, event));
+    }
+
+    /// Notifies what comes before and with the first file that is not accepted, if the first `accepted` files are.
+    fn notify_held(
+        &mut self,
+        accepted: usize,
+        notify: &mut dyn FnMut(ImportEvent<'_>) -> Result<()>,
+    ) -> Result<()> {
+        while let Some((_, event)) = self.held.pop_front_if(|(before, _)| *before <= accepted) {
+            match event {
+                HeldEvent::Skipped(path) => notify(ImportEvent::Skipped(&path))?,
+                HeldEvent::Adding { path, is_binary } => {
+                    let path = &path;
+                    notify(ImportEvent::Adding { path, is_binary })?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn add_directory(&mut self, open: &mut Vec<(RelPath, DirToken)>, name: &str) -> Result<()> {
         let (above, parent) = last(open)?;
         let path = above.join_str(name);
@@ -80,12 +131,7 @@ impl Drive<'_> {
         Ok(())
     }
 
-    fn file(
-        &mut self,
-        open: &[(RelPath, DirToken)],
-        found: Found,
-        notify: &mut dyn FnMut(ImportEvent<'_>) -> Result<()>,
-    ) -> Result<()> {
+    fn file(&mut self, open: &[(RelPath, DirToken)], found: Found) -> Result<()> {
         match found {
             Found::File {
                 path,
@@ -97,11 +143,7 @@ impl Drive<'_> {
                 let rel = above.join_str(self.file_name.unwrap_or(&name));
                 let file = self.editor.add_file(&rel, *parent, None)?;
                 self.changed = true;
-                let event = ImportEvent::Adding {
-                    path: &path,
-                    is_binary,
-                };
-                notify(event)?;
+                self.hold(HeldEvent::Adding { path, is_binary });
                 for (name, value) in &props {
                     self.editor.change_file_prop(file, name, Some(value))?;
                 }
@@ -119,6 +161,7 @@ impl Drive<'_> {
                 let file = self.file.take().ok_or_else(out_of_order)?;
                 self.editor.text_end(file)?;
                 self.editor.close_file(file, Some(&digest))?;
+                self.closed_files += 1;
             }
             _ => return Err(out_of_order()),
         }

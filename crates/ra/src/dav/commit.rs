@@ -15,6 +15,7 @@ use wire::dav::xml::{Element, XmlLimits};
 
 use super::DavSession;
 use super::commit_edit::CommitEditor;
+use super::commit_puts::FileRequests;
 use super::fault::{malformed, refusal};
 use super::request::{Request, RequestBody};
 use super::resources::{Resources, href_of};
@@ -81,6 +82,7 @@ impl DavSession {
             info: None,
             has_ended: false,
             failed: None,
+            file_requests: FileRequests::default(),
         };
         let driven = match drive(&mut editor) {
             Ok(()) if !editor.has_ended => editor.close_edit(),

@@ -40,6 +40,7 @@ impl Editor for CommitEditor<'_> {
             match copyfrom {
                 Some(from) => this.copy(path, parent, from, true)?,
                 None => {
+                    this.settle()?;
                     let target = this.entry(path, parent)?;
                     let request = this.with_locks(Request::new("MKCOL", &target), path, true);
                     let made = this.session.call_plain(request, &[201]);
@@ -87,6 +88,10 @@ impl Editor for CommitEditor<'_> {
         self.step(|this| {
             let dir = this.dirs.remove(&dir.0).ok_or_else(unknown)?;
             if dir.props.is_empty() {
+                if dir.path.is_empty() {
+                    // The edit is about to end: its errors come before.
+                    this.settle()?;
+                }
                 return Ok(());
             }
             let target = this.existing(&dir.path, dir.base, dir.is_added)?;
@@ -174,8 +179,13 @@ impl Editor for CommitEditor<'_> {
         self.step(|this| this.finish_file(file, text_md5))
     }
 
+    fn accepted_files(&self) -> usize {
+        self.file_requests.accepted
+    }
+
     fn close_edit(&mut self) -> Result<()> {
         self.step(|this| {
+            this.settle()?;
             let tokens: Vec<_> = this
                 .tokens
                 .iter()

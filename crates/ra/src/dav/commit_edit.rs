@@ -11,8 +11,8 @@ use wire::dav::client::{PropertyChange, lock_tokens, proppatch};
 
 use super::DavSession;
 use super::commit::Txn;
+use super::commit_puts::{FileRequest, FileRequests};
 use super::fault::refusal;
-use super::nodes::check_md5;
 use super::request::{Request, RequestBody, Spool};
 use super::resources::Resources;
 use crate::answers::CommitInfo;
@@ -39,6 +39,7 @@ pub(super) struct CommitEditor<'a> {
     pub(super) has_ended: bool,
     /// The error that ended the edit: every later call returns it.
     pub(super) failed: Option<Error>,
+    pub(super) file_requests: FileRequests,
 }
 
 /// A directory of the edit.
@@ -67,6 +68,7 @@ impl CommitEditor<'_> {
     /// Aborts the transaction.
     pub(super) fn abort(&mut self) {
         self.has_ended = true;
+        self.give_up_files();
         self.session.abort_txn(&self.txn);
     }
 
@@ -114,7 +116,7 @@ impl CommitEditor<'_> {
         let whole = self.session.session_path().join(path);
         match &mut self.txn {
             Txn::Named { root, .. } => Ok(Resources::below(root, &whole)),
-            Txn::Activity { activity, working } => {
+            Txn::Activity { working, .. } => {
                 if let Some(known) = working.get(path) {
                     return Ok(known.clone());
                 }
@@ -126,14 +128,23 @@ impl CommitEditor<'_> {
                     found = working.get(&dir).map(|known| Resources::below(known, &below));
                     above = dir.parent().filter(|_| found.is_none());
                 }
-                let found = match found {
-                    Some(found) => found,
-                    None => self.session.check_out(activity, path, base)?,
-                };
-                working.insert(path.clone(), found.clone());
-                Ok(found)
+                if let Some(found) = found {
+                    working.insert(path.clone(), found.clone());
+                    return Ok(found);
+                }
+                self.check_out(path, base)
             }
         }
+    }
+
+    fn check_out(&mut self, path: &RelPath, base: Option<Revnum>) -> Result<String> {
+        self.settle()?;
+        let Txn::Activity { activity, working } = &mut self.txn else {
+            return Err(unknown());
+        };
+        let found = self.session.check_out(activity, path, base)?;
+        working.insert(path.clone(), found.clone());
+        Ok(found)
     }
 
     /// The escaped path, in the transaction, of an entry of a directory.
@@ -190,6 +201,7 @@ impl CommitEditor<'_> {
     }
 
     pub(super) fn delete(&mut self, path: &RelPath, rev: Option<Revnum>, parent: DirToken) -> Result<()> {
+        self.settle()?;
         let target = self.entry(path, parent)?;
         let shown_rev = rev.map_or("-1".to_owned(), |rev| rev.to_string());
         let mut request = Request::new("DELETE", &target).header("x-svn-version-name", shown_rev);
@@ -242,6 +254,7 @@ impl CommitEditor<'_> {
         from: CopyFrom<'_>,
         is_dir: bool,
     ) -> Result<()> {
+        self.settle()?;
         let source = Url::canonicalize(from.path)?;
         let Some(below) = source.relative_to(&self.session.root) else {
             return Err(crate::foreign_url(&source, &self.session.root));
@@ -265,6 +278,18 @@ impl CommitEditor<'_> {
         base: Option<Revnum>,
         props: &[(String, Option<Vec<u8>>)],
     ) -> Result<()> {
+        self.settle()?;
+        let request = self.props_request(path, target, base, props);
+        self.session.proppatch(request)
+    }
+
+    fn props_request(
+        &self,
+        path: &RelPath,
+        target: &str,
+        base: Option<Revnum>,
+        props: &[(String, Option<Vec<u8>>)],
+    ) -> Request {
         let changes: Vec<_> = props
             .iter()
             .map(|(name, value)| PropertyChange {
@@ -277,17 +302,17 @@ impl CommitEditor<'_> {
         if let Some(base) = base {
             request = request.header("x-svn-version-name", base.to_string());
         }
-        let request = self.with_locks(request, path, false);
-        self.session.proppatch(request)
+        self.with_locks(request, path, false)
     }
 
     /// # Errors
     /// `FS_ALREADY_EXISTS` if the youngest revision has a node where a file is added.
-    pub(super) fn check_absent(&self, path: &RelPath, parent: DirToken) -> Result<()> {
+    pub(super) fn check_absent(&mut self, path: &RelPath, parent: DirToken) -> Result<()> {
         let dir = self.dir(parent)?;
         if self.is_deleted(path) || dir.is_added || dir.is_copied {
             return Ok(());
         }
+        self.settle()?;
         let target = self.session.public(path);
         let response = self.session.client.call(Request::new("HEAD", &target))?;
         match response.status {
@@ -300,7 +325,13 @@ impl CommitEditor<'_> {
         }
     }
 
-    fn put(&mut self, file: &CommitFile, target: &str, text: Option<Spool>, md5: Option<&Md5>) -> Result<()> {
+    fn put_request(
+        &self,
+        file: &CommitFile,
+        target: &str,
+        text: Option<Spool>,
+        md5: Option<&Md5>,
+    ) -> Result<Request> {
         let mut request = Request::new("PUT", target);
         request = match text {
             Some(text) => request.body(SVNDIFF, text.into_body()?),
@@ -315,13 +346,7 @@ impl CommitEditor<'_> {
         if let Some(md5) = md5 {
             request = request.header("x-svn-result-fulltext-md5", md5.to_string());
         }
-        let request = self.with_locks(request, &file.path, false);
-        let response = self.session.call_plain(request, &[201, 204])?;
-        let found = response.header("x-svn-result-fulltext-md5");
-        match (md5, found.and_then(|hex| Md5::parse_hex(hex.as_bytes()))) {
-            (Some(expected), Some(found)) => check_md5(file.path.as_str(), Some(expected), &found),
-            _ => Ok(()),
-        }
+        Ok(self.with_locks(request, &file.path, false))
     }
 
     pub(super) fn finish_file(&mut self, token: FileToken, md5: Option<&Md5>) -> Result<()> {
@@ -329,20 +354,32 @@ impl CommitEditor<'_> {
         let text = file.text.take();
         let must_put = text.is_some() || (file.is_added && !file.is_copied);
         if !must_put && file.props.is_empty() {
+            self.settle()?;
+            self.file_requests.accepted += 1;
             return Ok(());
         }
         let target = self.existing(&file.path.clone(), file.base, file.is_added)?;
         if must_put {
-            self.put(&file, &target, text, md5)?;
+            let request = FileRequest {
+                request: self.put_request(&file, &target, text, md5)?,
+                path: file.path.clone(),
+                md5: md5.copied(),
+                ends_file: file.props.is_empty(),
+            };
+            self.send_file_request(request)?;
         }
-        match file.props.is_empty() {
-            true => Ok(()),
-            // A text that was put has made the node mutable: its revision says nothing any more.
-            false => {
-                let base = file.base.filter(|_| !file.is_added && !must_put);
-                self.change_props(&file.path, &target, base, &file.props)
-            }
+        if file.props.is_empty() {
+            return Ok(());
         }
+        // A text that was put has made the node mutable: its revision says nothing any more.
+        let base = file.base.filter(|_| !file.is_added && !must_put);
+        let request = self.props_request(&file.path, &target, base, &file.props);
+        self.send_file_request(FileRequest {
+            request,
+            path: file.path,
+            md5: None,
+            ends_file: true,
+        })
     }
 
     pub(super) fn write(&mut self, token: FileToken, chunk: TextChunk<'_>) -> Result<()> {

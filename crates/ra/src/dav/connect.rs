@@ -27,16 +27,32 @@ const MOST_ROUNDS: u32 = 8;
 /// The number of APR's error for a host name without an address.
 const UNKNOWN_HOST: Code = Code(670_002);
 
+/// A connection to the server, with everything that is between.
+pub(super) type BoxedStream = Box<dyn AsyncStream>;
+
+/// A connection of any kind.
+pub(super) trait AsyncStream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> AsyncStream for S {}
+
 impl Core {
     /// Makes a new connection.
     ///
     /// # Errors
     /// 670002 for an unknown host; the system's; `RA_SERF_SSL_CERT_UNTRUSTED`; those of the proxy.
     pub(super) fn connect(&self) -> Result<Sender> {
+        let stream = self.stream()?;
+        self.handshake(TokioIo::new(stream))
+    }
+
+    /// As [`Core::connect`], without the codec of HTTP.
+    ///
+    /// # Errors
+    /// As of [`Core::connect`].
+    pub(super) fn stream(&self) -> Result<BoxedStream> {
         for _ in 0..MOST_ROUNDS {
             let Some(tls) = &self.tls else {
-                let stream = self.reach(self.address())?;
-                return self.handshake(TokioIo::new(stream));
+                return Ok(Box::new(self.reach(self.address())?));
             };
             let begun = match self.options.http.proxy {
                 Some(_) => {
@@ -49,8 +65,8 @@ impl Core {
                     self.begin_tls(stream)?
                 }
             };
-            if let Some(sender) = begun {
-                return Ok(sender);
+            if let Some(stream) = begun {
+                return Ok(stream);
             }
             tls.ask(&*self.options.credentials, &self.host, self.port)?;
         }
@@ -142,7 +158,7 @@ impl Core {
     fn begin_tls<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
         &self,
         stream: S,
-    ) -> Result<Option<Sender>> {
+    ) -> Result<Option<BoxedStream>> {
         let Some(tls) = &self.tls else {
             return Ok(None);
         };
@@ -151,7 +167,7 @@ impl Core {
         let begun = self.wait(async { timeout(limit, connecting).await })?;
         let begun = begun.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
         match tls.outcome(begun)? {
-            TlsOutcome::Connected(stream) => self.handshake(TokioIo::new(*stream)).map(Some),
+            TlsOutcome::Connected(stream) => Ok(Some(stream)),
             TlsOutcome::MustAsk => Ok(None),
         }
     }

@@ -305,6 +305,11 @@ impl Core {
         })
     }
 
+    /// Lets a wait go on: bytes were sent or received.
+    pub(super) fn note_progress(&self) {
+        self.progress.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// Keeps a connection for the next request.
     pub(super) fn give_back(&self, sender: Sender) {
         if !sender.is_closed() {
@@ -327,7 +332,7 @@ impl Core {
     }
 
     /// Makes a request as hyper takes it.
-    fn build(&self, request: &Request) -> Result<http::Request<SendBody>> {
+    pub(super) fn build(&self, request: &Request) -> Result<http::Request<SendBody>> {
         let bad = |what: String| Error::new(Code::RA_DAV_CREATING_REQUEST, what);
         let method = Method::from_bytes(request.method.as_bytes()).map_err(|error| bad(error.to_string()))?;
         // A proxy gets the whole URL of a request that it passes on.

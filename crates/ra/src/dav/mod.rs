@@ -6,13 +6,15 @@
 //!
 //! Every answer is read as it arrives. [`nodes`], [`history`] and [`locks`] are single requests; [`report`] sends the state of a working
 //! copy and [`receive`] reads the edit, for which texts may be fetched over more connections. In a commit ([`commit`]) each call of
-//! the editor is a request; texts wait in memory or in a file until their file is closed.
+//! the editor is a request; texts wait in memory or in a file until their file is closed, and follow each other without waiting
+//! ([`commit_puts`], [`pipeline`]).
 
 mod auth;
 mod client_key;
 mod commit;
 mod commit_calls;
 mod commit_edit;
+mod commit_puts;
 mod connect;
 mod fault;
 mod history;
@@ -20,6 +22,8 @@ mod http_client;
 mod locks;
 mod nodes;
 mod open;
+mod pipeline;
+mod pipeline_response;
 mod receive;
 mod replay;
 mod report;
