@@ -66,7 +66,7 @@ pub fn info(
             path: &path,
             rev: Some(rev),
             props: false,
-            entries: Some(DirentFields::ALL),
+            entries: Some(DirentFields::SHOWN),
         };
         let entries = session.directory(&request)?.entries.into_iter().rev();
         let entries = entries.filter(|(_, entry)| depth != Depth::Files || entry.kind == NodeKind::File);

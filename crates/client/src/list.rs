@@ -18,6 +18,8 @@ pub struct ListOptions<'a> {
     pub depth: Depth,
     /// Patterns for the last component of paths; empty for all.
     pub patterns: &'a [String],
+    /// What to read of each node.
+    pub fields: DirentFields,
     /// Whether to look for locks.
     pub locks: bool,
     /// Whether to list externals.
@@ -197,7 +199,7 @@ fn list_tree(source: Source, options: &ListOptions<'_>, notify: Notify<'_>) -> R
             path: &RelPath::empty(),
             rev: Some(rev),
             depth: options.depth,
-            fields: DirentFields::ALL,
+            fields: options.fields,
             patterns: (!options.patterns.is_empty()).then_some(options.patterns),
         };
         session.list(&request, &mut found)?;
@@ -261,7 +263,7 @@ fn walk(
             path: &path,
             rev: Some(rev),
             props: options.externals,
-            entries: Some(DirentFields::ALL),
+            entries: Some(options.fields),
         };
         let directory = session.directory(&request)?;
         if let Some(value) = directory.props.get(EXTERNALS).filter(|_| options.externals) {

@@ -95,6 +95,12 @@ impl DirentFields {
         author: true,
     };
 
+    /// All that commands show: not whether there are properties, which a server over HTTP has to count.
+    pub const SHOWN: DirentFields = DirentFields {
+        has_props: false,
+        ..DirentFields::ALL
+    };
+
     /// Only the kind.
     pub const KIND: DirentFields = DirentFields {
         kind: true,

@@ -6,6 +6,7 @@ use base::{Code, Date, Depth, Error, NodeKind, Result};
 use client::list::{self, ListEvent, ListOptions, ListedExternal, ListedNode};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use ra::DirentFields;
 
 use super::entry_xml;
 use super::human_size;
@@ -141,10 +142,16 @@ impl Lister<'_> {
         let url = target.url()?;
         let args = self.args;
         let (peg, operative) = target_list::revisions(target, args.revision.range())?;
+        // The columns of `-v`, or the attributes in XML.
+        let shows_all = args.verbose || args.xml.xml;
         let options = ListOptions {
             depth: args.depth.depth().unwrap_or(Depth::Immediates),
             patterns: &args.search,
-            locks: args.verbose || args.xml.xml,
+            fields: match shows_all {
+                true => DirentFields::SHOWN,
+                false => DirentFields::KIND,
+            },
+            locks: shows_all,
             externals: args.include_externals,
             open: &|url| context.open(url),
             parse_date: &date::parse,

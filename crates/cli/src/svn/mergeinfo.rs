@@ -5,7 +5,7 @@ mod diagram;
 use std::ffi::OsString;
 
 use base::{Code, Depth, Error, RelPath, Result, Revnum, props};
-use client::mergeinfo::{self, Branch, RevisionsRequest, Which};
+use client::mergeinfo::{self, Branch, MergedState, RevisionsRequest, Which};
 use ra::{LogEntry, LogRevprops, Session};
 
 use super::log::{PlainLog, SEPARATOR, SearchOptions};
@@ -129,18 +129,26 @@ impl MergeinfoArgs {
         out: &mut Out,
     ) -> Result<()> {
         let depth = self.depth.depth().unwrap_or(Depth::Empty);
-        if !matches!(depth, Depth::Empty | Depth::Infinity) {
-            let message = "Only depths 'infinity' and 'empty' are currently supported";
-            return Err(Error::new(Code::UNSUPPORTED_FEATURE, message));
-        }
+        let range = self.revision.range();
+        check_range(range)?;
         let mut target = open(context, target)?;
-        let mut source = open(context, source)?;
+        let state = MergedState::read(&mut branch(&mut target), depth, which == Which::Merged)?;
+        // As in the incumbent, without merges the source may be anything.
+        if !state.is_empty() {
+            self.print(open(context, source)?, &state, which, out)?;
+        }
+        if self.log && !self.incremental {
+            out.line(SEPARATOR)?;
+        }
+        Ok(())
+    }
+
+    fn print(&self, mut source: OpenNode, state: &MergedState, which: Which, out: &mut Out) -> Result<()> {
         let names = [props::AUTHOR, props::DATE, props::LOG].map(str::to_owned);
         let names = if self.log { names.to_vec() } else { Vec::new() };
         let request = RevisionsRequest {
             which,
             range: resolve(self.revision.range(), &mut source)?,
-            depth,
             revprops: LogRevprops::Names(names),
         };
         let search = SearchOptions::default();
@@ -156,16 +164,20 @@ impl MergeinfoArgs {
             let rev = entry.rev.unwrap_or(Revnum::ZERO);
             out.line(&format!("r{rev}{}", if is_part { "*" } else { "" }))
         };
-        mergeinfo::revisions(
-            &mut branch(&mut source),
-            &mut branch(&mut target),
-            &request,
-            &mut print,
-        )?;
-        if self.log && !self.incremental {
-            out.line(SEPARATOR)?;
+        mergeinfo::revisions(&mut branch(&mut source), state, &request, &mut print)
+    }
+}
+
+/// Refuses revisions of a working copy.
+fn check_range(range: Option<RevisionRangeArg>) -> Result<()> {
+    let ends = range.map(|range| [Some(range.start), range.end]);
+    let mut ends = ends.into_iter().flatten().flatten();
+    match ends.all(|end| end.of_url().is_ok()) {
+        true => Ok(()),
+        false => {
+            let message = "Bogus revision information given";
+            Err(Error::new(Code::CLIENT_BAD_REVISION, message))
         }
-        Ok(())
     }
 }
 
@@ -174,13 +186,7 @@ fn resolve(range: Option<RevisionRangeArg>, source: &mut OpenNode) -> Result<(Re
     let Some(range) = range else {
         return Ok((Revnum(1), source.rev));
     };
-    let mut number = |revision: Revision| match revision {
-        Revision::Base | Revision::Committed | Revision::Previous => Err(Error::new(
-            Code::CLIENT_BAD_REVISION,
-            "Bogus revision information given",
-        )),
-        revision => revision.of_url()?.number(&mut *source.session),
-    };
+    let mut number = |revision: Revision| revision.of_url()?.number(&mut *source.session);
     let start = number(range.start)?;
     let end = range.end.map_or(Ok(start), number)?;
     Ok((start, end))

@@ -91,9 +91,8 @@ fn located(
     let [old, new] = revs.map(|rev| rev.number(&mut *session));
     let (old, new) = (old?, new?);
     let number = |rev| Revision::Number(rev);
-    if old == peg && new == peg {
-        return Ok((session, (url.clone(), number(old)), (url.clone(), number(new))));
-    }
+    // In the peg revision the node is at its URL, even if it is not there.
+    let others: Vec<Revnum> = [old, new].into_iter().filter(|rev| *rev != peg).collect();
     let mut locations = Vec::new();
     let mut look_up = |revs: &[Revnum]| match session.locations(&RelPath::empty(), peg, revs) {
         Ok(found) => {
@@ -103,12 +102,15 @@ fn located(
         Err(error) if error.has(Code::FS_NOT_FOUND) => Ok(false),
         Err(error) => Err(error),
     };
-    if !look_up(&[old, new])? {
+    if !others.is_empty() && !look_up(&others)? && others.len() > 1 {
         // A younger revision without the node is an error, which hides the other revision.
         look_up(&[old])?;
         look_up(&[new])?;
     }
     let at = |rev: Revnum| {
+        if rev == peg {
+            return Some(url.clone());
+        }
         let (_, path) = locations.iter().find(|(found, _)| *found == rev)?;
         Some(session.root_url().join(&path.to_rel()))
     };

@@ -36,6 +36,11 @@ impl History {
         Some(path)
     }
 
+    /// All paths, the youngest first.
+    pub fn paths(&self) -> impl Iterator<Item = &FsPath> {
+        self.segments.iter().map(|(_, _, path)| path)
+    }
+
     /// The youngest revision up to `rev` in which the node existed, with its path.
     pub fn at_or_before(&self, rev: Revnum) -> Option<(Revnum, &FsPath)> {
         let (_, end, path) = self.segments.iter().find(|(start, _, _)| *start <= rev)?;

@@ -30,8 +30,6 @@ pub struct RevisionsRequest {
     pub which: Which,
     /// The first and the last revision of the output; the first may be the younger one.
     pub range: (Revnum, Revnum),
-    /// `infinity` looks at the mergeinfo of nodes below the target, `empty` does not.
-    pub depth: Depth,
     /// The revision properties of the entries.
     pub revprops: LogRevprops,
 }
@@ -44,23 +42,18 @@ pub struct Branch<'a> {
     pub rev: Revnum,
 }
 
-/// Passes the entries of the log of `source` that `request` asks for, and whether each applies to a part of `target` only.
+/// Passes the entries of the log of `source` that `request` asks for, and whether each applies to a part of the target only.
 ///
 /// # Errors
-/// `FS_NOT_FOUND` for a branch that does not exist; `UNSUPPORTED_FEATURE` for other depths; those of the sessions and of `receive`.
+/// `FS_NOT_FOUND` for a branch that does not exist; those of the session and of `receive`.
 pub fn revisions(
     source: &mut Branch<'_>,
-    target: &mut Branch<'_>,
+    target: &MergedState,
     request: &RevisionsRequest,
     receive: &mut dyn FnMut(&LogEntry, bool) -> Result<()>,
 ) -> Result<()> {
-    if !matches!(request.depth, Depth::Empty | Depth::Infinity) {
-        let message = "Only depths 'infinity' and 'empty' are currently supported";
-        return Err(Error::new(Code::UNSUPPORTED_FEATURE, message));
-    }
-    let target = MergedState::read(target, request.depth)?;
     let source_history = History::read(&mut *source.session, source.rev)?;
-    compare(source, &source_history, &target, request, receive)
+    compare(source, &source_history, target, request, receive)
 }
 
 /// Compares the log of a source with the state of a target.
@@ -124,13 +117,17 @@ struct ChangedPaths {
     paths: Vec<RelPath>,
 }
 
-/// Returns what a revision changed in a branch; `None` if it only made the branch, or did nothing to it.
+/// Returns what a revision changed in a branch; `None` if it only made the branch, or did nothing to it. As for the incumbent, a change below
+/// a path that the branch had in another revision counts: that of its source in the revision that made a copy of it, for example.
 fn changed_paths(entry: &LogEntry, rev: Revnum, history: &History) -> Option<ChangedPaths> {
     let branch = history.path_at(rev)?;
     let below = |change: &ra::LogChange| {
-        let path = change.path.relative_to(branch)?;
         let made = matches!(change.action, ChangeAction::Add | ChangeAction::Replace);
-        (!(made && path.is_empty())).then_some(path)
+        let mut branches = std::iter::once(branch).chain(history.paths());
+        branches.find_map(|branch| {
+            let path = change.path.relative_to(branch)?;
+            (!(made && path.is_empty())).then_some(path)
+        })
     };
     let paths: Vec<RelPath> = entry.changes.iter().filter_map(below).collect();
     (!paths.is_empty()).then(|| ChangedPaths {
@@ -150,7 +147,7 @@ enum Answer {
 }
 
 /// What was merged to a target.
-struct MergedState {
+pub struct MergedState {
     /// The target and the nodes below it that have mergeinfo of their own, the target first.
     nodes: Vec<MergedNode>,
     depth: Depth,
@@ -163,35 +160,55 @@ struct MergedNode {
 }
 
 impl MergedState {
-    fn read(target: &mut Branch<'_>, depth: Depth) -> Result<MergedState> {
+    /// Reads the state. Depth `infinity` looks at the mergeinfo of nodes below the target, `empty` does not. With `only_merged` the state
+    /// is for questions about merged revisions: without mergeinfo there are none, and [`MergedState::is_empty`] is true.
+    ///
+    /// # Errors
+    /// `FS_NOT_FOUND` for a target that does not exist; `UNSUPPORTED_FEATURE` for other depths; those of the session.
+    pub fn read(target: &mut Branch<'_>, depth: Depth, only_merged: bool) -> Result<MergedState> {
+        if !matches!(depth, Depth::Empty | Depth::Infinity) {
+            let message = "Only depths 'infinity' and 'empty' are currently supported";
+            return Err(Error::new(Code::UNSUPPORTED_FEATURE, message));
+        }
         let tip = target.session.url().clone();
-        let history = History::read(&mut *target.session, target.rev)?;
         let request = MergeinfoRequest {
             paths: &[RelPath::empty()],
             rev: Some(target.rev),
             of: MergeinfoOf::Inherited,
             descendants: depth == Depth::Infinity,
         };
-        let mut nodes = vec![MergedNode {
-            path: RelPath::empty(),
-            mergeinfo: Mergeinfo::new(),
-            history,
-        }];
-        for (path, mergeinfo) in target.session.mergeinfo(&request)? {
-            if path.is_empty() {
-                nodes[0].mergeinfo = mergeinfo;
-                continue;
+        let mut found = target.session.mergeinfo(&request)?;
+        let mut state = MergedState {
+            nodes: Vec::new(),
+            depth,
+        };
+        if only_merged && found.is_empty() {
+            return Ok(state);
+        }
+        if found.first().is_none_or(|(path, _)| !path.is_empty()) {
+            found.insert(0, (RelPath::empty(), Mergeinfo::new()));
+        }
+        for (path, mergeinfo) in found {
+            let url = tip.join(&path);
+            if *target.session.url() != url {
+                target.session.reparent(&url)?;
             }
-            target.session.reparent(&tip.join(&path))?;
             let history = History::read(&mut *target.session, target.rev)?;
-            nodes.push(MergedNode {
+            state.nodes.push(MergedNode {
                 path,
                 mergeinfo,
                 history,
             });
         }
-        target.session.reparent(&tip)?;
-        Ok(MergedState { nodes, depth })
+        if *target.session.url() != tip {
+            target.session.reparent(&tip)?;
+        }
+        Ok(state)
+    }
+
+    /// True if nothing was merged.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
     }
 
     fn answer(&self, changed: &ChangedPaths, which: Which) -> Answer {

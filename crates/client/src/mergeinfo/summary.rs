@@ -61,13 +61,12 @@ fn last_merged(
     if source.rev <= common {
         return Ok(common);
     }
-    let state = MergedState::read(target, Depth::Infinity)?;
+    let state = MergedState::read(target, Depth::Infinity, false)?;
     let mut ends = [None, None];
     for (which, end) in [Which::Merged, Which::Eligible].into_iter().zip(&mut ends) {
         let request = RevisionsRequest {
             which,
             range: (common.next(), source.rev),
-            depth: Depth::Infinity,
             revprops: LogRevprops::Names(Vec::new()),
         };
         compare(source, history, &state, &request, &mut |entry, _| {

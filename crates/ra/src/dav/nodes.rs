@@ -108,25 +108,23 @@ impl DavSession {
     pub(super) fn read_directory(&mut self, request: &DirectoryRequest<'_>) -> Result<Directory> {
         let rev = self.given_or_latest(request.rev)?;
         let target = self.node(request.path, rev)?;
-        let found = match request.props {
-            true => self.propfind(&target, None, &[])?,
-            false => self.propfind(&target, None, &[KIND])?,
-        };
-        if kind(&found) != NodeKind::Dir {
-            let message = match request.props {
-                true => "Can't get properties of non-directory",
-                false => "Can't get entries of non-directory",
-            };
-            return Err(Error::new(Code::FS_NOT_DIRECTORY, message));
-        }
         let mut directory = Directory {
             rev,
-            props: match request.props {
-                true => node_props(&found)?,
-                false => Props::new(),
-            },
+            props: Props::new(),
             entries: Vec::new(),
         };
+        // The response with the entries describes the directory too.
+        let found = match request.entries {
+            Some(_) if !request.props => None,
+            _ if request.props => Some(self.propfind(&target, None, &[])?),
+            _ => Some(self.propfind(&target, None, &[KIND])?),
+        };
+        if let Some(found) = &found {
+            check_directory(kind(found), request.props)?;
+            if request.props {
+                directory.props = node_props(found)?;
+            }
+        }
         if let Some(fields) = request.entries {
             directory.entries = self.read_entries(&target, fields)?;
         }
@@ -140,7 +138,7 @@ impl DavSession {
         self.propfind_each(target, None, "1", body, &mut |found| {
             let href = decoded_href(&found.href)?;
             if href == own {
-                return Ok(());
+                return check_directory(kind(&found), false);
             }
             let name = href
                 .strip_prefix(own.as_str())
@@ -271,6 +269,17 @@ impl DavSession {
         all.sort_unstable_by(|a, b| a.0.cmp(&b.0));
         Ok(all)
     }
+}
+
+/// # Errors
+/// `FS_NOT_DIRECTORY` for a file; its text depends on whether properties were asked for.
+fn check_directory(kind: NodeKind, props: bool) -> Result<()> {
+    let message = match (kind, props) {
+        (NodeKind::Dir, _) => return Ok(()),
+        (_, true) => "Can't get properties of non-directory",
+        (_, false) => "Can't get entries of non-directory",
+    };
+    Err(Error::new(Code::FS_NOT_DIRECTORY, message))
 }
 
 /// # Errors
