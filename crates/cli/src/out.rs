@@ -1,11 +1,15 @@
 //! The output of a tool: standard output, standard error and the exit code.
 //!
 //! Standard output is buffered and flushed at the end and in [`Out::flush`]. A full disk is an error. A closed pipe
-//! ends the tool without a message. Errors print link by link as the incumbent prints them.
+//! ends the tool without a message, unless its output is optional ([`Out::set_output_optional`]). Errors print link by link as the incumbent prints them.
 
 use std::io::{self, BufWriter, Stdout, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
+use std::thread;
+use std::time::Duration;
 
 use base::{Code, Error, Result};
 use parking_lot::Mutex;
@@ -18,6 +22,12 @@ pub struct Out {
     charset: Charset,
     stdout: Arc<Mutex<BufWriter<Stdout>>>,
     is_quiet: bool,
+    /// A failing write to standard output does not end the tool.
+    is_output_optional: bool,
+    /// The first failed write of optional output.
+    lost_output: Option<Error>,
+    /// The thread of [`Out::flush_soon`].
+    flusher: Option<Flusher>,
 }
 
 /// Another handle of the same streams, for prompts and notices in the middle of a request.
@@ -59,12 +69,21 @@ impl Out {
             charset: Charset::from_env(),
             stdout: Arc::new(Mutex::new(BufWriter::with_capacity(64 << 10, io::stdout()))),
             is_quiet: false,
+            is_output_optional: false,
+            lost_output: None,
+            flusher: None,
         }
     }
 
     /// Notes that the user wants no notices.
     pub fn set_quiet(&mut self) {
         self.is_quiet = true;
+    }
+
+    /// Notes that the tool does its work even if standard output is closed or full: a failing write is reported, if it is not a
+    /// closed pipe, and has no effect on the exit code. So do the incumbent's commands that only print what they are doing.
+    pub fn set_output_optional(&mut self) {
+        self.is_output_optional = true;
     }
 
     /// True if the user wants no notices.
@@ -96,10 +115,8 @@ impl Out {
     /// `IO_PIPE_WRITE_ERROR` if the pipe is closed, else `errno`.
     pub fn print(&mut self, text: &str) -> Result<()> {
         let shown = self.charset.show(text);
-        self.stdout
-            .lock()
-            .write_all(shown.as_bytes())
-            .map_err(|e| write_failed(&e, "Write error"))
+        let written = self.stdout.lock().write_all(shown.as_bytes());
+        self.check(written, "Write error")
     }
 
     /// Prints bytes that may not be text on standard output, in the terminal's character set.
@@ -108,10 +125,8 @@ impl Out {
     /// See [`Out::print`].
     pub fn print_bytes(&mut self, bytes: &[u8]) -> Result<()> {
         let shown = self.charset.show_bytes(bytes);
-        self.stdout
-            .lock()
-            .write_all(shown.as_bytes())
-            .map_err(|e| write_failed(&e, "Write error"))
+        let written = self.stdout.lock().write_all(shown.as_bytes());
+        self.check(written, "Write error")
     }
 
     /// Prints text and a line feed on standard output.
@@ -123,15 +138,18 @@ impl Out {
         self.print("\n")
     }
 
+    /// Prints a line about the progress of work that continues if that fails. The next flush fails then, too.
+    pub fn progress_line(&mut self, text: &str) {
+        _ = self.line(text);
+    }
+
     /// Writes bytes to standard output without conversion.
     ///
     /// # Errors
     /// See [`Out::print`].
     pub fn raw(&mut self, bytes: &[u8]) -> Result<()> {
-        self.stdout
-            .lock()
-            .write_all(bytes)
-            .map_err(|e| write_failed(&e, "Can't write to stream"))
+        let written = self.stdout.lock().write_all(bytes);
+        self.check(written, "Can't write to stream")
     }
 
     /// Flushes standard output.
@@ -139,10 +157,34 @@ impl Out {
     /// # Errors
     /// See [`Out::print`].
     pub fn flush(&mut self) -> Result<()> {
-        self.stdout
-            .lock()
-            .flush()
-            .map_err(|e| write_failed(&e, "Write error"))
+        let flushed = self.stdout.lock().flush();
+        self.check(flushed, "Write error")
+    }
+
+    /// Flushes standard output within [`FLUSH_INTERVAL`], so that what is printed piece by piece takes no system call for each piece.
+    ///
+    /// # Errors
+    /// See [`Out::print`].
+    pub fn flush_soon(&mut self) -> Result<()> {
+        let stdout = &self.stdout;
+        let flusher = self
+            .flusher
+            .get_or_insert_with(|| Flusher::start(Arc::clone(stdout)));
+        match flusher.request() {
+            true => Ok(()),
+            false => self.flush(),
+        }
+    }
+
+    /// Returns the error of a failed write to standard output, or notes it if the output is optional.
+    fn check(&mut self, written: io::Result<()>, what: &str) -> Result<()> {
+        match written.map_err(|e| write_failed(&e, what)) {
+            Err(error) if self.is_output_optional => {
+                self.lost_output.get_or_insert(error);
+                Ok(())
+            }
+            outcome => outcome,
+        }
     }
 
     /// Flushes standard output, then prints text on standard error. A closed standard error is ignored.
@@ -175,19 +217,54 @@ impl Out {
     /// Flushes standard output, prints the error if there is one, and returns the exit code.
     pub fn finish(mut self, outcome: Result<ExitCode>) -> ExitCode {
         let outcome = outcome.and_then(|code| self.flush().map(|()| code));
-        match outcome {
-            Ok(code) => code,
-            Err(error) if error.has(Code::IO_PIPE_WRITE_ERROR) || error.has(EPIPE) => {
+        let lost = self.lost_output.take();
+        let (code, error) = match outcome {
+            Ok(code) => (code, lost),
+            Err(error) => (ExitCode::FAILURE, Some(error)),
+        };
+        match error {
+            Some(error) if error.has(Code::IO_PIPE_WRITE_ERROR) || error.has(EPIPE) => {
                 // Dropping the writer would write the rest of the buffer to the closed pipe again.
                 let rest = std::mem::replace(&mut *self.stdout.lock(), BufWriter::new(io::stdout()));
                 let (_, _) = rest.into_parts();
-                ExitCode::FAILURE
             }
-            Err(error) => {
-                self.print_error(&error);
-                ExitCode::FAILURE
-            }
+            Some(error) => self.print_error(&error),
+            None => {}
         }
+        code
+    }
+}
+
+/// A thread that flushes standard output some time after it was asked to.
+struct Flusher {
+    requests: SyncSender<()>,
+    has_failed: Arc<AtomicBool>,
+}
+
+impl Flusher {
+    /// Starts the thread. It ends with the process.
+    fn start(stdout: Arc<Mutex<BufWriter<Stdout>>>) -> Flusher {
+        let (requests, received) = sync_channel(1);
+        let has_failed = Arc::new(AtomicBool::new(false));
+        let failed = Arc::clone(&has_failed);
+        let flush = move || {
+            for () in received {
+                if stdout.lock().flush().is_err() {
+                    failed.store(true, Ordering::Relaxed);
+                    return;
+                }
+                thread::sleep(FLUSH_INTERVAL);
+            }
+        };
+        // Without a thread the requests fail, and the caller flushes.
+        _ = thread::Builder::new().name("flush".to_owned()).spawn(flush);
+        Flusher { requests, has_failed }
+    }
+
+    /// Asks for a flush. Returns false if the thread cannot: after a failure, or if there is none.
+    fn request(&self) -> bool {
+        !self.has_failed.load(Ordering::Relaxed)
+            && !matches!(self.requests.try_send(()), Err(TrySendError::Disconnected(())))
     }
 }
 
@@ -215,6 +292,9 @@ pub fn write_failed(error: &io::Error, what: &str) -> Error {
         _ => ours,
     }
 }
+
+/// How long printed text stays in the buffer at most.
+const FLUSH_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The `errno` of a closed pipe. Streams that are not written through [`Out`] fail with it.
 const EPIPE: Code = Code(32);

@@ -64,6 +64,7 @@ pub fn print_argument_error(tool: &ToolDefinition, mut out: Out, error: Argument
 fn print_help(tool: &ToolDefinition, out: &mut Out, topics: &[String]) -> Result<(), Error> {
     let command = (tool.command)();
     let program = out.program().to_owned();
+    out.set_output_optional();
     if topics.is_empty() {
         return out.print(&help::general(&program, &command));
     }

@@ -24,13 +24,20 @@ pub fn commit_urls(
         notify: &mut |event| match event {
             _ if quiet => Ok(()),
             CommitEvent::Finalizing => {
-                out.line("Committing transaction...")?;
-                out.flush()
+                print_finalizing(out);
+                Ok(())
             }
             CommitEvent::Committed(info) => print_committed(out, info),
         },
     });
     message.finish(outcome)
+}
+
+/// Prints that the commit is about to be made.
+pub fn print_finalizing(out: &mut Out) {
+    out.progress_line("Committing transaction...");
+    // The commit does not depend on its output.
+    _ = out.flush();
 }
 
 /// Prints the new revision.

@@ -65,6 +65,7 @@ impl ExportArgs {
     pub fn run(self, out: &mut Out) -> Result<()> {
         ClientContext::run(self.access.clone(), out, |context, out| {
             let targets = target::read_targets(context, out, &self.operands, &TargetsOption::default())?;
+            out.set_output_optional();
             self.export(context, &request(&targets)?, out)
         })
     }

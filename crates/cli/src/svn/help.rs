@@ -26,6 +26,7 @@ pub struct HelpArgs {
 /// # Errors
 /// Those of the output.
 pub fn print(command: &Command, topics: &[String], verbose: bool, out: &mut Out) -> Result<()> {
+    out.set_output_optional();
     if topics.is_empty() {
         return out.print(&general(command));
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use base::{Code, Depth, Error, Result, Url};
 use client::import::{AutoProps, ImportEvent, ImportOptions, MimeTypes, import};
 
-use super::commit_output::print_committed;
+use super::commit_output::{print_committed, print_finalizing};
 use super::options::{NonRecursiveOption, TargetsOption};
 use crate::client_context::log_message::{LogMessage, LogMessageOptions};
 use crate::client_context::target::{self, TypedTarget};
@@ -150,13 +150,11 @@ fn print(event: &ImportEvent<'_>, out: &mut Out) -> Result<()> {
     match event {
         ImportEvent::Adding { path, is_binary } => {
             let kind = if *is_binary { " (bin)" } else { "" };
-            out.line(&format!("Adding {kind:6}  {}", local_path::shown(path)))
+            out.progress_line(&format!("Adding {kind:6}  {}", local_path::shown(path)));
         }
-        ImportEvent::Skipped(path) => out.line(&format!("Skipped '{}'", path.display())),
-        ImportEvent::Finalizing => {
-            out.line("Committing transaction...")?;
-            out.flush()
-        }
-        ImportEvent::Committed(info) => print_committed(out, info),
+        ImportEvent::Skipped(path) => out.progress_line(&format!("Skipped '{}'", path.display())),
+        ImportEvent::Finalizing => print_finalizing(out),
+        ImportEvent::Committed(info) => return print_committed(out, info),
     }
+    Ok(())
 }

@@ -34,6 +34,7 @@ impl LockArgs {
     /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
         let comment = self.comment.read(TextKind::LockComment)?;
+        out.set_output_optional();
         ClientContext::run(self.access.clone(), out, |context, out| {
             self.work(context, comment.as_deref(), out)
         })

@@ -70,6 +70,7 @@ impl PropdelArgs {
             expected: None,
             force: false,
         };
+        out.set_output_optional();
         propset::set_revprop(&mut *session, rev, &edit)?;
         match self.quiet {
             true => Ok(()),

@@ -98,6 +98,7 @@ impl PropsetArgs {
             expected: None,
             force: self.force,
         };
+        out.set_output_optional();
         propset::set_revprop(&mut *session, rev, &edit)?;
         match self.quiet {
             true => Ok(()),

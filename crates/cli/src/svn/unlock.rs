@@ -30,6 +30,7 @@ pub struct UnlockArgs {
 impl UnlockArgs {
     /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
+        out.set_output_optional();
         ClientContext::run(self.access.clone(), out, |context, out| self.work(context, out))
     }
 

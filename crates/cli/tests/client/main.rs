@@ -17,6 +17,7 @@ mod list;
 mod locking;
 mod log;
 mod log_messages;
+mod lost_output;
 mod mergeinfo;
 mod mirrors;
 mod operands;

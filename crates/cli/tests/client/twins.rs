@@ -108,6 +108,11 @@ impl TwinClients {
         theirs
     }
 
+    /// Returns a side's tool with its arguments. The first word is the tool.
+    pub fn tool(&self, side: Side, words: &[&str]) -> Tool {
+        self.of(side).tool(words)
+    }
+
     /// Runs a tool on both sides. Returns what they print and their exit codes, Subversion's first.
     pub fn outputs(&self, words: &[&str], prepare: impl Fn(Tool) -> Tool) -> [String; 2] {
         Side::BOTH.map(|side| {

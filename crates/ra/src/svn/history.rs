@@ -197,7 +197,8 @@ impl FileRevStream<'_> {
 
 /// Reads an entry of a log.
 fn log_entry(tuple: Tuple<'_>, wanted: &LogRevprops) -> Result<LogEntry> {
-    let (head, has_revprops, mut list) = response::LogEntry::parse(tuple)?;
+    let mut changes = Vec::new();
+    let (head, has_revprops) = response::LogEntry::parse(tuple, &mut changes)?;
     let mut entry = LogEntry {
         rev: head.rev,
         has_children: head.has_children,
@@ -226,9 +227,7 @@ fn log_entry(tuple: Tuple<'_>, wanted: &LogRevprops) -> Result<LogEntry> {
     for (name, value) in head.revprops {
         entry.revprops.insert(name.to_owned(), value.to_vec());
     }
-    while let Some(change) = response::LogChange::next(&mut list)? {
-        entry.changes.push(log_change(&change)?);
-    }
+    entry.changes = changes.iter().map(log_change).collect::<Result<_>>()?;
     Ok(entry)
 }
 

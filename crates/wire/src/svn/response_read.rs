@@ -82,13 +82,18 @@ impl<'a> Dirent<'a> {
 }
 
 impl<'a> LogEntry<'a> {
-    /// Reads an entry, and returns it with the list of its changes, which [`LogChange::next`] reads. The second value
-    /// tells whether the server sent the list of further revision properties: servers before 1.5 do not.
+    /// Reads an entry; its changes are added to `changes`. The second value tells whether the server sent the list of further
+    /// revision properties: servers before 1.5 do not.
     ///
     /// # Errors
     /// If it has another shape.
-    pub fn parse(mut tuple: Tuple<'a>) -> Result<(Self, bool, Tuple<'a>), Malformed> {
-        let changes = tuple.list()?;
+    pub fn parse(mut tuple: Tuple<'a>, changes: &mut Vec<LogChange<'a>>) -> Result<(Self, bool), Malformed> {
+        tuple.within(|list| {
+            while let Some(change) = LogChange::next(list)? {
+                changes.push(change);
+            }
+            Ok(())
+        })?;
         let rev = tuple.number()?;
         let mut entry = LogEntry {
             rev: Some(Revnum(rev)).filter(|rev| *rev <= Revnum::MAX),
@@ -111,16 +116,13 @@ impl<'a> LogEntry<'a> {
             }
             entry.subtractive = !tuple.is_empty() && tuple.boolean()?;
         }
-        Ok((entry, has_revprops, changes))
+        Ok((entry, has_revprops))
     }
 }
 
 impl<'a> LogChange<'a> {
     /// Reads the next change of a list; `None` at its end.
-    ///
-    /// # Errors
-    /// If it has another shape.
-    pub fn next(list: &mut Tuple<'a>) -> Result<Option<Self>, Malformed> {
+    fn next(list: &mut Tuple<'a>) -> Result<Option<Self>, Malformed> {
         if list.is_empty() {
             return Ok(None);
         }
@@ -339,33 +341,29 @@ mod tests {
         entry.write(&mut Writer(&mut out), |w| {
             changes.iter().for_each(|change| change.write(w))
         });
-        let (back, has_revprops, mut back_changes) = LogEntry::parse(list(&out)).expect("an entry");
+        let mut back_changes = Vec::new();
+        let (back, has_revprops) = LogEntry::parse(list(&out), &mut back_changes).expect("an entry");
         assert!(has_revprops);
         assert_eq!(back, entry);
-        for change in changes {
-            assert_eq!(
-                LogChange::next(&mut back_changes).expect("a change"),
-                Some(change)
-            );
-        }
-        assert_eq!(LogChange::next(&mut back_changes).expect("the end"), None);
+        assert_eq!(back_changes, changes);
         out.clear();
         LogEntry::default().write(&mut Writer(&mut out), |_| ());
         assert_eq!(
-            LogEntry::parse(list(&out)).expect("an entry").0,
+            LogEntry::parse(list(&out), &mut Vec::new()).expect("an entry").0,
             LogEntry::default()
         );
     }
 
     #[test]
     fn entries_of_old_servers_are_short() {
-        let (entry, has_revprops, mut changes) =
-            LogEntry::parse(list(b"( ( ( 2:/a M ( ) ) ) 3 ( ) ( ) ( 1:m ) ) ")).expect("an entry");
+        let mut changes = Vec::new();
+        let bytes = b"( ( ( 2:/a M ( ) ) ) 3 ( ) ( ) ( 1:m ) ) ";
+        let (entry, has_revprops) = LogEntry::parse(list(bytes), &mut changes).expect("an entry");
         assert_eq!(
             (entry.rev, entry.message, has_revprops),
             (Some(Revnum(3)), Some(&b"m"[..]), false)
         );
-        let change = LogChange::next(&mut changes).expect("valid").expect("a change");
+        let change = &changes[0];
         assert_eq!((change.kind, change.text_mods), (NodeKind::Unknown, false));
     }
 

@@ -27,7 +27,7 @@ impl<'a> XmlLog<'a> {
             // Also for an entry that is not shown.
             self.depth = self.depth.saturating_sub(1);
             out.raw(b"</logentry>\n")?;
-            return out.flush();
+            return out.flush_soon();
         };
         let [author, date, message] =
             [props::AUTHOR, props::DATE, props::LOG].map(|name| value(&entry.revprops, name));
@@ -39,7 +39,7 @@ impl<'a> XmlLog<'a> {
             .shows(&super::searched(entry, [author, date, message]))
         {
             out.raw(&self.element(rev, entry))?;
-            out.flush()?;
+            out.flush_soon()?;
         }
         self.depth += u64::from(entry.has_children);
         Ok(())

@@ -63,7 +63,7 @@ impl<'a> PlainLog<'a> {
                 out.print(&charset.show_bytes(message))?;
                 out.print("\n")?;
             }
-            out.flush()?;
+            out.flush_soon()?;
         }
         if entry.has_children {
             self.merged_via.push(rev);
