@@ -271,11 +271,11 @@ pub trait Credentials: Send + Sync {
         Ok(None)
     }
 
-    /// Returns the passphrase of a client certificate.
+    /// Returns the passphrase of the client certificate in `file`, for the server of `realm`, as in [`Credentials::client_certificate`].
     ///
     /// # Errors
     /// Any error ends the request of the session.
-    fn client_passphrase(&self, _file: &Path) -> Result<Option<String>> {
+    fn client_passphrase(&self, _realm: &str, _file: &Path) -> Result<Option<String>> {
         Ok(None)
     }
 
@@ -283,7 +283,7 @@ pub trait Credentials: Send + Sync {
     ///
     /// # Errors
     /// Any error ends the request of the session.
-    fn passphrase_accepted(&self, _file: &Path, _passphrase: &str) -> Result<()> {
+    fn passphrase_accepted(&self, _realm: &str, _file: &Path, _passphrase: &str) -> Result<()> {
         Ok(())
     }
 

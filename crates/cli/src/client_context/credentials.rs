@@ -282,13 +282,13 @@ impl Credentials for UserCredentials {
         self.client_file(realm, attempt)
     }
 
-    fn client_passphrase(&self, file: &Path) -> Result<Option<String>> {
+    fn client_passphrase(&self, realm: &str, file: &Path) -> Result<Option<String>> {
         let mut state = self.state.lock();
         let name = file.display().to_string();
         if let Some(known) = state.passphrases.get(&name) {
             return Ok(Some(known.clone()));
         }
-        let server = self.settings.config.server("");
+        let server = self.settings.config.server(host_of(realm));
         if let Some(configured) = server.text("ssl-client-cert-password")? {
             return Ok(Some(configured));
         }
@@ -306,7 +306,7 @@ impl Credentials for UserCredentials {
         Ok(Some(passphrase))
     }
 
-    fn passphrase_accepted(&self, file: &Path, passphrase: &str) -> Result<()> {
+    fn passphrase_accepted(&self, realm: &str, file: &Path, passphrase: &str) -> Result<()> {
         let mut state = self.state.lock();
         let name = file.display().to_string();
         // One that was not typed is stored already, or in the configuration.
@@ -322,7 +322,7 @@ impl Credentials for UserCredentials {
             return Ok(());
         }
         state.decided.insert(name.clone(), passphrase.to_owned());
-        let server = self.settings.config.server("");
+        let server = self.settings.config.server(host_of(realm));
         if self.cache.is_none() || !self.may_store(&server)? {
             return Ok(());
         }

@@ -574,6 +574,14 @@ fn client_certificates_are_found_and_opened() {
             &["t", "geheim"],
         ),
         (
+            "{P12} --config-option servers:groups:all=* --config-option servers:all:ssl-client-cert-password=geheim",
+            &["t"],
+        ),
+        (
+            "{P12} --config-option servers:groups:all=* --config-option servers:all:store-ssl-client-cert-pp=no",
+            &["t", "geheim"],
+        ),
+        (
             "{P12} --config-option servers:global:store-ssl-client-cert-pp-plaintext=yes",
             &["t", "geheim"],
         ),

@@ -44,13 +44,13 @@ pub(super) fn find(
         if let Some(parts) = from_pkcs12(&bytes, "") {
             return Ok(certified(parts, provider));
         }
-        let Some(passphrase) = credentials.client_passphrase(&found.file)? else {
+        let Some(passphrase) = credentials.client_passphrase(realm, &found.file)? else {
             return Ok(None);
         };
         let Some(parts) = from_pkcs12(&bytes, &passphrase) else {
             return Ok(None);
         };
-        credentials.passphrase_accepted(&found.file, &passphrase)?;
+        credentials.passphrase_accepted(realm, &found.file, &passphrase)?;
         return Ok(certified(parts, provider));
     }
     Ok(None)
