@@ -1,6 +1,7 @@
 //! Answers the demands of servers for names and passwords.
 //!
-//! The sources, in this order: what was accepted before in this run, the options with the cache, and up to three questions to the user. A
+//! The sources, in this order: what was accepted before in this run, the options with the cache, the agent that the cache names, and up to
+//! three questions to the user. A
 //! question has a default name: that of the options, of the cache, of `username` in `servers`, or of the system. What a server accepts
 //! is stored in the cache, if the configuration and the user allow that.
 //!
@@ -16,6 +17,7 @@ use std::thread::{self, ThreadId};
 
 use base::Result;
 use client::config::credential_cache::{Attributes, CachedCredentials, CredentialCache, CredentialKind};
+use client::config::gpg_agent::{AgentRequest, GpgAgent};
 use client::config::{ServerConfig, Tristate};
 use parking_lot::Mutex;
 use ra::{CertificateProblem, CertificateTrust, ClientCertificate, Credentials, Password, PasswordRequest};
@@ -29,6 +31,9 @@ const MOST_QUESTIONS: u32 = 3;
 const USERNAME: &str = "username";
 const PASSWORD: &str = "password";
 const PASSPHRASE: &str = "passphrase";
+/// Where the password is: in the file itself, or with the agent.
+const PASSTYPE: &str = "passtype";
+const AGENT: &str = "gpg-agent";
 
 /// The credentials of one account of a run.
 pub struct UserCredentials {
@@ -61,6 +66,8 @@ pub(super) struct CredentialState {
 struct Attempts {
     last: Option<Password>,
     has_tried_stored: bool,
+    /// The requests to the agent that keeps passwords.
+    agent_requests: u32,
     questions: u32,
 }
 
@@ -184,11 +191,44 @@ impl UserCredentials {
                 return Ok(stored);
             }
         }
+        if let Some(password) = self.ask_agent(request, attempts) {
+            return Ok(Some(password));
+        }
         if !self.prompter.is_interactive() || attempts.questions >= MOST_QUESTIONS {
             return Ok(None);
         }
         attempts.questions += 1;
         self.ask(request, attempts.questions == 1).map(Some)
+    }
+
+    /// Returns the password that the agent keeps, if the cache names the agent.
+    fn ask_agent(&self, request: &PasswordRequest<'_>, attempts: &mut Attempts) -> Option<Password> {
+        let agent = self.settings.agent.as_ref()?;
+        let (user, password) = self.options_for(request);
+        let may_ask = self.prompter.is_interactive();
+        let most = if may_ask { MOST_QUESTIONS } else { 1 };
+        let cached = self.cached(CredentialKind::Simple, request.realm)?;
+        if password.is_some() || cached.text(PASSTYPE) != Some(AGENT) || attempts.agent_requests >= most {
+            return None;
+        }
+        let was_refused = attempts.agent_requests > 0;
+        attempts.agent_requests += 1;
+        if was_refused {
+            agent.forget(request.realm);
+        }
+        let user = user.or_else(|| cached.text(USERNAME))?.to_owned();
+        let password = agent.password(&AgentRequest {
+            realm: request.realm,
+            user: &user,
+            was_refused,
+            may_ask,
+        })?;
+        Some(Password { user, password })
+    }
+
+    /// True if passwords are left to the agent, which asks for them itself.
+    fn is_kept_by_agent(&self) -> bool {
+        self.settings.agent.as_ref().is_some_and(GpgAgent::is_there)
     }
 
     /// Returns whether secrets of a host may be stored.
@@ -244,11 +284,16 @@ impl UserCredentials {
         let mut attributes = attributes([(USERNAME, &password.user)]);
         let policy = self.password_policy(&server)?;
         let question = SecretQuestion::Password { realm };
-        let decision = self.may_store_secret(policy, &question);
+        let mut decision = Ok(false);
+        if policy.secrets && self.is_kept_by_agent() {
+            attributes.extend(self::attributes([(PASSTYPE, AGENT)]));
+        } else {
+            decision = self.may_store_secret(policy, &question);
+        }
         if let Ok(true) = decision {
             attributes.extend(self::attributes([
                 (PASSWORD, password.password.as_str()),
-                ("passtype", "simple"),
+                (PASSTYPE, "simple"),
             ]));
         }
         self.store(CredentialKind::Simple, realm, &attributes);
@@ -331,7 +376,7 @@ impl Credentials for UserCredentials {
             plaintext: server.tristate("store-ssl-client-cert-pp-plaintext", "ask")?,
         };
         if self.may_store_secret(policy, &SecretQuestion::Passphrase { file: &name })? {
-            let attributes = attributes([(PASSPHRASE, passphrase), ("passtype", "simple")]);
+            let attributes = attributes([(PASSPHRASE, passphrase), (PASSTYPE, "simple")]);
             self.store(CredentialKind::ClientPassphrase, &name, &attributes);
         }
         Ok(())

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::{Code, Error, Result};
+use client::config::gpg_agent::GpgAgent;
 use client::config::option::{ConfigOption, OptionFile};
 use client::config::{RuntimeConfig, area};
 use nix::unistd::{Uid, User};
@@ -36,6 +37,8 @@ pub struct AccessSettings {
     pub trusted_failures: CertificateFailures,
     /// The configuration.
     pub config: Arc<RuntimeConfig>,
+    /// The agent that keeps passwords, if the configuration allows that.
+    pub agent: Option<GpgAgent>,
 }
 
 impl AccessSettings {
@@ -62,6 +65,7 @@ impl AccessSettings {
             no_auth_cache: options.no_auth_cache,
             is_interactive: options.is_interactive(),
             trusted_failures: options.trusted_failures()?,
+            agent: uses_agent(&config)?.then(gpg_agent),
             config: Arc::new(config),
         })
     }
@@ -114,11 +118,45 @@ fn user_area(config_dir: Option<&str>) -> Option<PathBuf> {
         let tidy = operand::tidy(dir);
         return Some(PathBuf::from(tidy));
     }
-    let home = match env::var_os("HOME") {
-        Some(home) => PathBuf::from(home),
-        None => User::from_uid(Uid::current()).ok().flatten()?.dir,
+    home().map(|home| home.join(".subversion"))
+}
+
+fn home() -> Option<PathBuf> {
+    match env::var_os("HOME") {
+        Some(home) => Some(PathBuf::from(home)),
+        None => Some(User::from_uid(Uid::current()).ok().flatten()?.dir),
+    }
+}
+
+/// True if passwords may be in `gpg-agent`.
+fn uses_agent(config: &RuntimeConfig) -> Result<bool> {
+    let stores = config.config.text("auth", "password-stores")?;
+    // All kinds of stores by default.
+    Ok(stores.is_none_or(|stores| stores.split(',').any(|name| name.trim() == "gpg-agent")))
+}
+
+/// Returns how the environment says that `gpg-agent` is reached.
+fn gpg_agent() -> GpgAgent {
+    let value = |name| env::var(name).ok();
+    let sockets = match value("GPG_AGENT_INFO") {
+        // The rest are a number and a version of the protocol.
+        Some(info) => vec![PathBuf::from(info.split(':').next().unwrap_or_default())],
+        None => {
+            let run = format!("run/user/{}/gnupg", Uid::current());
+            let mut folders = vec![Path::new("/").join(&run), Path::new("/var").join(&run)];
+            folders.extend(home().map(|home| home.join(".gnupg")));
+            folders.iter().map(|folder| folder.join("S.gpg-agent")).collect()
+        }
     };
-    Some(home.join(".subversion"))
+    GpgAgent {
+        sockets,
+        terminal: value("GPG_TTY"),
+        terminal_type: value("TERM"),
+        locale: value("LC_ALL")
+            .or_else(|| value("LC_CTYPE"))
+            .or_else(|| value("LANG")),
+        display: value("DISPLAY"),
+    }
 }
 
 fn load(user: Option<&Path>, options: &[String], out: Option<&mut Out>) -> Result<RuntimeConfig> {

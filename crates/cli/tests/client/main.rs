@@ -3,6 +3,7 @@
 #![expect(clippy::print_stdout, reason = "a generator prints its seeds")]
 #![expect(clippy::too_many_lines, reason = "a test reads best as one piece")]
 
+mod agent;
 mod any_server;
 mod arguments;
 mod blame;

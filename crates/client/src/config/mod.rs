@@ -5,13 +5,14 @@
 //! the values, [`ServerConfig`] those for one host: the section of `servers` whose group has the host, with `[global]` as the default.
 //!
 //! [`area`] makes the user's area if there is none. [`option`] parses `--config-option`. [`credential_cache`] reads and writes what
-//! is stored in `auth/`, in the incumbent's format.
+//! is stored in `auth/`, in the incumbent's format; [`gpg_agent`] asks another program for passwords.
 //!
 //! What is absent: the environment. All directories are parameters.
 
 pub mod area;
 pub mod credential_cache;
 mod file;
+pub mod gpg_agent;
 mod groups;
 pub mod option;
 mod settings;
