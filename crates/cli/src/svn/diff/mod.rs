@@ -119,11 +119,15 @@ impl DiffArgs {
             open: &open,
             cancel: context.cancel(),
         };
-        let texts = self.texts.with_config(context.config())?;
+        let config = context.config();
+        let texts = self.texts.with_config(config)?;
+        let ignores_types = config
+            .config
+            .flag("miscellany", "diff-ignore-content-type", false)?;
         for comparison in comparisons {
             match self.summarize {
                 true => self.summarize(&comparison, &tree, out)?,
-                false => self.print(&comparison, &tree, &texts, out)?,
+                false => self.print(&comparison, &tree, (&texts, ignores_types), out)?,
             }
         }
         if self.xml {
@@ -136,7 +140,7 @@ impl DiffArgs {
         &self,
         comparison: &targets::Target,
         tree: &TreeOptions<'_>,
-        texts: &TextOptions,
+        (texts, ignores_types): (&TextOptions, bool),
         out: &mut Out,
     ) -> Result<()> {
         let ignore_properties = self.ignore_properties || self.patch_compatible;
@@ -150,7 +154,7 @@ impl DiffArgs {
             no_deleted: self.no_diff_deleted,
             ignore_properties,
             properties_only: self.properties_only,
-            force: self.force,
+            force: self.force || ignores_types,
             ..DiffOutput::new(texts)?
         };
         let comparison = comparison.resolve()?;

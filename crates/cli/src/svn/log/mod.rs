@@ -178,9 +178,10 @@ impl LogArgs {
             open: &open,
             cancel: context.cancel(),
         };
+        let texts = self.texts.with_config(context.config())?;
         let output = DiffOutput {
             no_deleted: true,
-            ..DiffOutput::new(&self.texts)?
+            ..DiffOutput::new(&texts)?
         };
         output.print(out, |options, write| {
             client::diff::print_revision(url, peg, rev, &tree, options, write)
