@@ -209,7 +209,7 @@ impl Shared<'_> {
         queue.active += 1;
         let level = part.path.components().count();
         let is_hungry = queue.parts.len() < self.options.sessions;
-        // Each report costs a round trip, and up to 40 ms with a server that does not send short messages at once.
+        // Each report costs a round trip.
         let is_alone = queue.sessions <= 1 && !self.options.alone_for.is_zero();
         let most = match is_hungry {
             _ if is_alone => 1,
