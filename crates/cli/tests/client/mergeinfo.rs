@@ -131,6 +131,42 @@ fn branches_and_their_merges() {
     }
 }
 
+/// Which revisions of a copied or renamed branch count: those that only copy or rename it do not, those that change its source do.
+#[test]
+fn revisions_that_copy_and_rename() {
+    let repo = Repo::create("1.14");
+    let commit = |words: &[&str]| {
+        let tool = Side::Theirs
+            .tool("svnmucc")
+            .args(["--non-interactive", "-m", "made for a test", "-U"]);
+        tool.arg(repo.url()).args(words).ok();
+    };
+    commit(&["mkdir", "c", "mkdir", "other", "mkdir", "c/d"]);
+    commit(&["cp", "1", "c", "renamed"]);
+    commit(&["mv", "renamed", "renamed2"]);
+    commit(&["propset", "p", "v", "renamed2"]);
+    commit(&["mv", "renamed2", "renamed3", "mkdir", "other/d"]);
+    commit(&["cp", "HEAD", "c", "with-source", "propset", "p", "v", "c"]);
+    commit(&["cp", "HEAD", "c", "with-entry", "mkdir", "c/e"]);
+    commit(&["cp", "HEAD", "c", "c/within"]);
+    commit(&["rm", "c/within", "cp", "HEAD", "c", "c/within"]);
+    commit(&["rm", "with-source", "cp", "6", "c", "with-source"]);
+    let twins = TwinClients::new(&repo, Access::Disk);
+    for source in [
+        "c",
+        "renamed3",
+        "renamed2@4",
+        "with-source",
+        "with-source@6",
+        "with-entry",
+        "c/within",
+    ] {
+        twins.same(&format!(
+            "svn mergeinfo --show-revs eligible {{URL}}/{source} {{URL}}/other"
+        ));
+    }
+}
+
 #[test]
 fn wrong_use() {
     let twins = TwinClients::new(&repository(), Access::Disk);

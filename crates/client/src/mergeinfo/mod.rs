@@ -122,11 +122,12 @@ struct ChangedPaths {
 fn changed_paths(entry: &LogEntry, rev: Revnum, history: &History) -> Option<ChangedPaths> {
     let branch = history.path_at(rev)?;
     let below = |change: &ra::LogChange| {
-        let made = matches!(change.action, ChangeAction::Add | ChangeAction::Replace);
+        // That a path of the branch appears or disappears is no change of the branch: a copy, or a rename.
+        let is_change = change.action == ChangeAction::Modify;
         let mut branches = std::iter::once(branch).chain(history.paths());
         branches.find_map(|branch| {
             let path = change.path.relative_to(branch)?;
-            (!(made && path.is_empty())).then_some(path)
+            (is_change || !path.is_empty()).then_some(path)
         })
     };
     let paths: Vec<RelPath> = entry.changes.iter().filter_map(below).collect();
