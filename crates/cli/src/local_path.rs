@@ -43,7 +43,7 @@ pub fn is_url(typed: &OsStr) -> bool {
 }
 
 /// Returns a canonical path in which `..` follows no other component.
-pub fn without_parents(path: &str) -> PathBuf {
+pub fn without_parents(path: impl AsRef<OsStr>) -> PathBuf {
     let mut out = PathBuf::new();
     for component in canonical(path.as_ref()).components() {
         use std::path::Component;

@@ -1,7 +1,8 @@
 //! The output of a tool: standard output, standard error and the exit code.
 //!
 //! Standard output is buffered and flushed at the end and in [`Out::flush`]. A full disk is an error. A closed pipe
-//! ends the tool without a message, unless its output is optional ([`Out::set_output_optional`]). Errors print link by link as the incumbent prints them.
+//! ends the tool without a message, unless its output is optional ([`Out::set_output_optional`]). Errors print link by link as the
+//! incumbent prints them.
 
 use std::io::{self, BufWriter, Stdout, Write};
 use std::process::ExitCode;

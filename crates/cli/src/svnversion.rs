@@ -191,14 +191,7 @@ fn absolute(path: &Path) -> Result<PathBuf> {
             format!("Couldn't determine absolute path of '{shown}'"),
         )
     })?;
-    let mut out = PathBuf::new();
-    for part in here.join(path).components() {
-        match part {
-            std::path::Component::ParentDir => drop(out.pop()),
-            part => out.push(part),
-        }
-    }
-    Ok(out)
+    Ok(local_path::without_parents(here.join(path)))
 }
 
 fn hint(program: &str) -> String {

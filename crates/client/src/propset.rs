@@ -84,8 +84,8 @@ impl PropTarget {
     /// Commits a change of a property. `None` if the caller gives up.
     ///
     /// # Errors
-    /// `CLIENT_PROPERTY_NAME` for a property of revisions; those of [`prop_rules::canonical_value`]; `UNSUPPORTED_FEATURE` for a property on which the text of a file depends; those of the
-    /// commit.
+    /// `CLIENT_PROPERTY_NAME` for a property of revisions; those of [`prop_rules::canonical_value`]; `UNSUPPORTED_FEATURE` for a property
+    /// on which the text of a file depends; those of the commit.
     pub fn set(
         mut self,
         change: PropChange<'_>,

@@ -2,8 +2,8 @@
 //!
 //! The output of `svnlook diff` is read by people, by `patch` and by scripts in hooks, so it is the incumbent's byte
 //! for byte: not only a smallest difference, but the same one of several. [`changes()`] finds it (its documentation has
-//! the rules), [`NumberedText`] finds it from revision to revision of a text, [`unified()`] prints it, [`property`] prints changes of properties, [`options`] parses the arguments of
-//! `-x`.
+//! the rules), [`NumberedText`] finds it from revision to revision of a text, [`unified()`] prints it, [`property`] prints changes of
+//! properties, [`options`] parses the arguments of `-x`.
 //!
 //! What is absent: I/O, paths, character sets. Text is bytes; the caller supplies the labels.
 //!

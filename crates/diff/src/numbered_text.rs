@@ -51,7 +51,7 @@ impl NumberedText {
         let (old_end, new_end) = (head + old_len, head + new_len);
         let first = self.starts.partition_point(|start| *start < head);
         let last = self.starts.partition_point(|start| *start < old_end);
-        let (starts, numbers) = self.number(old, first..last, &new[..new_end], new, head);
+        let (starts, numbers) = self.number(old, first..last, new, head..new_end);
         let mut changes = changes_of_numbers(&self.numbers[first..last], &numbers);
         for change in &mut changes {
             change.shift(first);
@@ -66,21 +66,20 @@ impl NumberedText {
         changes
     }
 
-    /// Returns the starts and the numbers of the lines of `part` from byte `head` on. `part` is the first part of the new text;
-    /// `lines` are the lines of the old text that it is compared with.
+    /// Returns the starts and the numbers of the lines in some bytes of the new text. `lines` are the lines of the old text that they are
+    /// compared with.
     fn number(
         &mut self,
         old: &[u8],
         lines: Range<usize>,
-        part: &[u8],
         new: &[u8],
-        head: usize,
+        bytes: Range<usize>,
     ) -> (Vec<usize>, Vec<u32>) {
         let mut starts = Vec::with_capacity(lines.len() + 8);
         let mut numbers = Vec::with_capacity(lines.len() + 8);
         let mut expected = lines.start;
-        let mut at = head;
-        while at < part.len() {
+        let mut at = bytes.start;
+        while at < bytes.end {
             starts.push(at);
             if expected < lines.end
                 && let Some(len) = self.line_stands_at(old, expected, &new[at..])
@@ -90,8 +89,8 @@ impl NumberedText {
                 at += len;
                 continue;
             }
-            let len = line_len(&part[at..]);
-            let number = self.known.number(&part[at..at + len], &self.options);
+            let len = line_len(&new[at..]);
+            let number = self.known.number(&new[at..at + len], &self.options);
             numbers.push(number);
             at += len;
             let near = expected.saturating_sub(NEAR).max(lines.start)..(expected + NEAR).min(lines.end);

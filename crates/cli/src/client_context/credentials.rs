@@ -1,9 +1,8 @@
 //! Answers the demands of servers for names and passwords.
 //!
 //! The sources, in this order: what was accepted before in this run, the options with the cache, the agent that the cache names, and up to
-//! three questions to the user. A
-//! question has a default name: that of the options, of the cache, of `username` in `servers`, or of the system. What a server accepts
-//! is stored in the cache, if the configuration and the user allow that.
+//! three questions to the user. A question has a default name: that of the options, of the cache, of `username` in `servers`, or of the
+//! system. What a server accepts is stored in the cache, if the configuration and the user allow that.
 //!
 //! A password of the options is for the host that the user named: it is not sent to a host to which a server redirects. Passwords of the
 //! cache are found by their realm, which has the scheme, the host and the port.
@@ -274,7 +273,7 @@ impl UserCredentials {
         state.decided.insert(realm.to_owned(), decision);
         let server = self.settings.config.server(host_of(realm));
         let cached = self.cached(CredentialKind::Simple, realm);
-        let is_stored = cached.is_some_and(|cached| {
+        let is_stored = cached.as_ref().is_some_and(|cached| {
             cached.text(USERNAME) == Some(&password.user)
                 && cached.secret(PASSWORD) == Some(&password.password)
         });
@@ -296,7 +295,10 @@ impl UserCredentials {
                 (PASSTYPE, "simple"),
             ]));
         }
-        self.store(CredentialKind::Simple, realm, &attributes);
+        // The record of a password that the agent keeps is the same each time.
+        if cached.is_none_or(|cached| cached.attributes != attributes) {
+            self.store(CredentialKind::Simple, realm, &attributes);
+        }
         decision.map(drop)
     }
 }

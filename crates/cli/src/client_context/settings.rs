@@ -8,7 +8,7 @@ use std::sync::Arc;
 use base::{Code, Error, Result};
 use client::config::gpg_agent::GpgAgent;
 use client::config::option::{ConfigOption, OptionFile};
-use client::config::{RuntimeConfig, area};
+use client::config::{RuntimeConfig, area, list};
 use nix::unistd::{Uid, User};
 use ra::CertificateFailures;
 
@@ -132,7 +132,7 @@ fn home() -> Option<PathBuf> {
 fn uses_agent(config: &RuntimeConfig) -> Result<bool> {
     let stores = config.config.text("auth", "password-stores")?;
     // All kinds of stores by default.
-    Ok(stores.is_none_or(|stores| stores.split(',').any(|name| name.trim() == "gpg-agent")))
+    Ok(stores.is_none_or(|stores| list(&stores).contains(&"gpg-agent")))
 }
 
 /// Returns how the environment says that `gpg-agent` is reached.

@@ -49,7 +49,7 @@ impl Target {
 /// Returns the error for a local path that is not in a working copy. It shows the absolute path; symbolic links are not followed.
 pub fn not_a_working_copy(path: &str) -> Error {
     let absolute = std::env::current_dir().unwrap_or_default().join(path);
-    let absolute = local_path::without_parents(&absolute.to_string_lossy());
+    let absolute = local_path::without_parents(absolute);
     let message = format!("'{}' is not a working copy", absolute.display());
     Error::new(Code::WC_NOT_WORKING_COPY, message)
 }

@@ -2,7 +2,8 @@
 //!
 //! There is a directory for each kind of credentials, and in it a file for each realm, whose name is the MD5 of the realm. A file is a
 //! hash dump (`K`, `V`, `END`). The attribute `svn:realmstring` is the realm; the others depend on the kind. `passtype` says where a
-//! password is: `simple` is in this file; a password in another store counts as absent here ([`gpg_agent`](super::gpg_agent) asks for those it keeps).
+//! password is: `simple` is in this file; a password in another store counts as absent here ([`gpg_agent`](super::gpg_agent) asks for those
+//! it keeps).
 //!
 //! A file is replaced as a whole, by a rename: readers see the old or the new one.
 

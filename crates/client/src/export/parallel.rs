@@ -2,17 +2,17 @@
 //!
 //! The tree is divided into *parts*: subtrees that are exported by one report each. A divided part covers only a directory and
 //! its files; its subdirectories are parts of their own. Parts near the top are divided, deeper ones only while threads
-//! have nothing to do; while the first session is alone, only the top is. Each part has a key, and keys are ordered as the events of one report over the whole tree would be.
-//! Threads, each with a session, take the first part. The calling thread receives what they did, and reports it in the order of
-//! keys: it holds back what is not yet its turn. A thread waits while too much is held back, unless its part, or one that its part
-//! made, has its turn.
+//! have nothing to do; while the first session is alone, only the top is. Each part has a key, and keys are ordered as the events of one
+//! report over the whole tree would be. Threads, each with a session, take the first part. The calling thread receives what they did, and
+//! reports it in the order of keys: it holds back what is not yet its turn. A thread waits while too much is held back, unless its part, or
+//! one that its part made, has its turn.
 //!
 //! An error has its turn too: what comes before it is exported and reported as if there were one thread.
 //!
 //! A tree without subdirectories, or one session, is one part: no further connection is opened before there is work for it. A server
 //! may serve fewer connections than it accepts (svnserve's thread pool does), so no thread waits for another one with an open
-//! connection: a thread takes a part when it has a connection, a thread without work closes its connection, and nothing is held back while a connection is being opened. If another
-//! connection is refused, the export goes on with those that are open.
+//! connection: a thread takes a part when it has a connection, a thread without work closes its connection, and nothing is held back while
+//! a connection is being opened. If another connection is refused, the export goes on with those that are open.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::{Path, PathBuf};

@@ -9,9 +9,9 @@ pub type ChangePath<'a> =
     dyn FnMut(&mut dyn Editor, Option<DirToken>, &RelPath) -> Result<Option<DirToken>> + 'a;
 
 /// Drives `editor` for each of `paths`. What is below a path follows it, and the paths below a directory are together, as in tree order
-/// ([`RelPath::cmp_tree`]). A directory whose path is repeated is the parent of itself, as it is for the incumbent: two nodes with one name. Directories above them are opened with the revision `base`.
-/// `act` makes the change of a path in its open parent, and returns the directory if the path is one that is open now; without a parent the path is the root
-/// of the edit. The edit is not ended.
+/// ([`RelPath::cmp_tree`]). A directory whose path is repeated is the parent of itself, as it is for the incumbent: two nodes with one
+/// name. Directories above them are opened with the revision `base`. `act` makes the change of a path in its open parent, and returns the
+/// directory if the path is one that is open now; without a parent the path is the root of the edit. The edit is not ended.
 ///
 /// # Errors
 /// Those of `act` and the editor.

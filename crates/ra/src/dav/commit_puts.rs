@@ -1,8 +1,8 @@
 //! The texts of a commit, on their way to the server.
 //!
-//! From the third file on, short texts and the properties that follow them go through a [`Pipeline`]. All other requests of the commit wait until
-//! the server has accepted them ([`CommitEditor::settle`]), so the first error is that of the first request that fails, as if each was
-//! waited for.
+//! From the third file on, short texts and the properties that follow them go through a [`Pipeline`]. All other requests of the commit wait
+//! until the server has accepted them ([`CommitEditor::settle`]), so the first error is that of the first request that fails, as if each
+//! was waited for.
 
 use std::collections::VecDeque;
 
