@@ -27,6 +27,8 @@ pub struct RunCost {
     pub memory: f64,
     /// The number of page faults: of the tool, or of the server while its client ran.
     pub faults: f64,
+    /// User and system seconds of the server whose client was measured; 0 where that is not asked, or no server is used.
+    pub server_cpu: f64,
 }
 
 /// Runs a command until it ends and discards its output.
@@ -55,6 +57,20 @@ pub fn tool_reading(command: &mut Command, input: &Path) -> Result<RunCost, Stri
     tool_with(command, file.into(), Stdio::null())
 }
 
+/// As [`tool`], for a client: with the processor time that its server took meanwhile.
+///
+/// # Errors
+/// If it cannot start or fails.
+pub fn client_of(server: Option<&MeasuredServer>, command: &mut Command) -> Result<RunCost, String> {
+    let used = || server.map_or(0.0, |server| ProcessStat::of(server.id()).tree().cpu);
+    let before = used();
+    let cost = tool(command)?;
+    Ok(RunCost {
+        server_cpu: used() - before,
+        ..cost
+    })
+}
+
 fn tool_with(command: &mut Command, input: Stdio, output: Stdio) -> Result<RunCost, String> {
     let started = Instant::now();
     let mut child = command
@@ -74,6 +90,7 @@ fn tool_with(command: &mut Command, input: Stdio, output: Stdio) -> Result<RunCo
             cpu,
             memory,
             faults,
+            ..RunCost::default()
         })
     } else {
         Err(format!("{command:?}: {status}"))
@@ -159,6 +176,7 @@ impl MeasuredServer {
             cpu,
             memory,
             faults,
+            ..RunCost::default()
         })
     }
 

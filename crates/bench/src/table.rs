@@ -9,7 +9,11 @@ use crate::measure::RunCost;
 /// Returns the table as Markdown, one row for each cell. A cell in which Sven is slower is marked.
 pub fn markdown(cells: &[TableCell], heading: &str) -> String {
     let mut out = format!("{heading}\n\n");
-    let columns = [
+    // Only tables of clients have it.
+    let has_servers = cells
+        .iter()
+        .any(|cell| middle(&cell.ours, |c| c.server_cpu) > 0.0);
+    let mut columns = vec![
         ("job", "---"),
         ("rival", "---"),
         ("Sven wall s (min–max)", "---:"),
@@ -23,11 +27,18 @@ pub fn markdown(cells: &[TableCell], heading: &str) -> String {
         ("page faults Sven / rival", "---:"),
         ("load average", "---"),
     ];
+    if has_servers {
+        columns.push(("server CPU s with Sven / rival", "---:"));
+    }
     let (names, rules): (Vec<_>, Vec<_>) = columns.into_iter().unzip();
     // Writing to a string cannot fail.
     _ = writeln!(out, "| {} |\n|{}|", names.join(" | "), rules.join("|"));
     for cell in cells {
-        _ = writeln!(out, "| {} |", row(cell).join(" | "));
+        let mut row = row(cell);
+        if has_servers {
+            row.push(pair(cell, |c| c.server_cpu, 2));
+        }
+        _ = writeln!(out, "| {} |", row.join(" | "));
     }
     out
 }
@@ -35,10 +46,6 @@ pub fn markdown(cells: &[TableCell], heading: &str) -> String {
 fn row(cell: &TableCell) -> Vec<String> {
     let wall_ratio = cell.ratio(|c| c.wall);
     let lost = if wall_ratio < 1.0 { " **(slower)**" } else { "" };
-    let pair = |figure: fn(&RunCost) -> f64, digits: usize| {
-        let (ours, theirs) = (middle(&cell.ours, figure), middle(&cell.theirs, figure));
-        format!("{ours:.digits$} / {theirs:.digits$}")
-    };
     vec![
         cell.job.clone(),
         cell.rival.to_owned(),
@@ -46,14 +53,19 @@ fn row(cell: &TableCell) -> Vec<String> {
         wall(&cell.theirs),
         format!("{wall_ratio:.2}{lost}"),
         verdict(cell.goal.wall, Some(wall_ratio)),
-        pair(|c| c.cpu, 2),
+        pair(cell, |c| c.cpu, 2),
         cell.cpu_ratio()
             .map_or_else(|| "too short".to_owned(), |ratio| format!("{ratio:.2}")),
         verdict(cell.goal.cpu, cell.cpu_ratio()),
-        pair(|c| c.memory, 0),
-        pair(|c| c.faults, 0),
+        pair(cell, |c| c.memory, 0),
+        pair(cell, |c| c.faults, 0),
         cell.surroundings.text(),
     ]
+}
+
+fn pair(cell: &TableCell, figure: fn(&RunCost) -> f64, digits: usize) -> String {
+    let (ours, theirs) = (middle(&cell.ours, figure), middle(&cell.theirs, figure));
+    format!("{ours:.digits$} / {theirs:.digits$}")
 }
 
 fn verdict(goal: Option<f64>, ratio: Option<f64>) -> String {
@@ -68,7 +80,7 @@ fn verdict(goal: Option<f64>, ratio: Option<f64>) -> String {
 /// Returns the machine and all runs of the cells as JSON, so that other tables can be made of them.
 pub fn json(machine: &Machine, cells: &[TableCell]) -> serde_json::Value {
     let runs = |costs: &[RunCost]| -> Vec<serde_json::Value> {
-        let run = |c: &RunCost| serde_json::json!({"wall": c.wall, "cpu": c.cpu, "memory_mib": c.memory, "page_faults": c.faults});
+        let run = |c: &RunCost| serde_json::json!({"wall": c.wall, "cpu": c.cpu, "memory_mib": c.memory, "page_faults": c.faults, "server_cpu": c.server_cpu});
         costs.iter().map(run).collect()
     };
     let cell = |c: &TableCell| {

@@ -14,7 +14,7 @@ use clap::Args;
 use crate::cells::{Goal, TableCell};
 use crate::jobs::clear;
 use crate::matrix::repositories::Repositories;
-use crate::measure::RunCost;
+use crate::measure::{MeasuredServer, RunCost};
 use crate::rivals::SvenBinary;
 use crate::rivals::apache::{self, HttpSettings};
 use crate::rivals::servers::{ServerKind, StartedServer, start};
@@ -196,6 +196,11 @@ impl ClientPrograms<'_> {
         clear(&path)?;
         Ok(path)
     }
+}
+
+/// Returns the process whose processor time is counted.
+fn measured(server: Option<&StartedServer>) -> Option<&MeasuredServer> {
+    server.map(|running| &running.server)
 }
 
 /// Returns the URL of a repository, directly or at a server of its parent directory.

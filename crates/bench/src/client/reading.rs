@@ -3,10 +3,11 @@
 use std::fs;
 use std::path::Path;
 
-use super::{ClientBench, ClientPrograms, Peer, url};
+use super::{ClientBench, ClientPrograms, Peer, measured, url};
 use crate::cells::Goal;
 use crate::matrix::repositories::{self, BLAMED_FILE};
-use crate::measure::{RunCost, tool};
+use crate::measure::{RunCost, client_of};
+use crate::rivals::servers::StartedServer;
 use crate::workload::{self, run};
 
 /// A program with its words, the path of its target, and the goal.
@@ -45,12 +46,15 @@ impl ClientBench<'_> {
             let job = format!("{program} {}, {}, {history}", words.join(" "), peer.name());
             self.job(&job, goal, |is_ours| {
                 let mut command = programs.client(is_ours, program);
-                tool(command.args(words).arg(format!("{url}/{path}")))
+                client_of(
+                    measured(server.as_ref()),
+                    command.args(words).arg(format!("{url}/{path}")),
+                )
             });
         }
         let job = format!("svn export, {}, {history}", peer.name());
         self.job(&job, Goal::wall(2.0), |is_ours| {
-            programs.export(is_ours, &format!("{url}/trunk"))
+            programs.export(is_ours, &format!("{url}/trunk"), server.as_ref())
         });
         Ok(())
     }
@@ -80,17 +84,19 @@ impl ClientBench<'_> {
             let server = programs.serve(peer, &root)?;
             let url = format!("{}/trunk", url(server.as_ref(), &repository));
             let job = format!("svn export, {}, {what}, {count} files", peer.name());
-            self.job(&job, Goal::wall(2.0), |is_ours| programs.export(is_ours, &url));
+            self.job(&job, Goal::wall(2.0), |is_ours| {
+                programs.export(is_ours, &url, server.as_ref())
+            });
         }
         Ok(())
     }
 }
 
 impl ClientPrograms<'_> {
-    fn export(&self, is_ours: bool, url: &str) -> Result<RunCost, String> {
+    fn export(&self, is_ours: bool, url: &str, server: Option<&StartedServer>) -> Result<RunCost, String> {
         let target = self.fresh("exported")?;
         let mut command = self.client(is_ours, "svn");
-        tool(command.args(["export", "-q", url]).arg(&target))
+        client_of(measured(server), command.args(["export", "-q", url]).arg(&target))
     }
 
     fn import(&self, is_ours: bool, peer: Peer, tree: &Path) -> Result<RunCost, String> {
@@ -101,7 +107,8 @@ impl ClientPrograms<'_> {
         let server = self.serve(peer, &root)?;
         let mut command = self.client(is_ours, "svn");
         command.args(["import", "-q", "--no-auto-props", "--no-ignore", "-m", "import"]);
-        tool(
+        client_of(
+            measured(server.as_ref()),
             command
                 .arg(tree)
                 .arg(format!("{}/trunk", url(server.as_ref(), &repository))),

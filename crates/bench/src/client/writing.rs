@@ -4,10 +4,10 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use super::{ClientBench, ClientPrograms, Peer, url};
+use super::{ClientBench, ClientPrograms, Peer, measured, url};
 use crate::cells::Goal;
 use crate::matrix::repositories;
-use crate::measure::{RunCost, tool, tool_reading};
+use crate::measure::{RunCost, client_of, tool_reading};
 use crate::workload::run;
 
 /// The revisions of a mirror: a mirror of a long history takes minutes with Subversion's program.
@@ -39,7 +39,10 @@ impl ClientBench<'_> {
         let source = url(server.as_ref(), repository);
         let job = format!("svnrdump dump, {}, {history}", peer.name());
         self.job(&job, Goal::NONE, |is_ours| {
-            tool(programs.client(is_ours, "svnrdump").args(["dump", "-q", &source]))
+            client_of(
+                measured(server.as_ref()),
+                programs.client(is_ours, "svnrdump").args(["dump", "-q", &source]),
+            )
         });
         drop(server);
         let part = programs.beginning(repository)?;
@@ -89,6 +92,9 @@ impl ClientPrograms<'_> {
         let server = self.serve(peer, root)?;
         let (from, to) = (url(server.as_ref(), source), url(server.as_ref(), &target));
         run(self.client(is_ours, "svnsync").args(["init", "-q", &to, &from]))?;
-        tool(self.client(is_ours, "svnsync").args(["sync", "-q", &to]))
+        client_of(
+            measured(server.as_ref()),
+            self.client(is_ours, "svnsync").args(["sync", "-q", &to]),
+        )
     }
 }
