@@ -5,6 +5,7 @@
 
 use base::Props;
 use base::keywords::{FileFacts, KEYWORDS, Keywords};
+use memchr::{memchr, memchr2};
 
 /// The property that names a file's line ends.
 pub const EOL_STYLE: &str = "svn:eol-style";
@@ -117,7 +118,12 @@ pub(crate) fn convert_line_ends(end: LineEnd, after_cr: &mut bool, piece: &[u8],
     if !piece.is_empty() {
         *after_cr = false;
     }
-    while let Some(at) = rest.iter().position(|byte| matches!(byte, b'\r' | b'\n')) {
+    // Line feeds stay, if they are what is wanted.
+    let find = |rest: &[u8]| match end {
+        LineEnd::Lf => memchr(b'\r', rest),
+        _ => memchr2(b'\r', b'\n', rest),
+    };
+    while let Some(at) = find(rest) {
         out.extend_from_slice(&rest[..at]);
         out.extend_from_slice(end.bytes());
         let length = match &rest[at..] {

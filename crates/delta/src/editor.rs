@@ -176,6 +176,12 @@ pub trait Editor {
         Ok(())
     }
 
+    /// True if the texts of files may come after calls for other nodes: the file stays open until then, its directory may be closed before.
+    /// A driver that fetches each text by a request of its own need not wait for them.
+    fn takes_late_texts(&self) -> bool {
+        false
+    }
+
     /// Returns the stored versions that [`Editor::text_chunk`] takes undecoded. Called once per text.
     fn accepts_encoded(&self) -> EncodedVersions {
         EncodedVersions::NONE

@@ -1,6 +1,7 @@
 //! `svn export`: writes a tree of a repository to the disk, without a working copy.
 
 use std::ffi::OsString;
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -92,6 +93,7 @@ impl ExportArgs {
             ignore_keywords: self.ignore_keywords,
             native_line_end: self.native_eol.unwrap_or(LineEnd::Lf),
             sessions: sessions(&request.url),
+            writes_aside: request.url.scheme() != "file",
             alone_for: match request.url.scheme() {
                 "file" => Duration::ZERO,
                 "svn" => ALONE,
@@ -164,14 +166,19 @@ fn export_target(to: &TypedTarget) -> Result<PathBuf> {
 fn sessions(url: &Url) -> usize {
     let scheme = url.scheme();
     match scheme {
-        "file" => thread::available_parallelism().map_or(1, |count| count.get().min(8)),
+        "file" => cores().min(8),
         _ if scheme.contains('+') => 1,
-        _ => SESSIONS,
+        _ => (cores() / 2).clamp(1, MOST_SESSIONS),
     }
 }
 
-/// The most connections to a server.
-const SESSIONS: usize = 4;
+fn cores() -> usize {
+    thread::available_parallelism().map_or(1, NonZero::get)
+}
+
+/// The most connections to a server. Each takes the time of two threads here, and each part of a tree costs the server a report more: on two
+/// cores a second connection makes an export slower.
+const MOST_SESSIONS: usize = 4;
 
 /// For how long an export over svn:// uses one connection. Subversion's `svnserve -T` makes each further one wait for half a second, and
 /// the export ends only when the last one was opened.

@@ -177,6 +177,10 @@ impl Editor for Counts {
         Ok(FileToken(0))
     }
 
+    fn takes_late_texts(&self) -> bool {
+        true
+    }
+
     fn accepts_encoded(&self) -> EncodedVersions {
         EncodedVersions::up_to(2)
     }

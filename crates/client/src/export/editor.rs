@@ -1,6 +1,7 @@
 //! The editor of an export: receives a tree that is only added to, and writes it to disk.
 //!
-//! Complete files of a directory are gathered for a short while: their digests are computed side by side, and their events are sent together.
+//! Directories are made at once. Complete files are gathered for a short while: their digests are computed side by side, and their events are
+//! sent together.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -20,11 +21,12 @@ use crate::externals::EXTERNALS;
 use crate::translate::{EOL_STYLE, EXECUTABLE, SPECIAL, Translation};
 
 /// Where the nodes of an edit are: in the repository and on disk.
+#[derive(Clone)]
 pub(super) struct TreeAt<'a> {
     /// The repository's root.
     pub root_url: &'a Url,
     /// The URL of the edit's root.
-    pub url: &'a Url,
+    pub url: Url,
     /// The directory of the edit's root, which exists.
     pub target: &'a Path,
     pub options: &'a ExportOptions<'a>,
@@ -32,31 +34,89 @@ pub(super) struct TreeAt<'a> {
 
 /// Receives what an edit does.
 pub(super) trait EditSink {
-    /// A directory was made.
-    fn directory(&mut self, path: &RelPath, target: &Path) -> Result<()>;
-
-    /// Files were written, in this order.
-    fn files(&mut self, targets: Vec<PathBuf>) -> Result<()>;
+    /// Directories were made, and files are complete: they are written by [`ReadyNode::write`], in this order.
+    fn nodes(&mut self, nodes: ReadyNodes) -> Result<()>;
 }
 
 impl<S: EditSink> EditSink for &mut S {
-    fn directory(&mut self, path: &RelPath, target: &Path) -> Result<()> {
-        (**self).directory(path, target)
-    }
-
-    fn files(&mut self, targets: Vec<PathBuf>) -> Result<()> {
-        (**self).files(targets)
+    fn nodes(&mut self, nodes: ReadyNodes) -> Result<()> {
+        (**self).nodes(nodes)
     }
 }
 
-/// Writes a tree to disk.
+/// Nodes of an edit, in its order.
+#[derive(Default)]
+pub(super) struct ReadyNodes(Vec<ReadyNode>);
+
+/// A directory that was made, or a complete file that is not on disk yet.
+pub(super) enum ReadyNode {
+    Directory(RelPath, PathBuf),
+    File(Box<ReadyFile>),
+}
+
+/// A complete file.
+pub(super) struct ReadyFile {
+    file: OpenFile,
+    /// The digest that it should have.
+    expected: Option<Md5>,
+    digest: Option<Md5>,
+}
+
+impl ReadyNodes {
+    /// Returns the nodes. The digests of texts in memory are computed side by side.
+    pub(super) fn digested(mut self) -> impl Iterator<Item = ReadyNode> {
+        let mut digests = {
+            let texts: Vec<&[u8]> = self.0.iter().filter_map(ReadyNode::undigested).collect();
+            md5_many(&texts).into_iter()
+        };
+        for node in &mut self.0 {
+            if node.undigested().is_some()
+                && let ReadyNode::File(file) = node
+            {
+                file.digest = digests.next();
+            }
+        }
+        self.0.into_iter()
+    }
+}
+
+impl ReadyNode {
+    /// Returns the text of a file whose digest is needed and not known.
+    fn undigested(&self) -> Option<&[u8]> {
+        match self {
+            ReadyNode::File(ready) if ready.expected.is_some() && ready.digest.is_none() => {
+                Some(ready.file.content.text.in_memory())
+            }
+            _ => None,
+        }
+    }
+}
+
+impl ReadyFile {
+    /// Writes the file, and returns its path.
+    pub(super) fn write(self, at: &TreeAt<'_>) -> Result<PathBuf> {
+        let OpenFile {
+            path,
+            target,
+            content,
+        } = self.file;
+        if let Some(expected) = self.expected {
+            check_digest(&target, &expected, self.digest)?;
+        }
+        content.finish(at, &path, &target)?;
+        Ok(target)
+    }
+}
+
+/// Receives a tree: makes its directories, and hands its files to the sink.
 pub(super) struct ExportEditor<'a, S> {
-    at: &'a TreeAt<'a>,
+    pub at: &'a TreeAt<'a>,
     sink: S,
     directories: HashMap<u32, (RelPath, PathBuf)>,
     files: HashMap<u32, OpenFile>,
-    /// Complete files that are not on disk yet, with the digests that they should have.
-    ready: Vec<(OpenFile, Option<Md5>)>,
+    /// The bytes of the texts of open files that are in memory.
+    open_bytes: usize,
+    ready: ReadyNodes,
     /// The bytes of their texts that are in memory.
     ready_bytes: usize,
     next: u32,
@@ -151,10 +211,10 @@ const READ_PROPS: [&str; 7] = [
 /// Open files: more than any server needs.
 const MOST_OPEN_FILES: usize = 4096;
 
-/// Open files whose texts may be in memory.
-const MOST_IN_MEMORY: usize = 16;
+/// Bytes of the texts of open files that are in memory. A server may open many files before it sends any text.
+const MOST_OPEN_BYTES: usize = 16 * IN_MEMORY;
 
-/// Complete files that are gathered before they are written.
+/// Nodes that are gathered before they are written.
 const MOST_READY: usize = 64;
 
 /// Bytes of complete texts that are held.
@@ -167,7 +227,8 @@ impl<'a, S: EditSink> ExportEditor<'a, S> {
             sink,
             directories: HashMap::new(),
             files: HashMap::new(),
-            ready: Vec::new(),
+            open_bytes: 0,
+            ready: ReadyNodes::default(),
             ready_bytes: 0,
             next: 0,
             codec: Codec::new(),
@@ -196,33 +257,21 @@ impl<'a, S: EditSink> ExportEditor<'a, S> {
         self.files.get_mut(&token.0).ok_or_else(misuse)
     }
 
-    /// Writes the complete files. The first one that cannot be written ends the edit; the sink gets those before it.
+    fn add_ready(&mut self, node: ReadyNode) -> Result<()> {
+        self.ready.0.push(node);
+        match self.ready.0.len() >= MOST_READY || self.ready_bytes >= MOST_READY_BYTES {
+            true => self.write_ready(),
+            false => Ok(()),
+        }
+    }
+
+    /// Hands the directories and the complete files to the sink.
     pub(super) fn write_ready(&mut self) -> Result<()> {
-        let ready = std::mem::take(&mut self.ready);
         self.ready_bytes = 0;
-        let held = ready
-            .iter()
-            .filter(|(file, expected)| expected.is_some() && file.content.digest.is_none());
-        let texts: Vec<&[u8]> = held.map(|(file, _)| file.content.text.in_memory()).collect();
-        let mut digests = md5_many(&texts).into_iter();
-        let mut written = Vec::with_capacity(ready.len());
-        let mut outcome = Ok(());
-        for (mut file, expected) in ready {
-            let digest = file.content.digest.take().map(Md5Stream::finish);
-            let checked = match expected {
-                Some(expected) => check_digest(&file.target, &expected, digest.or_else(|| digests.next())),
-                None => Ok(()),
-            };
-            outcome = checked.and_then(|()| file.content.finish(self.at, &file.path, &file.target));
-            if outcome.is_err() {
-                break;
-            }
-            written.push(file.target);
+        match std::mem::take(&mut self.ready) {
+            ready if ready.0.is_empty() => Ok(()),
+            ready => self.sink.nodes(ready),
         }
-        if !written.is_empty() {
-            self.sink.files(written)?;
-        }
-        outcome
     }
 }
 
@@ -263,10 +312,13 @@ impl<S: EditSink> Editor for ExportEditor<'_, S> {
         parent: DirToken,
         _: Option<CopyFrom<'_>>,
     ) -> Result<DirToken> {
-        self.write_ready()?;
         let target = self.target(path, parent)?;
-        make_directory(&target, self.at.options.force)?;
-        self.sink.directory(path, &target)?;
+        if let Err(error) = make_directory(&target, self.at.options.force) {
+            // The first error counts.
+            self.write_ready()?;
+            return Err(error);
+        }
+        self.add_ready(ReadyNode::Directory(path.clone(), target.clone()))?;
         let token = self.token();
         self.directories.insert(token, (path.clone(), target));
         Ok(DirToken(token))
@@ -308,6 +360,10 @@ impl<S: EditSink> Editor for ExportEditor<'_, S> {
         Err(misuse())
     }
 
+    fn takes_late_texts(&self) -> bool {
+        true
+    }
+
     fn accepts_encoded(&self) -> EncodedVersions {
         EncodedVersions::up_to(2)
     }
@@ -320,13 +376,16 @@ impl<S: EditSink> Editor for ExportEditor<'_, S> {
             TextChunk::Encoded(window) => window.apply(&[], &mut text, &mut self.codec)?,
         }
         self.at.options.cancel.check()?;
-        let in_memory = match self.files.len() <= MOST_IN_MEMORY {
+        let in_memory = match self.open_bytes + text.len() <= MOST_OPEN_BYTES {
             true => IN_MEMORY,
             false => 0,
         };
         let file = self.file(file)?;
         let received = u64::try_from(text.len()).unwrap_or(u64::MAX);
+        let before = file.content.text.in_memory().len();
         file.content.push(&file.target, &text, in_memory)?;
+        let after = file.content.text.in_memory().len();
+        self.open_bytes = self.open_bytes + after - before;
         self.text = text;
         self.at.options.received.fetch_add(received, Ordering::Relaxed);
         Ok(())
@@ -341,13 +400,16 @@ impl<S: EditSink> Editor for ExportEditor<'_, S> {
     }
 
     fn close_file(&mut self, file: FileToken, text_md5: Option<&Md5>) -> Result<()> {
-        let file = self.files.remove(&file.0).ok_or_else(misuse)?;
-        self.ready_bytes += file.content.text.in_memory().len();
-        self.ready.push((file, text_md5.copied()));
-        match self.ready.len() >= MOST_READY || self.ready_bytes >= MOST_READY_BYTES {
-            true => self.write_ready(),
-            false => Ok(()),
-        }
+        let mut file = self.files.remove(&file.0).ok_or_else(misuse)?;
+        let held = file.content.text.in_memory().len();
+        self.open_bytes -= held;
+        self.ready_bytes += held;
+        let digest = file.content.digest.take().map(Md5Stream::finish);
+        self.add_ready(ReadyNode::File(Box::new(ReadyFile {
+            file,
+            expected: text_md5.copied(),
+            digest,
+        })))
     }
 
     fn close_edit(&mut self) -> Result<()> {
@@ -393,7 +455,7 @@ pub(super) fn export_file(
     let root_url = session.root_url().clone();
     let at = TreeAt {
         root_url: &root_url,
-        url: &url,
+        url,
         target: &target,
         options,
     };

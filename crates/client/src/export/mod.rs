@@ -50,6 +50,8 @@ pub struct ExportOptions<'a> {
     pub native_line_end: LineEnd,
     /// The most sessions that export one tree; at least 1.
     pub sessions: usize,
+    /// Whether each session has a thread of its own that writes to disk, while the session receives.
+    pub writes_aside: bool,
     /// For how long the first session works alone: a further connection costs more than it saves for a small tree.
     pub alone_for: Duration,
     /// Opens a session at a URL.

@@ -149,7 +149,14 @@ impl TextBuffer {
                 file.write(&self.memory)?;
                 file
             }
-            (None, Some(translation)) => converted(&self.memory[..], translation, path)?,
+            (None, Some(mut translation)) => {
+                let mut file = TempFile::beside(path)?;
+                let mut out = Vec::with_capacity(self.memory.len());
+                translation.convert(&self.memory, &mut out);
+                translation.finish(&mut out);
+                file.write(&out)?;
+                file
+            }
             (Some(mut file), Some(translation)) => {
                 let rewound = file.file.rewind();
                 rewound.map_err(|e| Error::io("Can't read file", &file.path, &e))?;

@@ -41,6 +41,7 @@ fn export_from(edit: &[u8], target: &Path) -> Result<()> {
         ignore_keywords: false,
         native_line_end: LineEnd::Lf,
         sessions: 1,
+        writes_aside: true,
         alone_for: std::time::Duration::ZERO,
         open: &open,
         long_date: &base::keywords::long_date,

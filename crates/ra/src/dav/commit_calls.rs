@@ -180,7 +180,7 @@ impl Editor for CommitEditor<'_> {
     }
 
     fn accepted_files(&self) -> usize {
-        self.file_requests.accepted
+        self.file_requests.accepted()
     }
 
     fn close_edit(&mut self) -> Result<()> {

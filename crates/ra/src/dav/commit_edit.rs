@@ -355,7 +355,7 @@ impl CommitEditor<'_> {
         let must_put = text.is_some() || (file.is_added && !file.is_copied);
         if !must_put && file.props.is_empty() {
             self.settle()?;
-            self.file_requests.accepted += 1;
+            self.file_requests.add_accepted();
             return Ok(());
         }
         let target = self.existing(&file.path.clone(), file.base, file.is_added)?;

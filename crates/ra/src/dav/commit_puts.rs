@@ -13,8 +13,8 @@ use wire::dav::xml::{Element, XmlLimits};
 
 use super::commit_edit::CommitEditor;
 use super::nodes::check_md5;
-use super::pipeline::{Pipeline, PipelineEnd};
-use super::pipeline_response::ShortResponse;
+use super::pipeline::{Pipeline, PipelineEnd, ResponseSink};
+use super::pipeline_response::ResponseHead;
 use super::request::{Request, RequestBody};
 
 /// A request that changes a file.
@@ -37,9 +37,55 @@ pub(super) struct FileRequests {
     made: usize,
     /// A pipeline has failed: there is none any more.
     is_slow: bool,
-    /// The files that the server has accepted, with all of their requests.
-    pub(super) accepted: usize,
+    /// The responses in the pipeline.
+    responses: FileResponses,
 }
+
+impl FileRequests {
+    /// Returns the number of files that the server has accepted, with all of their requests.
+    pub(super) fn accepted(&self) -> usize {
+        self.responses.accepted
+    }
+
+    /// Counts a file that needs no request.
+    pub(super) fn add_accepted(&mut self) {
+        self.responses.accepted += 1;
+    }
+}
+
+/// Judges the responses to the requests in a pipeline.
+#[derive(Default)]
+struct FileResponses {
+    accepted: usize,
+    head: ResponseHead,
+    /// The body of the current response. Those to requests that succeed are short.
+    body: Vec<u8>,
+    /// Nothing matters any more.
+    takes_all: bool,
+}
+
+impl ResponseSink<FileRequest> for FileResponses {
+    fn begin(&mut self, _: &FileRequest, head: &ResponseHead) -> bool {
+        self.head = head.clone();
+        self.body.clear();
+        true
+    }
+
+    fn push(&mut self, _: &FileRequest, bytes: &[u8]) -> bool {
+        let left = MOST_BODY - self.body.len();
+        self.body.extend_from_slice(&bytes[..bytes.len().min(left)]);
+        true
+    }
+
+    fn end(&mut self, request: &FileRequest) -> bool {
+        let is_accepted = self.takes_all || is_accepted(request, &self.head, &self.body);
+        self.accepted += usize::from(is_accepted && request.ends_file);
+        is_accepted
+    }
+}
+
+/// The most bytes of a response's body that are held.
+const MOST_BODY: usize = 64 << 10;
 
 /// So many files are sent one by one: a further connection costs more than it saves.
 const ALONE: usize = 2;
@@ -64,7 +110,7 @@ impl CommitEditor<'_> {
         let pipeline = match &mut self.file_requests.pipeline {
             Some(pipeline) => pipeline,
             none => match core.stream() {
-                Ok(stream) => none.insert(Pipeline::new(stream)),
+                Ok(stream) => none.insert(Pipeline::new(stream, true)),
                 Err(error) if error.has(Code::CANCELLED) => return Err(error),
                 Err(_) => {
                     // The server takes no further connection.
@@ -88,15 +134,10 @@ impl CommitEditor<'_> {
     fn exchange(&mut self, all: bool) -> Result<()> {
         while let Some(pipeline) = &mut self.file_requests.pipeline {
             let core = &self.session.client.0;
-            let accepted = &mut self.file_requests.accepted;
-            let accept = &mut |request: &FileRequest, response: &ShortResponse| {
-                let is_accepted = is_accepted(request, response);
-                *accepted += usize::from(is_accepted && request.ends_file);
-                is_accepted
-            };
+            let sink = &mut self.file_requests.responses;
             match all {
-                true => pipeline.settle(core, 0, accept)?,
-                false => pipeline.exchange(core, accept)?,
+                true => pipeline.settle(core, 0, sink)?,
+                false => pipeline.exchange(core, sink)?,
             }
             match pipeline.end() {
                 None => return Ok(()),
@@ -135,7 +176,7 @@ impl CommitEditor<'_> {
                 check_text(request, response.header("x-svn-result-fulltext-md5"))?;
             }
         }
-        self.file_requests.accepted += usize::from(request.ends_file);
+        self.file_requests.responses.accepted += usize::from(request.ends_file);
         Ok(())
     }
 
@@ -143,8 +184,9 @@ impl CommitEditor<'_> {
     pub(super) fn give_up_files(&mut self) {
         self.file_requests.repeated.clear();
         if let Some(mut pipeline) = self.file_requests.pipeline.take() {
+            self.file_requests.responses.takes_all = true;
             // If that fails, the abort is tried nevertheless.
-            _ = pipeline.settle(&self.session.client.0, 0, &mut |_, _| true);
+            _ = pipeline.settle(&self.session.client.0, 0, &mut self.file_requests.responses);
         }
     }
 }
@@ -159,19 +201,17 @@ fn check_text(request: &FileRequest, found: Option<&str>) -> Result<()> {
     }
 }
 
-fn is_accepted(request: &FileRequest, response: &ShortResponse) -> bool {
-    match response.status {
+fn is_accepted(request: &FileRequest, head: &ResponseHead, body: &[u8]) -> bool {
+    match head.status {
         207 if request.request.method == "PROPPATCH" => {
-            let root = Element::parse(&response.body, XmlLimits::default());
+            let root = Element::parse(body, XmlLimits::default());
             root.is_ok_and(|root| {
                 let responses = root.children.iter().filter_map(PropResponse::read);
                 let mut failures = responses.map(|found| found.failures.len());
                 failures.all(|count| count == 0)
             })
         }
-        201 | 204 if request.request.method == "PUT" => {
-            check_text(request, response.text_md5.as_deref()).is_ok()
-        }
+        201 | 204 if request.request.method == "PUT" => check_text(request, head.text_md5.as_deref()).is_ok(),
         _ => false,
     }
 }

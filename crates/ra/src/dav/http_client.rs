@@ -412,7 +412,7 @@ pub(super) fn bracketed(host: &str) -> String {
 /// The number of the error of a connection that a server has closed.
 const ABORTED_CONNECTION: Code = Code(120_108);
 
-fn closed() -> Error {
+pub(super) fn closed() -> Error {
     let message = "Error running context: The server unexpectedly closed the connection.";
     Error::new(ABORTED_CONNECTION, message)
 }

@@ -17,6 +17,7 @@ mod commit_edit;
 mod commit_puts;
 mod connect;
 mod fault;
+mod fetch;
 mod history;
 mod http_client;
 mod locks;
@@ -47,8 +48,10 @@ use crate::requests::{
     LogRequest, MergeinfoRequest, ReplayOptions, ReportRequest, Reporter, RevpropChange, UnlockTarget,
 };
 use crate::session::Session;
+use fetch::TextRequest;
 use http_client::HttpClient;
 use open::ServerFeatures;
+use pipeline::Pipeline;
 
 /// A session over HTTP.
 pub(crate) struct DavSession {
@@ -60,6 +63,8 @@ pub(crate) struct DavSession {
     features: ServerFeatures,
     /// HTTPv1: the URLs of trees by revision.
     collections: HashMap<Revnum, String>,
+    /// An idle connection for texts.
+    text_pipeline: Option<Pipeline<TextRequest>>,
 }
 
 impl Session for DavSession {

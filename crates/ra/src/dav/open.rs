@@ -194,6 +194,7 @@ impl DavSession {
             features,
             client,
             collections: std::collections::HashMap::new(),
+            text_pipeline: None,
         };
         match response.header("svn-repository-root") {
             Some(root) if session.features.stubs.is_some() => session.set_root(root)?,

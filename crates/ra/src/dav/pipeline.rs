@@ -3,12 +3,15 @@
 //! A server handles the requests of a connection one after the other, so their effects have the order of the calls. While it works on
 //! one, the next ones have arrived: neither side waits for the other, and the server need not watch the connection in between.
 //!
+//! Bodies of responses are passed on as they arrive ([`ResponseSink`]), so while the caller does not take them, the server waits.
+//!
 //! Only requests that may be sent twice belong here. The first one that is refused ends the pipeline, and so does a server that closes the
 //! connection, as most do after some number of requests. The caller then sends those requests again that have no response
 //! ([`Pipeline::into_unanswered`]): so an error is always that of a request that was sent alone.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
+use std::ops::Range;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
@@ -19,17 +22,15 @@ use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
 
 use super::connect::BoxedStream;
 use super::http_client::Core;
-use super::pipeline_response::{ShortResponse, parse};
+use super::pipeline_response::{ResponseHead, ResponsePart, ResponseReader};
 use super::request::{Request, RequestBody};
 
 /// The most requests without a response.
 const MOST_UNANSWERED: usize = 32;
 /// Requests of this many bytes without a response take no further ones.
 const MOST_BYTES: usize = 1 << 20;
-/// The bytes of one read.
-const READ: usize = 16 << 10;
-/// The longest response that is read, in bytes: those to requests that succeed are short.
-const MOST_RESPONSE: usize = 64 << 10;
+/// The bytes of one read. Heads of responses are shorter.
+const READ: usize = 64 << 10;
 
 /// A connection with requests under way. `T` is what the caller knows of a request.
 pub(super) struct Pipeline<T> {
@@ -37,13 +38,20 @@ pub(super) struct Pipeline<T> {
     output: Vec<u8>,
     /// The bytes of `output` that were sent.
     sent: usize,
+    /// [`READ`] bytes, of which those in `filled` have arrived and are not used yet.
     input: Vec<u8>,
+    filled: Range<usize>,
+    reader: ResponseReader,
+    /// The head of the response that is being read.
+    head: Option<ResponseHead>,
     /// Requests without a response, the oldest first.
     unanswered: VecDeque<PushedRequest<T>>,
     /// The bytes of the requests in `unanswered`.
     bytes: usize,
     /// The responses that came after a request was refused, with that of the refused one.
     dropped: usize,
+    /// After a refusal the responses to all requests are waited for.
+    waits_for_all: bool,
     /// True if any request has succeeded.
     has_progress: bool,
     /// How many more requests the server takes on this connection, if it says so.
@@ -64,23 +72,38 @@ pub(super) enum PipelineEnd {
     Closed,
     /// A request was refused.
     Refused,
-    /// The connection is lost before any response, or the server sent something else than responses.
+    /// The connection is lost before any response or within one, or the server sent something else than responses.
     Broken,
 }
 
-/// Returns whether a response is that of a request that succeeded.
-pub(super) type Accept<'a, T> = &'a mut dyn FnMut(&T, &ShortResponse) -> bool;
+/// Takes the responses, in the order of the requests. Each call answers whether the request is accepted so far; after the first `false` no
+/// more calls follow.
+pub(super) trait ResponseSink<T> {
+    /// The head of the response to a request.
+    fn begin(&mut self, known: &T, head: &ResponseHead) -> bool;
+
+    /// Bytes of its body.
+    fn push(&mut self, known: &T, bytes: &[u8]) -> bool;
+
+    /// Its end.
+    fn end(&mut self, known: &T) -> bool;
+}
 
 impl<T> Pipeline<T> {
-    pub(super) fn new(stream: BoxedStream) -> Pipeline<T> {
+    /// Returns a pipeline without requests. With `waits_for_all`, the server has finished with all of them after a refusal.
+    pub(super) fn new(stream: BoxedStream, waits_for_all: bool) -> Pipeline<T> {
         Pipeline {
             stream,
             output: Vec::new(),
             sent: 0,
-            input: Vec::new(),
+            input: vec![0; READ],
+            filled: 0..0,
+            reader: ResponseReader::default(),
+            head: None,
             unanswered: VecDeque::new(),
             bytes: 0,
             dropped: 0,
+            waits_for_all,
             has_progress: false,
             left: None,
             end: None,
@@ -105,16 +128,16 @@ impl<T> Pipeline<T> {
         let out = &mut self.output;
         out.extend_from_slice(format!("{} {} HTTP/1.1\r\n", request.method, request.target).as_bytes());
         // A short response is not worth compressing.
-        for (name, value) in built
-            .headers()
-            .iter()
-            .filter(|(name, _)| *name != ACCEPT_ENCODING)
-        {
+        let is_left_out = |name| request.method != "GET" && name == ACCEPT_ENCODING;
+        for (name, value) in built.headers().iter().filter(|(name, _)| !is_left_out(*name)) {
             for part in [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
                 out.extend_from_slice(part);
             }
         }
-        out.extend_from_slice(format!("content-length: {}\r\n\r\n", body.len()).as_bytes());
+        match request.method {
+            "GET" => out.extend_from_slice(b"\r\n"),
+            _ => out.extend_from_slice(format!("content-length: {}\r\n\r\n", body.len()).as_bytes()),
+        }
         out.extend_from_slice(body);
         let length = out.len() - before;
         self.bytes += length;
@@ -140,14 +163,14 @@ impl<T> Pipeline<T> {
     ///
     /// # Errors
     /// `CANCELLED`, `RA_DAV_CONN_TIMEOUT`.
-    pub(super) fn exchange(&mut self, core: &Core, accept: Accept<'_, T>) -> Result<()> {
+    pub(super) fn exchange(&mut self, core: &Core, sink: &mut dyn ResponseSink<T>) -> Result<()> {
         let most = self
             .left
             .map_or(MOST_UNANSWERED, |left| left.min(MOST_UNANSWERED));
         let is_full = self.unanswered.len() >= most || self.bytes >= MOST_BYTES;
         // A wait for half of them: the threads of both sides are woken less often.
         let most = if is_full { most / 2 } else { most };
-        self.settle(core, most, accept)
+        self.settle(core, most, sink)
     }
 
     /// Sends requests, and waits until at most `most` are without a response, or the pipeline has ended. After a refusal the
@@ -155,45 +178,41 @@ impl<T> Pipeline<T> {
     ///
     /// # Errors
     /// `CANCELLED`, `RA_DAV_CONN_TIMEOUT`.
-    pub(super) fn settle(&mut self, core: &Core, most: usize, accept: Accept<'_, T>) -> Result<()> {
-        core.wait(poll_fn(|context| {
-            let before = (self.sent, self.unanswered.len());
-            let outcome = self.poll_settle(core, most, accept, context);
-            if before != (self.sent, self.unanswered.len()) {
-                core.note_progress();
-            }
-            outcome
-        }))
+    pub(super) fn settle(&mut self, core: &Core, most: usize, sink: &mut dyn ResponseSink<T>) -> Result<()> {
+        core.wait(poll_fn(|context| self.poll_settle(core, most, sink, context)))
     }
 
     fn poll_settle(
         &mut self,
         core: &Core,
         most: usize,
-        accept: Accept<'_, T>,
+        sink: &mut dyn ResponseSink<T>,
         context: &mut Context<'_>,
     ) -> Poll<()> {
         loop {
-            self.poll_write(context);
-            self.take_responses(core, accept);
+            self.poll_write(core, context);
+            self.take_responses(core, sink);
             let is_settled = match self.end {
                 None => self.unanswered.len() <= most,
-                Some(PipelineEnd::Refused) => self.dropped >= self.whole_sent(),
+                Some(PipelineEnd::Refused) => !self.waits_for_all || self.dropped >= self.whole_sent(),
                 Some(_) => true,
             };
             if is_settled {
                 return Poll::Ready(());
             }
-            ready!(self.poll_read(context));
+            ready!(self.poll_read(core, context));
         }
     }
 
     /// Sends what the connection takes. After a refusal nothing more is sent.
-    fn poll_write(&mut self, context: &mut Context<'_>) {
+    fn poll_write(&mut self, core: &Core, context: &mut Context<'_>) {
         while self.end.is_none() && self.sent < self.output.len() {
             let stream = Pin::new(&mut self.stream);
             match stream.poll_write(context, &self.output[self.sent..]) {
-                Poll::Ready(Ok(count)) if count > 0 => self.sent += count,
+                Poll::Ready(Ok(count)) if count > 0 => {
+                    self.sent += count;
+                    core.note_progress();
+                }
                 // A response that was on its way is read yet: it may say why.
                 Poll::Ready(_) => break,
                 Poll::Pending => return,
@@ -206,66 +225,94 @@ impl<T> Pipeline<T> {
         }
     }
 
-    fn poll_read(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        let have = self.input.len();
-        self.input.resize(have + READ, 0);
+    fn poll_read(&mut self, core: &Core, context: &mut Context<'_>) -> Poll<()> {
+        // What is left is the beginning of a head, or of a line between chunks.
+        self.input.copy_within(self.filled.clone(), 0);
+        let have = self.filled.len();
         let mut buffer = ReadBuf::new(&mut self.input[have..]);
-        let outcome = Pin::new(&mut self.stream).poll_read(context, &mut buffer);
+        let outcome = ready!(Pin::new(&mut self.stream).poll_read(context, &mut buffer));
         let count = buffer.filled().len();
-        self.input.truncate(have + count);
-        match outcome {
-            Poll::Pending => Poll::Pending,
-            Poll::Ready(Ok(())) if count > 0 && have + count <= MOST_RESPONSE => Poll::Ready(()),
-            Poll::Ready(_) => {
-                let end = match self.has_progress && have == 0 && count == 0 {
-                    true => PipelineEnd::Closed,
-                    false => PipelineEnd::Broken,
-                };
-                self.end = Some(end);
-                Poll::Ready(())
-            }
-        }
-    }
-
-    fn take_responses(&mut self, core: &Core, accept: Accept<'_, T>) {
-        let mut at = 0;
-        while !matches!(self.end, Some(PipelineEnd::Closed | PipelineEnd::Broken)) {
-            let (response, length) = match parse(&self.input[at..]) {
-                Ok(Some(found)) => found,
-                Ok(None) => break,
-                Err(_) => {
-                    self.end = Some(PipelineEnd::Broken);
-                    break;
-                }
+        self.filled = 0..have + count;
+        if outcome.is_err() || count == 0 {
+            let is_between = self.reader.is_between() && self.head.is_none() && have == 0;
+            let end = match self.has_progress && is_between {
+                true => PipelineEnd::Closed,
+                false => PipelineEnd::Broken,
             };
-            at += length;
-            if response.status >= 200 {
-                self.take_response(core, &response, accept);
-            }
+            self.end = Some(end);
+        } else {
+            core.note_progress();
         }
-        self.input.drain(..at);
+        Poll::Ready(())
     }
 
-    fn take_response(&mut self, core: &Core, response: &ShortResponse, accept: Accept<'_, T>) {
-        if self.end == Some(PipelineEnd::Refused) {
-            self.dropped += 1;
-        } else if let Some(first) = self.unanswered.front() {
-            core.options.traffic.add_request(first.began.elapsed());
-            if accept(&first.known, response) {
-                self.bytes -= first.length;
-                self.unanswered.pop_front();
-                self.has_progress = true;
-                self.left = response.left;
-            } else {
-                self.dropped = 1;
-                self.end = Some(PipelineEnd::Refused);
+    fn take_responses(&mut self, core: &Core, sink: &mut dyn ResponseSink<T>) {
+        let input = std::mem::take(&mut self.input);
+        while !matches!(self.end, Some(PipelineEnd::Closed | PipelineEnd::Broken)) {
+            match self.reader.next(&input[self.filled.clone()]) {
+                Ok((part, length)) => {
+                    self.filled.start += length;
+                    match part {
+                        Some(part) => self.take_part(core, part, sink),
+                        None => break,
+                    }
+                }
+                Err(_) => self.end = Some(PipelineEnd::Broken),
             }
-        } else {
-            self.end = Some(PipelineEnd::Broken);
         }
-        if response.closes {
+        self.input = input;
+    }
+
+    fn take_part(&mut self, core: &Core, part: ResponsePart<'_>, sink: &mut dyn ResponseSink<T>) {
+        let is_over = self.end == Some(PipelineEnd::Refused);
+        let is_accepted = match (part, self.unanswered.front()) {
+            (ResponsePart::Head(head), _) if head.status < 200 => {
+                // Another head follows the end of this one.
+                self.head = None;
+                return;
+            }
+            (ResponsePart::Head(head), Some(first)) => {
+                let is_accepted = is_over || {
+                    core.options.traffic.add_request(first.began.elapsed());
+                    sink.begin(&first.known, &head)
+                };
+                self.head = Some(head);
+                is_accepted
+            }
+            (ResponsePart::Body(bytes), Some(first)) => is_over || sink.push(&first.known, bytes),
+            (ResponsePart::End, Some(first)) => {
+                let Some(head) = self.head.take() else {
+                    return;
+                };
+                let is_accepted = is_over || sink.end(&first.known);
+                self.end_response(&head, is_over, is_accepted);
+                is_accepted
+            }
+            (_, None) => {
+                self.end = Some(PipelineEnd::Broken);
+                return;
+            }
+        };
+        if !is_accepted {
+            self.end.get_or_insert(PipelineEnd::Refused);
+        }
+    }
+
+    fn end_response(&mut self, head: &ResponseHead, is_over: bool, is_accepted: bool) {
+        if is_over || !is_accepted {
+            self.dropped += 1;
+        } else if let Some(first) = self.unanswered.pop_front() {
+            self.bytes -= first.length;
+            self.has_progress = true;
+            self.left = head.left;
+        }
+        if head.closes {
             // The server reads nothing behind it.
-            self.end.get_or_insert(PipelineEnd::Closed);
+            let end = match is_accepted {
+                true => PipelineEnd::Closed,
+                false => PipelineEnd::Refused,
+            };
+            self.end.get_or_insert(end);
             self.dropped = usize::MAX;
         }
     }

@@ -1,16 +1,12 @@
 //! The edit in the response to a report: elements become calls of the editor.
 //!
-//! In the bulk form texts are within the edit. Otherwise each changed file is fetched by a request of its own, while the edit is read on: a
-//! file stays open until its text has arrived, its directory may be closed before. At most [`crate::HttpOptions::connections`]
-//! requests are under way, the editor gets the texts in the order of the edit, and nothing of a text is held but what hyper has buffered.
+//! In the bulk form texts are within the edit. Otherwise each changed file is fetched by a request of its own ([`super::fetch`]), while the
+//! edit is read on: a file stays open until its text has arrived, its directory may be closed before.
 
-use std::collections::VecDeque;
-
-use base::checksum::{Md5, Md5Stream};
+use base::checksum::Md5;
 use base::{Error, RelPath, Result, Revnum, is_component};
 use delta::editor::{CopyFrom, DirToken, Editor, FileToken, TextChunk};
 use delta::svndiff::{Codec, Decoder};
-use delta::window::{WINDOW_SIZE, Window};
 use wire::dav::client::{XmlEvent, XmlEvents};
 use wire::dav::names::{DAV, SVN, SVN_DAV};
 use wire::dav::uri;
@@ -18,12 +14,11 @@ use wire::dav::xml::XmlName;
 
 use super::DavSession;
 use super::fault::malformed;
+use super::fetch::{TextFetches, TextRequest};
 use super::history::{attribute, leaf_text, leaf_value};
-use super::http_client::Exchange;
-use super::nodes::{check_md5, node_props};
+use super::nodes::node_props;
 use super::request::Request;
-use super::resources::check_success;
-use super::response::{Response, ResponseBody};
+use super::response::ResponseBody;
 
 /// Reads the edit of one report.
 pub(super) struct Receiver<'a> {
@@ -36,7 +31,7 @@ pub(super) struct Receiver<'a> {
     send_all: bool,
     inline_props: bool,
     open: Vec<OpenNode>,
-    fetches: VecDeque<Fetch>,
+    fetches: TextFetches,
     codec: Codec,
 }
 
@@ -65,13 +60,6 @@ struct OpenFile {
     md5: Option<Md5>,
 }
 
-/// A text that was requested.
-struct Fetch {
-    exchange: Exchange,
-    target: String,
-    file: Box<OpenFile>,
-}
-
 type Events = XmlEvents<ResponseBody>;
 
 impl<'a> Receiver<'a> {
@@ -83,6 +71,7 @@ impl<'a> Receiver<'a> {
     ) -> Receiver<'a> {
         Receiver {
             version_urls: session.options.version_urls,
+            fetches: TextFetches::new(session.text_pipeline.take()),
             session,
             editor,
             wants_text,
@@ -90,7 +79,6 @@ impl<'a> Receiver<'a> {
             send_all: false,
             inline_props: false,
             open: Vec::new(),
-            fetches: VecDeque::new(),
             codec: Codec::new(),
         }
     }
@@ -112,9 +100,7 @@ impl<'a> Receiver<'a> {
         if !is_complete {
             return Err(malformed("Missing update-report close tag"));
         }
-        while let Some(fetch) = self.fetches.pop_front() {
-            self.finish_fetch(fetch)?;
-        }
+        self.fetches.finish(self.session, self.editor)?;
         self.editor.close_edit()
     }
 
@@ -291,7 +277,7 @@ impl<'a> Receiver<'a> {
                 }
                 self.editor.close_directory(dir.token)
             }
-            Some(OpenNode::File(file)) => self.end_file(file),
+            Some(OpenNode::File(file)) => self.end_file(*file),
             None => Err(malformed("An end without a beginning")),
         }
     }
@@ -301,7 +287,7 @@ impl<'a> Receiver<'a> {
         node_props(&self.session.propfind(href, None, &[])?)
     }
 
-    fn end_file(&mut self, file: Box<OpenFile>) -> Result<()> {
+    fn end_file(&mut self, file: OpenFile) -> Result<()> {
         if let Some(href) = file.href.as_deref().filter(|_| self.version_urls) {
             let name = "svn:wc:ra_dav:version-url";
             self.editor
@@ -332,68 +318,13 @@ impl<'a> Receiver<'a> {
                 .session
                 .accepting_svndiff(request.header("x-svn-vr-base", base));
         }
-        // One connection is that of the edit.
-        let most = self.session.options.http.connections.saturating_sub(1).max(1);
-        while self.fetches.len() >= most {
-            if let Some(fetch) = self.fetches.pop_front() {
-                self.finish_fetch(fetch)?;
-            }
-        }
-        let exchange = self.session.client.start(request)?;
-        self.fetches.push_back(Fetch {
-            exchange,
-            target,
-            file,
-        });
-        Ok(())
-    }
-
-    /// Passes a text that was requested to the editor, and closes its file.
-    fn finish_fetch(&mut self, fetch: Fetch) -> Result<()> {
-        let Fetch {
-            exchange,
-            target,
-            file,
-        } = fetch;
-        let response = check_success(self.session.client.finish(exchange)?, &target)?;
-        self.editor.apply_textdelta(file.token, file.base_md5.as_ref())?;
-        let media = response.header("content-type").unwrap_or_default();
-        match media.starts_with("application/vnd.svn-svndiff")
-            && response.headers.contains_key("x-svn-vr-base")
-        {
-            true => self.pass_delta(response, file.token)?,
-            false => self.pass_text(response, &file)?,
-        }
-        self.editor.text_end(file.token)?;
-        self.editor.close_file(file.token, file.md5.as_ref())
-    }
-
-    fn pass_delta(&mut self, mut response: Response, token: FileToken) -> Result<()> {
-        let mut decoder = Decoder::new();
-        loop {
-            let piece = response.body.next_piece()?;
-            if piece.is_empty() {
-                return decoder.finish();
-            }
-            push_windows(&mut decoder, &piece, token, self.editor, &mut self.codec)?;
-        }
-    }
-
-    /// Passes a whole text as insertions, which fit any base.
-    fn pass_text(&mut self, mut response: Response, file: &OpenFile) -> Result<()> {
-        let mut digest = Md5Stream::new();
-        loop {
-            let piece = response.body.next_piece()?;
-            if piece.is_empty() {
-                break;
-            }
-            digest.update(&piece);
-            for part in piece.chunks(WINDOW_SIZE) {
-                let window = Window::insertion(part);
-                self.editor.text_chunk(file.token, TextChunk::Decoded(&window))?;
-            }
-        }
-        check_md5(file.path.as_str(), file.md5.as_ref(), &digest.finish())
+        let request = TextRequest {
+            request,
+            token: file.token,
+            base_md5: file.base_md5,
+            md5: file.md5,
+        };
+        self.fetches.add(self.session, self.editor, request)
     }
 }
 
@@ -416,7 +347,7 @@ pub(super) fn pass_base64(
     }
 }
 
-fn push_windows(
+pub(super) fn push_windows(
     decoder: &mut Decoder,
     bytes: &[u8],
     token: FileToken,

@@ -24,7 +24,7 @@ impl DavSession {
         }
         let rev = self.given_or_latest(request.rev)?;
         let mut reporter = SpoolReporter {
-            body: self.report_head(request, rev),
+            body: self.report_head(request, rev, editor.takes_late_texts()),
             spool: Spool::default(),
             root: self.root.clone(),
             has_links: false,
@@ -51,12 +51,12 @@ impl DavSession {
         received
     }
 
-    fn report_head(&self, request: &ReportRequest<'_>, rev: Revnum) -> ReportBody {
+    fn report_head(&self, request: &ReportRequest<'_>, rev: Revnum, late_texts: bool) -> ReportBody {
         let texts = wants_text(&request.kind);
         let is_bulk = match self.options.http.bulk_updates {
             BulkUpdates::Never => false,
             BulkUpdates::Always => true,
-            BulkUpdates::Auto => self.features.bulk_updates.as_deref() != Some("Off"),
+            BulkUpdates::Auto => !(late_texts && texts && self.prefers_fetches()),
         };
         let mut body = match is_bulk {
             true => ReportBody::new("update-report", " send-all=\"true\""),
@@ -104,6 +104,16 @@ impl DavSession {
             body = body.value("text-deltas", "no");
         }
         body.value("depth", request.depth.word())
+    }
+}
+
+impl DavSession {
+    /// True if requests for the texts of an edit cost less than texts within it, which are compressed and then encoded in base64.
+    fn prefers_fetches(&self) -> bool {
+        let is_prefering_bulk = self.features.bulk_updates.as_deref() == Some("Prefer");
+        // Through a proxy each request would wait for the one before it.
+        let has_pipeline = self.options.http.proxy.is_none();
+        has_pipeline && !is_prefering_bulk && self.features.names("inline-props")
     }
 }
 

@@ -13,7 +13,7 @@ use hyper::body::Incoming;
 use super::http_client::{Core, Sender, hyper_error};
 
 /// The compressed bytes that are expanded at a time: at most a thousand times as many come out.
-const COMPRESSED: usize = 4 << 10;
+pub(super) const COMPRESSED: usize = 4 << 10;
 
 /// A response.
 pub(super) struct Response {
@@ -36,13 +36,45 @@ impl Response {
     }
 }
 
+/// Expands a body that is compressed with gzip.
+pub(super) struct Inflater(Box<MultiGzDecoder<Vec<u8>>>);
+
+impl Inflater {
+    pub(super) fn new() -> Inflater {
+        Inflater(Box::new(MultiGzDecoder::new(Vec::new())))
+    }
+
+    /// Returns what [`COMPRESSED`] bytes or fewer become.
+    ///
+    /// # Errors
+    /// If they are damaged.
+    pub(super) fn expand(&mut self, bytes: &[u8]) -> Result<Vec<u8>> {
+        let expanded = self.0.write_all(bytes).and_then(|()| self.0.flush());
+        self.taken(expanded)
+    }
+
+    /// Returns the rest.
+    ///
+    /// # Errors
+    /// If the end is missing or damaged.
+    pub(super) fn finish(mut self) -> Result<Vec<u8>> {
+        let ended = self.0.try_finish();
+        self.taken(ended)
+    }
+
+    fn taken(&mut self, outcome: io::Result<()>) -> Result<Vec<u8>> {
+        outcome.map_err(|error| Error::os(&error, "Can't decompress the response"))?;
+        Ok(std::mem::take(self.0.get_mut()))
+    }
+}
+
 /// The body of a response. Reading waits for the server; an error is a `base` error in an I/O error. Once it was read to its end, the
 /// connection can be used for another request; a body that is dropped before closes the connection.
 pub(super) struct ResponseBody {
     core: Arc<Core>,
     incoming: Option<Incoming>,
     sender: Option<Sender>,
-    inflate: Option<Box<MultiGzDecoder<Vec<u8>>>>,
+    inflate: Option<Inflater>,
     /// Compressed bytes that arrived.
     raw: Bytes,
     piece: Bytes,
@@ -54,7 +86,7 @@ impl ResponseBody {
             core,
             incoming: Some(incoming),
             sender: Some(sender),
-            inflate: is_gzip.then(|| Box::new(MultiGzDecoder::new(Vec::new()))),
+            inflate: is_gzip.then(Inflater::new),
             raw: Bytes::new(),
             piece: Bytes::new(),
         }
@@ -102,18 +134,14 @@ impl ResponseBody {
                 break;
             };
             let next = self.raw.split_to(self.raw.len().min(COMPRESSED));
-            let expanded = inflate.write_all(&next).and_then(|()| inflate.flush());
-            expanded.map_err(|error| Error::os(&error, "Can't decompress the response"))?;
-            self.piece = std::mem::take(inflate.get_mut()).into();
+            self.piece = inflate.expand(&next)?.into();
         }
         Ok(())
     }
 
     fn finish_inflating(&mut self) -> Result<()> {
-        if let Some(mut inflate) = self.inflate.take() {
-            let ended = inflate.try_finish();
-            self.piece = std::mem::take(inflate.get_mut()).into();
-            ended.map_err(|error| Error::os(&error, "Can't decompress the response"))?;
+        if let Some(inflate) = self.inflate.take() {
+            self.piece = inflate.finish()?.into();
         }
         Ok(())
     }

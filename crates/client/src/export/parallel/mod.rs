@@ -14,9 +14,11 @@
 //! connection: a thread takes a part when it has a connection, a thread without work closes its connection, and nothing is held back while
 //! a connection is being opened. If another connection is refused, the export goes on with those that are open.
 
+mod part_sink;
+
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::thread;
 use std::time::Instant;
 
@@ -24,6 +26,7 @@ use base::{Code, Depth, Error, RelPath, Result, Revnum, Url};
 use parking_lot::{Condvar, Mutex};
 use ra::{Capability, PathState, ReportKind, ReportRequest, Session};
 
+use self::part_sink::{EditSteps, PartSink};
 use super::editor::{EditSink, ExportEditor, TreeAt};
 use super::{ExportEvent, ExportOptions, Notify};
 
@@ -35,6 +38,9 @@ const MOST_LEVELS: usize = 8;
 
 /// Events that are held back before threads wait.
 const MOST_HELD: usize = 100_000;
+
+/// Steps that a session is ahead of the thread that writes. Each may be megabytes.
+const MOST_STEPS: usize = 4;
 
 /// The position of a part: the numbers of the parts that lead to it, each within the one before.
 type Key = Vec<u32>;
@@ -259,8 +265,16 @@ impl Shared<'_> {
             let mut sink = PartSink {
                 shared: self,
                 part: &part,
+                at: TreeAt {
+                    root_url: self.root_url,
+                    url: self.url.join(&part.path),
+                    target: &part.target,
+                    options: self.options,
+                },
                 is_divided,
                 children: 0,
+                added: Vec::new(),
+                since: Instant::now(),
                 events,
             };
             let outcome = match (opened, &mut session) {
@@ -268,6 +282,8 @@ impl Shared<'_> {
                 (Err(error), _) => Err(error),
                 (Ok(_), None) => Ok(BTreeMap::new()),
             };
+            let flushed = sink.flush();
+            let outcome = outcome.and_then(|externals| flushed.map(|()| externals));
             let mut queue = self.queue.lock();
             queue.active -= 1;
             let end = match outcome {
@@ -299,21 +315,34 @@ impl Shared<'_> {
         session: &mut dyn Session,
         sink: &mut PartSink<'_>,
     ) -> Result<BTreeMap<RelPath, Vec<u8>>> {
-        let part = sink.part;
-        let url = self.url.join(&part.path);
-        session.reparent(&url)?;
-        let at = TreeAt {
-            root_url: self.root_url,
-            url: &url,
-            target: &part.target,
-            options: self.options,
+        let depth = match sink.is_divided {
+            true => Depth::Immediates,
+            false => self.options.depth,
         };
-        let depth = if sink.is_divided {
-            Depth::Immediates
-        } else {
-            self.options.depth
-        };
-        let mut editor = ExportEditor::new(&at, sink);
+        // The editor needs it while the sink has its own.
+        let at = sink.at.clone();
+        if !self.options.writes_aside {
+            return self.receive(session, depth, ExportEditor::new(&at, sink));
+        }
+        thread::scope(|scope| {
+            let (sender, steps) = sync_channel(MOST_STEPS);
+            let writer = scope.spawn(move || steps.into_iter().try_for_each(|nodes| sink.nodes(nodes)));
+            let received = self.receive(session, depth, ExportEditor::new(&at, EditSteps(sender)));
+            // What was received before an error is written, and may have an error of its own.
+            match writer.join() {
+                Ok(written) => written.and(received),
+                Err(panicked) => std::panic::resume_unwind(panicked),
+            }
+        })
+    }
+
+    fn receive<S: EditSink>(
+        &self,
+        session: &mut dyn Session,
+        depth: Depth,
+        mut editor: ExportEditor<'_, S>,
+    ) -> Result<BTreeMap<RelPath, Vec<u8>>> {
+        session.reparent(&editor.at.url)?;
         let request = ReportRequest {
             kind: ReportKind::Update {
                 send_copyfrom: false,
@@ -334,7 +363,7 @@ impl Shared<'_> {
             editor.write_ready()?;
         }
         outcome?;
-        Ok(std::mem::take(&mut editor.externals))
+        Ok(editor.externals)
     }
 
     /// Reports events in the order of the tree.
@@ -378,60 +407,6 @@ impl Shared<'_> {
         if was_full {
             self.changed.notify_all();
         }
-    }
-}
-
-/// Passes the events of one part on, and makes parts of its subdirectories.
-struct PartSink<'a> {
-    shared: &'a Shared<'a>,
-    part: &'a Part,
-    is_divided: bool,
-    /// Subdirectories that are parts.
-    children: u32,
-    events: &'a Sender<(Key, PartEvent)>,
-}
-
-impl PartSink<'_> {
-    /// Waits while too many events are held back, and sends one.
-    fn send(&self, event: PartEvent) -> Result<()> {
-        let key = &self.part.key;
-        let mut queue = self.shared.queue.lock();
-        loop {
-            let is_over = queue.failed_at.as_ref().is_some_and(|failed| key >= failed);
-            if queue.is_stopped || is_over {
-                return Err(Error::bare(Code::CANCELLED));
-            }
-            if queue.held <= MOST_HELD || queue.opening > 0 || queue.turn.starts_with(key) {
-                break;
-            }
-            self.shared.changed.wait(&mut queue);
-        }
-        queue.held += event.weight();
-        drop(queue);
-        send(self.events, key.clone(), event);
-        Ok(())
-    }
-}
-
-impl EditSink for PartSink<'_> {
-    fn directory(&mut self, path: &RelPath, target: &Path) -> Result<()> {
-        self.send(PartEvent::Added(vec![target.to_owned()]))?;
-        if self.is_divided {
-            let mut key = self.part.key.clone();
-            key.push(self.children);
-            self.children += 1;
-            self.shared.add(Part {
-                key: key.clone(),
-                path: self.part.path.join(path),
-                target: target.to_owned(),
-            });
-            self.send(PartEvent::Part(key))?;
-        }
-        Ok(())
-    }
-
-    fn files(&mut self, targets: Vec<PathBuf>) -> Result<()> {
-        self.send(PartEvent::Added(targets))
     }
 }
 
