@@ -2,7 +2,8 @@
 //!
 //! The requests follow each other in a [`Pipeline`], while the edit is read on another connection. The editor gets the texts in the
 //! order of the edit, as they arrive: nothing of a text is held. A request that is refused, and all of them where there can be no
-//! pipeline, is sent alone, so that it is authenticated, or fails, like any other request.
+//! pipeline, is sent alone, so that it is authenticated, or fails, like any other request. So is one whose connection is lost within the
+//! response: what the editor has is left out then.
 
 use base::checksum::Md5;
 use base::{Code, Error, Result};
@@ -17,7 +18,7 @@ use super::pipeline_response::ResponseHead;
 use super::receive::push_windows;
 use super::request::Request;
 use super::resources::check_success;
-use super::response::{COMPRESSED, Inflater};
+use super::response::{COMPRESSED, Inflater, Response};
 
 /// Requests that are sent together: each would wake the server.
 const SENT_AT_ONCE: usize = 8;
@@ -131,15 +132,16 @@ impl TextFetches {
 
     /// Requests again what an ended pipeline has left.
     fn repeat(&mut self, session: &DavSession, editor: &mut dyn Editor, end: PipelineEnd) -> Result<()> {
-        if self.text.is_some() {
-            // The editor has the beginning of the text already.
-            return Err(closed());
-        }
         let mut left = self
             .pipeline
             .take()
             .map(Pipeline::into_unanswered)
             .unwrap_or_default();
+        if let Some(text) = self.text.take()
+            && let Some(request) = left.pop_front()
+        {
+            self.fetch_rest(session, editor, &request, text)?;
+        }
         match end {
             PipelineEnd::Closed => {}
             PipelineEnd::Broken => self.is_slow = true,
@@ -160,12 +162,48 @@ impl TextFetches {
         editor: &mut dyn Editor,
         request: &TextRequest,
     ) -> Result<()> {
-        let response = session.client.call(request.request.clone())?;
-        let mut response = check_success(response, &request.request.target)?;
-        let media = response.header("content-type").unwrap_or_default();
-        let is_delta = media.starts_with("application/vnd.svn-svndiff")
-            && response.headers.contains_key("x-svn-vr-base");
-        let mut text = IncomingText::begin(request, editor, is_delta, false)?;
+        let (response, is_delta) = call(session, request)?;
+        let text = IncomingText::begin(request, editor, is_delta, false)?;
+        self.pass_body(response, editor, request, text)
+    }
+
+    /// Requests a text once more whose beginning the editor has already.
+    fn fetch_rest(
+        &mut self,
+        session: &DavSession,
+        editor: &mut dyn Editor,
+        request: &TextRequest,
+        mut text: IncomingText,
+    ) -> Result<()> {
+        let (mut response, is_delta) = call(session, request)?;
+        if is_delta != text.decoder.is_some() {
+            return Err(closed());
+        }
+        // The body of this response is expanded already.
+        text.inflater = None;
+        let mut known = text.passed;
+        while known > 0 {
+            let piece = response.body.next_piece()?;
+            if piece.is_empty() {
+                return Err(closed());
+            }
+            let length = piece.len() as u64;
+            if length > known {
+                let skipped = usize::try_from(known).unwrap_or(piece.len());
+                text.push(&piece[skipped..], request.token, editor, &mut self.codec)?;
+            }
+            known = known.saturating_sub(length);
+        }
+        self.pass_body(response, editor, request, text)
+    }
+
+    fn pass_body(
+        &mut self,
+        mut response: Response,
+        editor: &mut dyn Editor,
+        request: &TextRequest,
+        mut text: IncomingText,
+    ) -> Result<()> {
         loop {
             let piece = response.body.next_piece()?;
             if piece.is_empty() {
@@ -174,6 +212,16 @@ impl TextFetches {
             text.push(&piece, request.token, editor, &mut self.codec)?;
         }
     }
+}
+
+/// Sends a request alone. Returns the response, and whether it is a difference.
+fn call(session: &DavSession, request: &TextRequest) -> Result<(Response, bool)> {
+    let response = session.client.call(request.request.clone())?;
+    let response = check_success(response, &request.request.target)?;
+    let media = response.header("content-type").unwrap_or_default();
+    let is_svndiff = media.starts_with("application/vnd.svn-svndiff");
+    let is_delta = is_svndiff && response.headers.contains_key("x-svn-vr-base");
+    Ok((response, is_delta))
 }
 
 /// Passes the texts in a pipeline to the editor.
@@ -229,6 +277,8 @@ struct IncomingText {
     /// For a difference; a whole text becomes insertions, which fit any base.
     decoder: Option<Decoder>,
     inflater: Option<Inflater>,
+    /// The bytes that the decoder, or else the editor, has got.
+    passed: u64,
 }
 
 impl IncomingText {
@@ -242,6 +292,7 @@ impl IncomingText {
         Ok(IncomingText {
             decoder: is_delta.then(Decoder::new),
             inflater: is_gzip.then(Inflater::new),
+            passed: 0,
         })
     }
 
@@ -252,14 +303,33 @@ impl IncomingText {
         editor: &mut dyn Editor,
         codec: &mut Codec,
     ) -> Result<()> {
-        let Some(inflater) = &mut self.inflater else {
-            return pass(&mut self.decoder, bytes, token, editor, codec);
-        };
+        if self.inflater.is_none() {
+            return self.pass(bytes, token, editor, codec);
+        }
         for compressed in bytes.chunks(COMPRESSED) {
-            let expanded = inflater.expand(compressed)?;
-            pass(&mut self.decoder, &expanded, token, editor, codec)?;
+            if let Some(inflater) = &mut self.inflater {
+                let expanded = inflater.expand(compressed)?;
+                self.pass(&expanded, token, editor, codec)?;
+            }
         }
         Ok(())
+    }
+
+    fn pass(
+        &mut self,
+        bytes: &[u8],
+        token: FileToken,
+        editor: &mut dyn Editor,
+        codec: &mut Codec,
+    ) -> Result<()> {
+        self.passed += bytes.len() as u64;
+        match &mut self.decoder {
+            Some(decoder) => push_windows(decoder, bytes, token, editor, codec),
+            None => bytes.chunks(WINDOW_SIZE).try_for_each(|part| {
+                let window = Window::insertion(part);
+                editor.text_chunk(token, TextChunk::Decoded(&window))
+            }),
+        }
     }
 
     /// Ends the text, and closes its file.
@@ -267,28 +337,12 @@ impl IncomingText {
         let token = request.token;
         if let Some(inflater) = self.inflater.take() {
             let expanded = inflater.finish()?;
-            pass(&mut self.decoder, &expanded, token, editor, codec)?;
+            self.pass(&expanded, token, editor, codec)?;
         }
         if let Some(decoder) = self.decoder {
             decoder.finish()?;
         }
         editor.text_end(token)?;
         editor.close_file(token, request.md5.as_ref())
-    }
-}
-
-fn pass(
-    decoder: &mut Option<Decoder>,
-    bytes: &[u8],
-    token: FileToken,
-    editor: &mut dyn Editor,
-    codec: &mut Codec,
-) -> Result<()> {
-    match decoder {
-        Some(decoder) => push_windows(decoder, bytes, token, editor, codec),
-        None => bytes.chunks(WINDOW_SIZE).try_for_each(|part| {
-            let window = Window::insertion(part);
-            editor.text_chunk(token, TextChunk::Decoded(&window))
-        }),
     }
 }

@@ -4,6 +4,7 @@
 
 mod access;
 mod fake_http;
+mod fetches;
 mod hostile;
 mod hostile_http;
 mod http_login;
