@@ -117,7 +117,8 @@ fn caveats(description: &Value) -> String {
          - *Cold* is a new server and an empty page cache; where this program may not empty it, only the server is new. On a RAM disk files are always in memory.\n\
          - Processor time is counted in ticks of 10 ms: the shares of short jobs are rough. Cells marked *busy* were measured while other programs used \
          more than a tenth of a core.\n\
-         - Bytes and calls are those of client and server together, reads of sockets included.\n\n",
+         - Bytes and calls are what the kernel counts for client and server together (`/proc/PID/io`). It counts what is read from a socket by `read`, as \
+         Subversion's client does, and not by `recv`, as Sven's does: over networks compare these columns between rows of one side only.\n\n",
         description.get("text").and_then(Value::as_str).unwrap_or(""),
         description
             .get("subversion")

@@ -83,12 +83,12 @@ pub fn start_apache(root: &Path, settings: HttpSettings, scratch: &Path) -> Resu
         .collect();
     let scratch_text = scratch.display();
     let text = format!(
-        "ServerName localhost\nServerRoot {scratch_text}\nPidFile {scratch_text}/pid\nListen 127.0.0.1:{port}\n{modules}\
-         TypesConfig /etc/mime.types\nErrorLog {scratch_text}/error.log\nLogLevel crit\n\
+        "ServerName localhost\nServerRoot \"{scratch_text}\"\nPidFile \"{scratch_text}/pid\"\nListen 127.0.0.1:{port}\n{modules}\
+         TypesConfig /etc/mime.types\nErrorLog \"{scratch_text}/error.log\"\nLogLevel crit\n\
          StartServers 1\nServerLimit 1\nThreadLimit 128\nThreadsPerChild 128\nMaxRequestWorkers 128\n\
          MinSpareThreads 128\nMaxSpareThreads 128\nKeepAlive On\nMaxKeepAliveRequests 0\n\
          LimitXMLRequestBody 0\nSVNInMemoryCacheSize {cache}\nSVNCompressionLevel {level}\n\
-         <Location /svn>\nDAV svn\nSVNParentPath {}\nSVNCacheFullTexts on\nSVNCacheTextDeltas on\nSVNCacheRevProps on\n\
+         <Location /svn>\nDAV svn\nSVNParentPath \"{}\"\nSVNCacheFullTexts on\nSVNCacheTextDeltas on\nSVNCacheRevProps on\n\
          SVNPathAuthz off\nSVNBlockRead {block_read}\n</Location>\n",
         root.display()
     );
