@@ -77,7 +77,9 @@ pub(super) struct ResponseBody {
     inflate: Option<Inflater>,
     /// Compressed bytes that arrived.
     raw: Bytes,
+    /// Expanded bytes; those before `at` were read.
     piece: Bytes,
+    at: usize,
 }
 
 impl ResponseBody {
@@ -89,6 +91,7 @@ impl ResponseBody {
             inflate: is_gzip.then(Inflater::new),
             raw: Bytes::new(),
             piece: Bytes::new(),
+            at: 0,
         }
     }
 
@@ -120,8 +123,13 @@ impl ResponseBody {
         Ok(None)
     }
 
-    /// Makes `piece` not empty, except at the end.
+    /// Makes sure that there are bytes to read in `piece`, except at the end.
     fn fill(&mut self) -> Result<()> {
+        if self.at < self.piece.len() {
+            return Ok(());
+        }
+        self.at = 0;
+        self.piece = Bytes::new();
         while self.piece.is_empty() {
             if self.raw.is_empty() {
                 match self.next_frame()? {
@@ -152,7 +160,9 @@ impl ResponseBody {
     /// Those of the connection.
     pub(super) fn next_piece(&mut self) -> Result<Bytes> {
         self.fill()?;
-        Ok(std::mem::take(&mut self.piece))
+        let piece = self.piece.split_off(self.at);
+        (self.piece, self.at) = (Bytes::new(), 0);
+        Ok(piece)
     }
 
     /// Reads at most `limit` bytes; the rest is read and dropped if it is as short.
@@ -177,11 +187,12 @@ impl ResponseBody {
 impl BufRead for ResponseBody {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         self.fill().map_err(io::Error::other)?;
-        Ok(&self.piece)
+        Ok(&self.piece[self.at..])
     }
 
     fn consume(&mut self, amount: usize) {
-        drop(self.piece.split_to(amount));
+        // Splitting the bytes off would count their owners each time.
+        self.at += amount;
     }
 }
 
