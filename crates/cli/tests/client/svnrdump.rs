@@ -1,7 +1,6 @@
 //! `svnrdump` beside Subversion's: the same streams, the same output, the same repositories.
 
 use testkit::history::Random;
-use testkit::seeds;
 use testkit::{Repo, Side, Spec, Tool, build};
 
 use crate::mirrors::Mirrors;
@@ -168,7 +167,7 @@ fn streams_are_loaded_alike() {
 
 #[test]
 fn random_histories_pass_through_both_programs() {
-    for seed in seeds("RDUMP_SEEDS", 0..2) {
+    testkit::each_seed("RDUMP_SEEDS", 0..2, |seed| {
         let mut random = Random::new(seed);
         random.next();
         let history = match random.below(2) {
@@ -218,5 +217,5 @@ fn random_histories_pass_through_both_programs() {
             "",
             &format!("{context} {options:?}"),
         );
-    }
+    });
 }
