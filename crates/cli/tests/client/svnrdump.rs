@@ -9,7 +9,7 @@ use crate::twins::Access;
 /// Runs a command of both programs, and compares all output, as bytes.
 fn same(mirrors: &Mirrors, line: &str) -> Vec<u8> {
     let [theirs, ours] = Side::BOTH.map(|side| mirrors.tool(side, "svnrdump", line).run());
-    let [their_text, our_text] = [&theirs, &ours].map(|output| mirrors.shape(output, "-"));
+    let [their_text, our_text] = [&theirs, &ours].map(|output| mirrors.shape(output, "{source}"));
     let has_same_bytes = with_sorted_deletions(&theirs.stdout) == with_sorted_deletions(&ours.stdout);
     assert!(
         has_same_bytes
