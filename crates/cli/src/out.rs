@@ -1,8 +1,8 @@
 //! The output of a tool: standard output, standard error and the exit code.
 //!
 //! Standard output is buffered and flushed at the end and in [`Out::flush`]. A full disk is an error. A closed pipe
-//! ends the tool without a message, unless its output is optional ([`Out::set_output_optional`]). Errors print link by link as the
-//! incumbent prints them.
+//! ends the tool without a message, unless its output is optional ([`Out::set_output_optional`]) or XML ([`Out::set_xml`]). Errors print
+//! link by link as the incumbent prints them.
 
 use std::io::{self, BufWriter, Stdout, Write};
 use std::process::ExitCode;
@@ -22,7 +22,11 @@ pub struct Out {
     program: String,
     charset: Charset,
     stdout: Arc<Mutex<BufWriter<Stdout>>>,
+    /// The text of an error of the first bytes in the buffer.
+    buffered: &'static str,
     is_quiet: bool,
+    /// The output is XML.
+    is_xml: bool,
     /// A failing write to standard output does not end the tool.
     is_output_optional: bool,
     /// The first failed write of optional output.
@@ -69,7 +73,9 @@ impl Out {
             program: program.into(),
             charset: Charset::from_env(),
             stdout: Arc::new(Mutex::new(BufWriter::with_capacity(64 << 10, io::stdout()))),
+            buffered: PRINTING,
             is_quiet: false,
+            is_xml: false,
             is_output_optional: false,
             lost_output: None,
             flusher: None,
@@ -79,6 +85,11 @@ impl Out {
     /// Notes that the user wants no notices.
     pub fn set_quiet(&mut self) {
         self.is_quiet = true;
+    }
+
+    /// Notes that the output is XML. Then the incumbent names a closed pipe as it names other errors.
+    pub fn set_xml(&mut self) {
+        self.is_xml = true;
     }
 
     /// Notes that the tool does its work even if standard output is closed or full: a failing write is reported, if it is not a
@@ -116,8 +127,7 @@ impl Out {
     /// `IO_PIPE_WRITE_ERROR` if the pipe is closed, else `errno`.
     pub fn print(&mut self, text: &str) -> Result<()> {
         let shown = self.charset.show(text);
-        let written = self.stdout.lock().write_all(shown.as_bytes());
-        self.check(written, "Write error")
+        self.write(shown.as_bytes(), PRINTING)
     }
 
     /// Prints bytes that may not be text on standard output, in the terminal's character set.
@@ -126,8 +136,7 @@ impl Out {
     /// See [`Out::print`].
     pub fn print_bytes(&mut self, bytes: &[u8]) -> Result<()> {
         let shown = self.charset.show_bytes(bytes);
-        let written = self.stdout.lock().write_all(shown.as_bytes());
-        self.check(written, "Write error")
+        self.write(shown.as_bytes(), PRINTING)
     }
 
     /// Prints text and a line feed on standard output.
@@ -149,8 +158,8 @@ impl Out {
     /// # Errors
     /// See [`Out::print`].
     pub fn raw(&mut self, bytes: &[u8]) -> Result<()> {
-        let written = self.stdout.lock().write_all(bytes);
-        self.check(written, "Can't write to stream")
+        let what = if self.is_xml { PRINTING } else { STREAMING };
+        self.write(bytes, what)
     }
 
     /// Flushes standard output.
@@ -159,7 +168,18 @@ impl Out {
     /// See [`Out::print`].
     pub fn flush(&mut self) -> Result<()> {
         let flushed = self.stdout.lock().flush();
-        self.check(flushed, "Write error")
+        self.check(flushed, self.buffered)
+    }
+
+    /// Writes to the buffer. `what` is the text of an error.
+    fn write(&mut self, bytes: &[u8], what: &'static str) -> Result<()> {
+        let mut stdout = self.stdout.lock();
+        if stdout.buffer().is_empty() {
+            self.buffered = what;
+        }
+        let written = stdout.write_all(bytes);
+        drop(stdout);
+        self.check(written, self.buffered)
     }
 
     /// Flushes standard output within [`FLUSH_INTERVAL`], so that what is printed piece by piece takes no system call for each piece.
@@ -215,6 +235,16 @@ impl Out {
         self.print_stderr(&text);
     }
 
+    /// As [`Out::print_warning`], if standard output can be written. Else it is the error of the command.
+    ///
+    /// # Errors
+    /// See [`Out::print`].
+    pub fn warning(&mut self, error: &Error) -> Result<()> {
+        self.flush()?;
+        self.print_warning(error);
+        Ok(())
+    }
+
     /// Flushes standard output, prints the error if there is one, and returns the exit code.
     pub fn finish(mut self, outcome: Result<ExitCode>) -> ExitCode {
         let outcome = outcome.and_then(|code| self.flush().map(|()| code));
@@ -228,6 +258,10 @@ impl Out {
                 // Dropping the writer would write the rest of the buffer to the closed pipe again.
                 let rest = std::mem::replace(&mut *self.stdout.lock(), BufWriter::new(io::stdout()));
                 let (_, _) = rest.into_parts();
+                if self.is_xml {
+                    let closed = io::Error::from_raw_os_error(EPIPE.0);
+                    self.print_error(&Error::os(&closed, "Write error"));
+                }
             }
             Some(error) => self.print_error(&error),
             None => {}
@@ -293,6 +327,12 @@ pub fn write_failed(error: &io::Error, what: &str) -> Error {
         _ => ours,
     }
 }
+
+/// The text of an error of printed text.
+const PRINTING: &str = "Write error";
+
+/// The text of an error of bytes that are not converted.
+const STREAMING: &str = "Can't write to stream";
 
 /// How long printed text stays in the buffer at most.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(20);

@@ -27,5 +27,5 @@ pub mod stream;
 pub mod tool;
 
 pub use repo::{Repo, Spec, build};
-pub use seeds::seeds;
+pub use seeds::{each_seed, seeds};
 pub use tool::{Output, Side, Tool, scratch};

@@ -16,3 +16,20 @@ pub fn seeds(variable: &str, default: Range<u64>) -> Range<u64> {
         None => number(&named)..number(&named) + 1,
     }
 }
+
+/// Runs `case` with each seed that [`seeds`] returns, and goes on after failed ones.
+///
+/// # Panics
+/// After the last seed if some failed, with the message of each.
+pub fn each_seed(variable: &str, default: Range<u64>, mut case: impl FnMut(u64)) {
+    let mut failed = Vec::new();
+    for seed in seeds(variable, default) {
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| case(seed)));
+        let Err(panic) = outcome else { continue };
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+        failed.push(format!("{variable}={seed}\n{}", text.unwrap_or_default()));
+    }
+    let count = failed.len();
+    assert!(failed.is_empty(), "{count} failed\n{}", failed.join("\n====\n"));
+}

@@ -99,7 +99,7 @@ impl BlameArgs {
                     ));
                 }
                 Err(error) if MISSING.contains(&error.code()) => {
-                    out.print_warning(&error);
+                    out.warning(&error)?;
                     is_missing = true;
                 }
                 Err(error) => return Err(error),

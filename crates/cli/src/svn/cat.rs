@@ -45,11 +45,11 @@ impl CatArgs {
             match self.print(context, &target.parse()?, out) {
                 Ok(()) => {}
                 Err(error) if error.code() == Code::CLIENT_IS_DIRECTORY => {
-                    out.print_warning(&error);
+                    out.warning(&error)?;
                     directories = true;
                 }
                 Err(error) if is_missing(&error) => {
-                    out.print_warning(&error);
+                    out.warning(&error)?;
                     not_found = true;
                 }
                 Err(error) => return Err(error),

@@ -81,7 +81,7 @@ impl InfoArgs {
             match self.target(context, &target.parse()?, depth, form, out) {
                 Ok(()) => {}
                 Err(error) if [Code::RA_ILLEGAL_URL, Code::WC_PATH_NOT_FOUND].contains(&error.code()) => {
-                    out.print_warning(&error);
+                    out.warning(&error)?;
                     out.print_stderr("\n");
                     failed = true;
                 }

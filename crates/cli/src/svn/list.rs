@@ -86,7 +86,7 @@ impl ListArgs {
             match outcome {
                 Ok(()) => {}
                 Err(error) if [Code::FS_NOT_FOUND, Code::WC_PATH_NOT_FOUND].contains(&error.code()) => {
-                    out.print_warning(&error);
+                    out.warning(&error)?;
                     not_found = true;
                 }
                 Err(error) => return Err(error),
@@ -166,9 +166,8 @@ impl Lister<'_> {
                 }
                 let target = target.as_str();
                 let text = format!("Error handling externals definition for '{target}':");
-                out.print_warning(&Error::new(Code::CL_ERROR_PROCESSING_EXTERNALS, text));
-                out.print_warning(error);
-                Ok(())
+                out.warning(&Error::new(Code::CL_ERROR_PROCESSING_EXTERNALS, text))?;
+                out.warning(error)
             }
         })
     }

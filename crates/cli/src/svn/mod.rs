@@ -165,6 +165,9 @@ fn run_subcommand(matches: &clap::ArgMatches, out: &mut Out) -> Result<()> {
         if matches!(given.try_get_one::<bool>("quiet"), Ok(Some(true))) {
             out.set_quiet();
         }
+        if matches!(given.try_get_one::<bool>("xml"), Ok(Some(true))) {
+            out.set_xml();
+        }
     }
     client_context::check_early(matches, out)?;
     let parsed = SvnCli::from_arg_matches(matches).map_err(args::definition_error)?;

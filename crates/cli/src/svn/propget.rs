@@ -74,7 +74,7 @@ impl PropgetArgs {
             let found = printer.target(context, &target.parse()?, depth, out)?;
             if !found && depth == Depth::Empty && !self.options.show_inherited_props {
                 let message = format!("Property '{name}' not found on '{}'", target.as_str());
-                out.print_warning(&Error::new(Code::PROPERTY_NOT_FOUND, message));
+                out.warning(&Error::new(Code::PROPERTY_NOT_FOUND, message))?;
                 is_missing = true;
             }
         }

@@ -47,6 +47,7 @@ impl NullBlameArgs {
                 match self.blame(context, &target.parse()?, &mut counts) {
                     Ok(()) => counts.print(out)?,
                     Err(error) if matches!(error.code(), Code::FS_NOT_FILE | Code::FS_NOT_FOUND) => {
+                        out.flush()?;
                         // The incumbent has the name of another program here.
                         let (code, text) = (error.code().0, error.message());
                         out.print_stderr(&format!("svn: warning: W{code:06}: {text}\n"));

@@ -42,7 +42,7 @@ impl NullInfoArgs {
                 match self.info(context, &target.parse()?) {
                     Ok(count) => out.line(&format!("Number of status notifications received: {count}"))?,
                     Err(error) if error.code() == Code::RA_ILLEGAL_URL => {
-                        out.print_warning(&error);
+                        out.warning(&error)?;
                         out.print_stderr("\n");
                         has_missing = true;
                     }

@@ -64,7 +64,7 @@ impl NullListArgs {
                         count(out, counts.locks, "locks")?;
                     }
                     Err(error) if error.code() == Code::FS_NOT_FOUND => {
-                        out.print_warning(&error);
+                        out.warning(&error)?;
                         has_missing = true;
                     }
                     Err(error) => return Err(error),

@@ -53,10 +53,12 @@ impl DumpArgs {
             };
             let mut output = |bytes: &[u8]| stream.borrow_mut().write(bytes, &mut out.borrow_mut());
             let mut dumped = |rev: Revnum| {
-                if !quiet {
-                    out.borrow_mut()
-                        .print_stderr(&format!("* Dumped revision {rev}.\n"));
+                if quiet {
+                    return Ok(());
                 }
+                let mut out = out.borrow_mut();
+                out.flush()?;
+                out.print_stderr(&format!("* Dumped revision {rev}.\n"));
                 Ok(())
             };
             rdump::dump(&url, &mut open, context, &mut output, &mut dumped)?;

@@ -868,8 +868,7 @@ fn stored_credentials_are_listed_and_removed() {
 #[test]
 fn damaged_credentials_are_as_good_as_none() {
     let servers = Servers::new();
-    let seeds = testkit::seeds("CONTEXT_SEEDS", 0..6);
-    for seed in seeds {
+    testkit::each_seed("CONTEXT_SEEDS", 0..6, |seed| {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let realm = servers.realm();
         let mut text = dump(&[
@@ -896,5 +895,5 @@ fn damaged_credentials_are_as_good_as_none() {
                 home.run("svn auth --show-passwords", "") + &home.run("svn cat {SVN} --non-interactive", "")
             },
         );
-    }
+    });
 }

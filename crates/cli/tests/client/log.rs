@@ -7,7 +7,7 @@ use testkit::history::Random;
 use testkit::random_history::RandomHistory;
 use testkit::stream::RecordKind::{Dir, File};
 use testkit::stream::{Content, DumpStream};
-use testkit::{Repo, Spec, branch_history, build, random_history, seeds};
+use testkit::{Repo, Spec, branch_history, build, random_history};
 
 use crate::twins::{Access, TwinClients};
 
@@ -63,7 +63,7 @@ fn odd_revision_properties() {
 
 #[test]
 fn random_commands() {
-    for seed in seeds("LOG_SEEDS", 0..3) {
+    testkit::each_seed("LOG_SEEDS", 0..3, |seed| {
         let mut random = Random::new(seed);
         random.next();
         let revisions = 6 + random.below(20) as u64;
@@ -85,7 +85,7 @@ fn random_commands() {
                 break;
             }
         }
-    }
+    });
 }
 
 fn random_words(random: &mut Random, history: &RandomHistory, may_merge: bool) -> Vec<String> {

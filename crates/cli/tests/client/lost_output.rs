@@ -33,7 +33,7 @@ impl Sink {
 }
 
 /// The commands. The first one prints more than a buffer holds, as `LONG` is a directory with a long path.
-const LINES: [&str; 20] = [
+const LINES: [&str; 32] = [
     "svn export --ignore-externals {URL} LONG/SINK",
     "svn export {URL}/P/d/g {DIR}/SINK-file",
     "svn propset --revprop -r 1 name value {URL}",
@@ -50,6 +50,18 @@ const LINES: [&str; 20] = [
     "svn log -v {URL}",
     "svn list -R {URL}",
     "svn info {URL}",
+    "svn log --xml {URL}",
+    "svn list --xml -R {URL}",
+    "svn info --xml {URL} {URL}/nosuch",
+    "svn diff --summarize --xml -r1:2 {URL}",
+    "svn blame --xml {URL}/P/d/g",
+    "svn proplist --xml --revprop -r1 {URL}",
+    "svnlook proplist --xml {REPO} P",
+    "svn info {URL} {URL}/nosuch",
+    "svn list {URL} {URL}/nosuch",
+    "svn cat {URL}/P/d/g {URL}/nosuch",
+    "svn diff -r1:2 {URL}",
+    "svnrdump dump {URL}",
     "svn mkdir -m made {URL}/SINK",
     "svn copy -m copied {URL}/P/d {URL}/SINK/copy",
     "svn import -m imported {DIR}/SINK-file {URL}/SINK/imported",

@@ -27,6 +27,7 @@ mod random_runs;
 mod random_writes;
 mod read_repo;
 mod reading;
+mod requests;
 mod revprops;
 mod svnbench;
 mod svnmucc;

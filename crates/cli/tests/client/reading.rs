@@ -1,9 +1,12 @@
 //! Random commands that read: any options, targets, peg revisions and ranges, over all kinds of access.
 //!
-//! `READ_SEEDS=A..B` runs these seeds. A seed is one line of commands for one repository.
+//! `READ_SEEDS=A..B` runs these seeds. A seed is one command: an even one for [`read_repo`], an odd one for a random repository,
+//! which a hundred seeds share.
+
+use std::collections::BTreeMap;
 
 use testkit::history::Random;
-use testkit::{Repo, Tool, random_history, seeds};
+use testkit::{Repo, Tool, random_history};
 
 use crate::known;
 use crate::read_repo;
@@ -11,24 +14,21 @@ use crate::twins::{Access, TwinClients};
 
 #[test]
 fn random_commands() {
-    let mut repos: Vec<(Repo, Vec<TwinClients>)> = Vec::new();
-    for seed in seeds("READ_SEEDS", 0..60) {
-        let which = usize::try_from(seed % 2).unwrap_or(0);
-        while repos.len() <= which {
-            let repo = match repos.len() {
-                0 => read_repo::repository(),
-                _ => random_repository(seed),
-            };
+    let mut repos: BTreeMap<Option<u64>, (Repo, Vec<TwinClients>)> = BTreeMap::new();
+    testkit::each_seed("READ_SEEDS", 0..60, |seed| {
+        let which = (seed % 2 == 1).then_some(seed / 100);
+        repos.retain(|other, _| other.is_none() || *other == which);
+        let (repo, twins) = repos.entry(which).or_insert_with(|| {
+            let repo = which.map_or_else(read_repo::repository, random_repository);
             let twins = Access::ALL.map(|access| TwinClients::new(&repo, access));
-            repos.push((repo, Vec::from(twins)));
-        }
-        let (repo, twins) = &repos[which];
+            (repo, Vec::from(twins))
+        });
         let mut random = Random::new(seed);
         let words = command(&mut random, &paths(repo), repo.youngest());
         let access = random.below(Access::ALL.len());
         println!("seed {seed}: {:?} {words:?}", Access::ALL[access]);
         check(&twins[access], Access::ALL[access], &words);
-    }
+    });
 }
 
 fn random_repository(seed: u64) -> Repo {

@@ -1,7 +1,6 @@
 //! `svnrdump` beside Subversion's: the same streams, the same output, the same repositories.
 
 use testkit::history::Random;
-use testkit::seeds;
 use testkit::{Repo, Side, Spec, Tool, build};
 
 use crate::mirrors::Mirrors;
@@ -10,7 +9,7 @@ use crate::twins::Access;
 /// Runs a command of both programs, and compares all output, as bytes.
 fn same(mirrors: &Mirrors, line: &str) -> Vec<u8> {
     let [theirs, ours] = Side::BOTH.map(|side| mirrors.tool(side, "svnrdump", line).run());
-    let [their_text, our_text] = [&theirs, &ours].map(|output| mirrors.shape(output, "-"));
+    let [their_text, our_text] = [&theirs, &ours].map(|output| mirrors.shape(output, "{source}"));
     let has_same_bytes = with_sorted_deletions(&theirs.stdout) == with_sorted_deletions(&ours.stdout);
     assert!(
         has_same_bytes
@@ -168,7 +167,7 @@ fn streams_are_loaded_alike() {
 
 #[test]
 fn random_histories_pass_through_both_programs() {
-    for seed in seeds("RDUMP_SEEDS", 0..2) {
+    testkit::each_seed("RDUMP_SEEDS", 0..2, |seed| {
         let mut random = Random::new(seed);
         random.next();
         let history = match random.below(2) {
@@ -218,5 +217,5 @@ fn random_histories_pass_through_both_programs() {
             "",
             &format!("{context} {options:?}"),
         );
-    }
+    });
 }

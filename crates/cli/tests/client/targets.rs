@@ -1,7 +1,6 @@
 //! The targets of commands: URLs, peg revisions, `^/`, local paths, files of targets.
 
 use testkit::history::Random;
-use testkit::seeds;
 
 use crate::read_repo;
 use crate::twins::{Access, TwinClients};
@@ -87,7 +86,7 @@ fn spellings_and_errors() {
 fn random_spellings() {
     let repo = read_repo::repository();
     let twins = TwinClients::new(&repo, Access::Disk);
-    for seed in seeds("READ_TARGET_SEEDS", 0..40) {
+    testkit::each_seed("READ_TARGET_SEEDS", 0..40, |seed| {
         let mut random = Random::new(seed);
         let mut words = vec!["svn".to_owned(), "info".to_owned()];
         for _ in 0..1 + random.below(2) {
@@ -96,7 +95,7 @@ fn random_spellings() {
         println!("seed {seed}: {words:?}");
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         twins.same_words(&words);
-    }
+    });
 }
 
 /// Returns a target in an odd spelling.

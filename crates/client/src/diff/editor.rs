@@ -16,16 +16,18 @@ use super::text::{Text, TextWriter};
 use super::tree::{Action, BelowTarget, DirectoryChange, FileChange, FileSide, Needs, TreeSink};
 
 /// Compares the ends and passes what differs to `sink`.
-pub(super) fn compare(ends: Ends, tree: &TreeOptions<'_>, sink: &mut dyn TreeSink) -> Result<()> {
-    match (ends.old.kind, ends.new.kind) {
-        (NodeKind::None, kind) => one_side(&ends.new.clone(), kind, false, ends, tree, sink),
-        (kind, NodeKind::None) => one_side(&ends.old.clone(), kind, true, ends, tree, sink),
-        _ => both_sides(ends, tree, sink),
-    }
+pub(super) fn compare(mut ends: Ends, tree: &TreeOptions<'_>, sink: &mut dyn TreeSink) -> Result<()> {
+    let outcome = match (ends.old.kind, ends.new.kind) {
+        (NodeKind::None, kind) => one_side(&ends.new.clone(), kind, false, &mut ends, tree, sink),
+        (kind, NodeKind::None) => one_side(&ends.old.clone(), kind, true, &mut ends, tree, sink),
+        _ => both_sides(&mut ends, tree, sink),
+    };
+    tree.sessions.put(ends.session);
+    outcome
 }
 
 /// Compares two nodes by an edit from one to the other.
-fn both_sides(mut ends: Ends, tree: &TreeOptions<'_>, sink: &mut dyn TreeSink) -> Result<()> {
+fn both_sides(ends: &mut Ends, tree: &TreeOptions<'_>, sink: &mut dyn TreeSink) -> Result<()> {
     let url = &ends.old.url;
     let (root, target) = match url.parent() {
         Some(parent) if ends.has_target() => (parent, url.basename()),
@@ -64,7 +66,7 @@ fn one_side(
     end: &End,
     kind: NodeKind,
     reversed: bool,
-    mut ends: Ends,
+    ends: &mut Ends,
     tree: &TreeOptions<'_>,
     sink: &mut dyn TreeSink,
 ) -> Result<()> {

@@ -64,7 +64,7 @@ pub(super) fn find(comparison: &Comparison, tree: &TreeOptions<'_>) -> Result<En
             new,
             new_rev,
         } => {
-            let session = (tree.open)(new)?;
+            let session = tree.sessions.take(new)?;
             (session, (old.clone(), *old_rev), (new.clone(), *new_rev))
         }
     };
@@ -86,7 +86,7 @@ fn located(
     revs: [Revision; 2],
     tree: &TreeOptions<'_>,
 ) -> Result<(Box<dyn Session>, NamedEnd, NamedEnd)> {
-    let mut session = (tree.open)(url)?;
+    let mut session = tree.sessions.take(url)?;
     let peg = peg.number(&mut *session)?;
     let [old, new] = revs.map(|rev| rev.number(&mut *session));
     let (old, new) = (old?, new?);

@@ -4,7 +4,7 @@ use base::{Props, Result};
 
 use super::base85;
 use super::text::Text;
-use super::tree::Action;
+use super::tree::{Action, FileSide};
 use crate::translate::{EXECUTABLE, SPECIAL};
 
 /// Returns Git's header of a node with these old and new properties. `with_mode` shows the mode of an added or deleted file.
@@ -43,10 +43,24 @@ pub(super) fn binary(old: &Text, new: &Text, write: &mut dyn FnMut(&[u8]) -> Res
     base85::literal(old, write)
 }
 
-/// Returns the text of a file as Git has it: a link is its target alone.
-pub(super) fn text<'a>(text: &'a [u8], props: &Props) -> &'a [u8] {
-    match text.strip_prefix(b"link ") {
-        Some(target) if props.contains_key(SPECIAL) => target,
-        _ => text,
+/// Returns a side of a file as Git has it: a link is its target alone. Returns `None` for all other files.
+///
+/// # Errors
+/// `errno` of a text in a file.
+pub(super) fn link(side: &FileSide) -> Result<Option<FileSide>> {
+    let is_link = side.props.contains_key(SPECIAL) && *side.text.part(0, PREFIX.len())? == *PREFIX;
+    if !is_link {
+        return Ok(None);
     }
+    let mut text = Text::default();
+    let mut prefix = PREFIX.len();
+    side.text.each_part(&mut |part| {
+        let skipped = std::mem::take(&mut prefix);
+        text.push(&part[skipped..])
+    })?;
+    let props = side.props.clone();
+    Ok(Some(FileSide { props, text }))
 }
+
+/// What precedes the target in the text of a link.
+const PREFIX: &[u8] = b"link ";

@@ -18,15 +18,16 @@ mod git;
 mod labels;
 mod old_side;
 mod printer;
+mod sessions;
 mod summary;
 mod text;
 mod tree;
 
 use base::{Cancel, Depth, Result, Revnum, Url};
-use ra::Session;
 
 use crate::locate::Revision;
 
+pub use sessions::Sessions;
 pub use summary::{SummaryAction, SummaryEntry};
 pub use text::Text;
 
@@ -64,8 +65,8 @@ pub struct TreeOptions<'a> {
     pub depth: Depth,
     /// Whether unrelated nodes at one path are a deletion and an addition.
     pub notice_ancestry: bool,
-    /// Opens a session at a URL.
-    pub open: &'a dyn Fn(&Url) -> Result<Box<dyn Session>>,
+    /// The sessions.
+    pub sessions: &'a Sessions<'a>,
     /// Ends the comparison.
     pub cancel: &'a Cancel,
 }

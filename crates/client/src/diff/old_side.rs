@@ -3,13 +3,13 @@
 use base::{Cancel, NodeKind, Props, RelPath, Result, Revnum, Url, props};
 use ra::{Directory, DirectoryRequest, DirentFields, FileRequest, Session};
 
-use super::TreeOptions;
 use super::text::Text;
 use super::tree::{FileSide, Needs};
+use super::{Sessions, TreeOptions};
 
 /// Reads nodes of the old end. Paths are below the root of the edit.
 pub(super) struct OldSide<'a> {
-    open: &'a dyn Fn(&Url) -> Result<Box<dyn Session>>,
+    sessions: &'a Sessions<'a>,
     cancel: &'a Cancel,
     url: Url,
     rev: Revnum,
@@ -17,10 +17,10 @@ pub(super) struct OldSide<'a> {
 }
 
 impl<'a> OldSide<'a> {
-    /// `url` is the root of the edit. The session is opened when it is needed.
+    /// `url` is the root of the edit. The session is taken when it is needed, and kept for the next comparison.
     pub(super) fn new(tree: &TreeOptions<'a>, url: Url, rev: Revnum) -> OldSide<'a> {
         OldSide {
-            open: tree.open,
+            sessions: tree.sessions,
             cancel: tree.cancel,
             url,
             rev,
@@ -31,7 +31,7 @@ impl<'a> OldSide<'a> {
     fn session(&mut self) -> Result<&mut dyn Session> {
         let session = match self.session.take() {
             Some(session) => session,
-            None => (self.open)(&self.url)?,
+            None => self.sessions.take(&self.url)?,
         };
         Ok(&mut **self.session.insert(session))
     }
@@ -66,6 +66,14 @@ impl<'a> OldSide<'a> {
         let mut directory = self.session()?.directory(&request)?;
         directory.props.retain(|name, _| props::is_regular(name));
         Ok(directory)
+    }
+}
+
+impl Drop for OldSide<'_> {
+    fn drop(&mut self) {
+        if let Some(session) = self.session.take() {
+            self.sessions.put(session);
+        }
     }
 }
 

@@ -74,6 +74,19 @@ impl<'a> Printer<'a> {
         }
     }
 
+    /// As [`Printer::texts`], with links as Git has them if its form is wanted.
+    fn texts_or_links(&mut self, change: &FileChange<'_>) -> Result<bool> {
+        if !self.options.git {
+            return self.texts(change);
+        }
+        let (old, new) = (git::link(change.old)?, git::link(change.new)?);
+        self.texts(&FileChange {
+            old: old.as_ref().unwrap_or(change.old),
+            new: new.as_ref().unwrap_or(change.new),
+            ..*change
+        })
+    }
+
     /// Prints the difference of a file's texts. Returns true if there is a header.
     fn texts(&mut self, change: &FileChange<'_>) -> Result<bool> {
         let (old, new) = (change.old, change.new);
@@ -122,13 +135,8 @@ impl<'a> Printer<'a> {
             return Ok(Vec::new());
         }
         let (old_text, new_text) = (old.text.bytes()?, new.text.bytes()?);
-        let (mut old_bytes, mut new_bytes) = (&*old_text, &*new_text);
-        if self.options.git {
-            old_bytes = git::text(old_bytes, &old.props);
-            new_bytes = git::text(new_bytes, &new.props);
-        }
         let go_on = || !self.cancel.is_cancelled();
-        diff::hunks_while(old_bytes, new_bytes, self.options.texts, &go_on)
+        diff::hunks_while(&old_text, &new_text, self.options.texts, &go_on)
             .ok_or_else(|| cancelled(self.cancel))
     }
 
@@ -192,7 +200,7 @@ impl TreeSink for Printer<'_> {
         if self.only_named(change.path, change.action)? {
             return Ok(());
         }
-        let has_header = change.text && !self.options.properties_only && self.texts(change)?;
+        let has_header = change.text && !self.options.properties_only && self.texts_or_links(change)?;
         if self.options.ignore_properties {
             return Ok(());
         }

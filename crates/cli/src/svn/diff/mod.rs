@@ -8,7 +8,7 @@ mod targets;
 use std::ffi::OsString;
 
 use base::{Code, Depth, Error, NodeKind, Result};
-use client::diff::{Comparison, SummaryAction, SummaryEntry, TreeOptions};
+use client::diff::{Comparison, Sessions, SummaryAction, SummaryEntry, TreeOptions};
 
 use self::output::{DiffOutput, TextOptions};
 use super::options::{ChangelistOption, NonRecursiveOption, RevisionsOption};
@@ -116,7 +116,7 @@ impl DiffArgs {
                 || self.git
                 || self.show_copies_as_adds
                 || self.patch_compatible,
-            open: &open,
+            sessions: &Sessions::new(&open),
             cancel: context.cancel(),
         };
         let config = context.config();

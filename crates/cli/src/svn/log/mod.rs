@@ -13,7 +13,7 @@ pub mod targets;
 use std::ffi::OsString;
 
 use base::{Code, Depth, Error, Props, RelPath, Result, Revnum, Url};
-use client::diff::TreeOptions;
+use client::diff::{Sessions, TreeOptions};
 use client::locate;
 use client::log::{self, LogOptions, LogRange};
 use ra::{LogChange, LogEntry};
@@ -151,12 +151,14 @@ impl LogArgs {
             revprops: self.revprops.wanted(self.quiet),
         };
         let mut printer = Printer::new(self);
+        let open = |url: &_| context.open(url);
+        let sessions = Sessions::new(&open);
         log::log(&mut *session, peg, paths, &ranges, &options, &mut |entry| {
             if printer.entry(entry, out)?
                 && self.diff
                 && let Some(rev) = entry.rev
             {
-                self.print_diff(context, (url, peg), rev, out)?;
+                self.print_diff(context, &sessions, (url, peg), rev, out)?;
             }
             Ok(())
         })
@@ -166,16 +168,16 @@ impl LogArgs {
     fn print_diff(
         &self,
         context: &ClientContext,
+        sessions: &Sessions<'_>,
         (url, peg): (&Url, locate::Revision),
         rev: Revnum,
         out: &mut Out,
     ) -> Result<()> {
         out.print("\n")?;
-        let open = |url: &_| context.open(url);
         let tree = TreeOptions {
             depth: self.depth.depth.unwrap_or(Depth::Infinity),
             notice_ancestry: false,
-            open: &open,
+            sessions,
             cancel: context.cancel(),
         };
         let texts = self.texts.with_config(context.config())?;
