@@ -7,8 +7,9 @@ use testkit::history::Random;
 use testkit::random_history::RandomHistory;
 use testkit::stream::RecordKind::{Dir, File};
 use testkit::stream::{Content, DumpStream};
-use testkit::{Repo, Spec, branch_history, build, random_history, seeds};
+use testkit::{Repo, Spec, branch_history, build, random_history};
 
+use crate::random_runs::each_seed;
 use crate::twins::{Access, TwinClients};
 
 #[test]
@@ -63,7 +64,7 @@ fn odd_revision_properties() {
 
 #[test]
 fn random_commands() {
-    for seed in seeds("LOG_SEEDS", 0..3) {
+    each_seed("LOG_SEEDS", 0..3, |seed| {
         let mut random = Random::new(seed);
         random.next();
         let revisions = 6 + random.below(20) as u64;
@@ -81,11 +82,11 @@ fn random_commands() {
         for _ in 0..25 {
             let words = random_words(&mut random, &history, may_merge);
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
-            if !same_words(&twins, &words, &format!("seed {seed}, {access:?}")) {
+            if !same_words(&twins, &words, &format!("{access:?}")) {
                 break;
             }
         }
-    }
+    });
 }
 
 fn random_words(random: &mut Random, history: &RandomHistory, may_merge: bool) -> Vec<String> {

@@ -3,6 +3,8 @@
 //! Some runs have obstacles: hooks that refuse, locks of another user, or paths without access. Commands that fail halfway must leave the
 //! same repository behind.
 
+use std::ops::Range;
+
 use testkit::history::Random;
 use testkit::normalize::sorted_lines;
 use testkit::{Repo, Side, Tool, branch_history, seeds};
@@ -13,18 +15,29 @@ use crate::writing::{USER, write_hook};
 
 /// Runs `next` commands with the seeds that `variable` names, and reports the first difference of each seed.
 pub fn run(variable: &str, next: impl Fn(&mut Cases) -> Vec<String>) {
-    let mut differences = Vec::new();
-    for seed in seeds(variable, 0..1) {
+    each_seed(variable, 0..1, |seed| {
+        if let Some(difference) = one(seed, &next) {
+            panic!("{difference}");
+        }
+    });
+}
+
+/// Runs `test` with the seeds that `variable` names, and reports the first failure of each seed.
+pub fn each_seed(variable: &str, default: Range<u64>, test: impl Fn(u64)) {
+    let mut failures = Vec::new();
+    for seed in seeds(variable, default) {
         println!("{variable}={seed}..{}", seed + 1);
-        let found = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| one(seed, &next)));
-        let found = found.unwrap_or_else(|error| error.downcast_ref::<String>().cloned());
-        differences.extend(found.map(|text| format!("{variable}={seed}\n{text}")));
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| test(seed)));
+        if let Err(error) = outcome {
+            let text = error.downcast_ref::<String>().cloned().unwrap_or_default();
+            failures.push(format!("{variable}={seed}\n{text}"));
+        }
     }
-    let count = differences.len();
+    let count = failures.len();
     assert!(
-        differences.is_empty(),
-        "{count} differ\n{}",
-        differences.join("\n====\n")
+        failures.is_empty(),
+        "{count} failed\n{}",
+        failures.join("\n====\n")
     );
 }
 
