@@ -54,6 +54,12 @@ impl Source {
         FsPath::parse(&self.0).ok()
     }
 
+    /// True for `ancestor` and for what is below it.
+    pub fn is_at_or_below(&self, ancestor: &Source) -> bool {
+        let rest = self.0.strip_prefix(ancestor.0.trim_end_matches('/'));
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+
     /// Appends a relative path.
     pub fn join(&self, rel: &RelPath) -> Source {
         if rel.is_empty() {

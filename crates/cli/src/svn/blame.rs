@@ -155,7 +155,7 @@ impl BlameArgs {
     }
 
     fn print_line(&self, line: &BlameLine<'_>, width: usize, out: &mut Out) -> Result<()> {
-        let is_merged = self.use_merge_history && line.merged.map(|m| m.rev) != line.own.map(|own| own.rev);
+        let is_merged = self.use_merge_history && line.is_merged();
         let shown = if is_merged { line.merged } else { line.own };
         let mut text = Vec::with_capacity(120);
         if self.use_merge_history {

@@ -184,7 +184,7 @@ fn check_range(range: Option<RevisionRangeArg>) -> Result<()> {
 /// Resolves `-r`: one revision is a range, and no range is all of them.
 fn resolve(range: Option<RevisionRangeArg>, source: &mut OpenNode) -> Result<(Revnum, Revnum)> {
     let Some(range) = range else {
-        return Ok((Revnum(1), source.rev));
+        return Ok((Revnum::ZERO, source.rev));
     };
     let mut number = |revision: Revision| revision.of_url()?.number(&mut *source.session);
     let start = number(range.start)?;

@@ -5,7 +5,7 @@
 
 use testkit::history::Random;
 use testkit::normalize::sorted_lines;
-use testkit::{Repo, Side, Tool, branch_history, seeds};
+use testkit::{Repo, Side, Tool, branch_history, each_seed};
 
 use crate::random_writes::Cases;
 use crate::twins::{Access, TwinClients};
@@ -13,19 +13,11 @@ use crate::writing::{USER, write_hook};
 
 /// Runs `next` commands with the seeds that `variable` names, and reports the first difference of each seed.
 pub fn run(variable: &str, next: impl Fn(&mut Cases) -> Vec<String>) {
-    let mut differences = Vec::new();
-    for seed in seeds(variable, 0..1) {
-        println!("{variable}={seed}..{}", seed + 1);
-        let found = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| one(seed, &next)));
-        let found = found.unwrap_or_else(|error| error.downcast_ref::<String>().cloned());
-        differences.extend(found.map(|text| format!("{variable}={seed}\n{text}")));
-    }
-    let count = differences.len();
-    assert!(
-        differences.is_empty(),
-        "{count} differ\n{}",
-        differences.join("\n====\n")
-    );
+    each_seed(variable, 0..1, |seed| {
+        if let Some(difference) = one(seed, &next) {
+            panic!("{difference}");
+        }
+    });
 }
 
 /// Runs the commands of one seed. Returns the first difference.

@@ -81,6 +81,16 @@ pub struct BlameLine<'a> {
     pub merged: Option<&'a BlameRevision>,
 }
 
+impl BlameLine<'_> {
+    /// True if the line was merged from a revision that is older than the one that brought it into the file. A merged revision that is
+    /// younger only put the line back on its branch, while the file kept it.
+    pub fn is_merged(&self) -> bool {
+        self.merged
+            .zip(self.own)
+            .is_some_and(|(merged, own)| merged.rev < own.rev)
+    }
+}
+
 impl Blame {
     /// Returns the lines.
     pub fn lines(&self) -> impl Iterator<Item = BlameLine<'_>> {

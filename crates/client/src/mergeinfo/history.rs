@@ -16,6 +16,18 @@ impl History {
     /// # Errors
     /// `FS_NOT_FOUND` if there is no such node; those of the session.
     pub fn read(session: &mut dyn Session, rev: Revnum) -> Result<History> {
+        History::read_range(session, rev, (Revnum::ZERO, rev))
+    }
+
+    /// Reads the history from one revision to another of the node at the session's URL in `rev`.
+    ///
+    /// # Errors
+    /// `FS_NOT_FOUND` if there is no such node, `FS_NO_SUCH_REVISION` for a revision after `rev`; those of the session.
+    pub fn read_range(
+        session: &mut dyn Session,
+        rev: Revnum,
+        (oldest, youngest): (Revnum, Revnum),
+    ) -> Result<History> {
         let mut segments = Vec::new();
         let mut add = |segment: &LocationSegment| {
             if let Some(path) = &segment.path {
@@ -23,7 +35,13 @@ impl History {
             }
             Ok(())
         };
-        session.location_segments(&RelPath::empty(), Some(rev), Some(rev), None, &mut add)?;
+        session.location_segments(
+            &RelPath::empty(),
+            Some(rev),
+            Some(youngest),
+            Some(oldest),
+            &mut add,
+        )?;
         Ok(History { segments })
     }
 

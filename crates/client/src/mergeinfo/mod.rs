@@ -3,6 +3,20 @@
 //! [`revisions`] passes the revisions of a source branch that changed it and that were merged to a target branch, or that can be.
 //! [`mod@summary`] finds where the branches parted, and their last full merge. Both compare the log of the source with the mergeinfo of the
 //! target and of the nodes below it, and with the [`History`] of both.
+//!
+//! The rules are those that experiments with the incumbent show.
+//! * The nodes that count are the target and the nodes below it that have mergeinfo; the target only if it has or inherits some. A node
+//!   has a revision if its mergeinfo names the corresponding node of the source, at its path in that revision. For questions about
+//!   eligible revisions, those of the target's own history are merged to all nodes.
+//! * A revision that all nodes have, with inheritance, is merged as a whole. One that some nodes have, or that is not inheritable,
+//!   depends on its changed paths: if the change of each is merged, the revision is merged as a whole, else in part. One that no node
+//!   has is eligible, unless the change of each path is merged.
+//! * A changed path is merged if the nearest node at or above its counterpart has mergeinfo for the revision from any path at or below
+//!   the source, inheritable unless it is the node itself. An addition, replacement or deletion of the node is also merged if the node
+//!   has mergeinfo of a later revision from that same path.
+//! * That a path of the source appears or disappears is no change of the source: a copy, or a rename. If one of the paths in its history
+//!   is below another one, it can be a change below that; the incumbent answers one or the other, by the order of a hash table.
+//! * Below a target that is the root of the repository, the incumbent takes the paths of nodes without their first byte.
 
 mod history;
 mod summary;
@@ -52,28 +66,11 @@ pub fn revisions(
     request: &RevisionsRequest,
     receive: &mut dyn FnMut(&LogEntry, bool) -> Result<()>,
 ) -> Result<()> {
-    let source_history = History::read(&mut *source.session, source.rev)?;
-    compare(source, &source_history, target, request, receive)
-}
-
-/// Compares the log of a source with the state of a target.
-fn compare(
-    source: &mut Branch<'_>,
-    history: &History,
-    target: &MergedState,
-    request: &RevisionsRequest,
-    receive: &mut dyn FnMut(&LogEntry, bool) -> Result<()>,
-) -> Result<()> {
     let (first, last) = request.range;
-    let (oldest, youngest) = (first.min(last), first.max(last));
-    if youngest > source.rev {
-        // The incumbent makes the request, and the server refuses it with its own text.
-        let (path, peg) = (RelPath::empty(), Some(source.rev));
-        let session = &mut *source.session;
-        session.location_segments(&path, peg, Some(youngest), None, &mut |_| Ok(()))?;
-        let message = format!("No such revision {youngest}");
-        return Err(Error::new(Code::FS_NO_SUCH_REVISION, message));
-    }
+    let range = (first.min(last), first.max(last));
+    let history = History::read_range(&mut *source.session, source.rev, range)?;
+    // Revision 0 is never merged.
+    let (oldest, youngest) = (first.min(last).max(Revnum(1)), first.max(last));
     // The log begins where the branch was at the youngest revision.
     let Some((youngest, path)) = history.at_or_before(youngest).filter(|(rev, _)| *rev >= oldest) else {
         return Ok(());
@@ -96,7 +93,7 @@ fn compare(
         ..LogRequest::default()
     };
     source.session.log(&log, &mut |entry| {
-        let Some(paths) = entry.rev.and_then(|rev| changed_paths(entry, rev, history)) else {
+        let Some(paths) = entry.rev.and_then(|rev| changed_paths(entry, rev, &history)) else {
             return Ok(());
         };
         match target.answer(&paths, request.which) {
@@ -113,12 +110,23 @@ struct ChangedPaths {
     rev: Revnum,
     /// The path of the branch in that revision.
     branch: Source,
-    /// Changed paths below it.
-    paths: Vec<RelPath>,
+    /// False for a revision without changed paths.
+    is_known: bool,
+    /// The changes below it.
+    changes: Vec<Change>,
 }
 
-/// Returns what a revision changed in a branch; `None` if it only made the branch, or did nothing to it. As for the incumbent, a change below
-/// a path that the branch had in another revision counts: that of its source in the revision that made a copy of it, for example.
+/// A change in a branch.
+struct Change {
+    /// The path of the branch with which the changed path begins.
+    branch: Source,
+    /// The rest of the changed path.
+    path: RelPath,
+    action: ChangeAction,
+}
+
+/// Returns what a revision changed in a branch. As for the incumbent, a change below a path that the branch had in another revision counts:
+/// that of its source in the revision that made a copy of it, for example.
 fn changed_paths(entry: &LogEntry, rev: Revnum, history: &History) -> Option<ChangedPaths> {
     let branch = history.path_at(rev)?;
     let below = |change: &ra::LogChange| {
@@ -127,14 +135,18 @@ fn changed_paths(entry: &LogEntry, rev: Revnum, history: &History) -> Option<Cha
         let mut branches = std::iter::once(branch).chain(history.paths());
         branches.find_map(|branch| {
             let path = change.path.relative_to(branch)?;
-            (is_change || !path.is_empty()).then_some(path)
+            (is_change || !path.is_empty()).then(|| Change {
+                branch: Source::from(branch),
+                path,
+                action: change.action,
+            })
         })
     };
-    let paths: Vec<RelPath> = entry.changes.iter().filter_map(below).collect();
-    (!paths.is_empty()).then(|| ChangedPaths {
+    Some(ChangedPaths {
         rev,
-        branch: Source::new(branch.as_str()),
-        paths,
+        branch: Source::from(branch),
+        is_known: !entry.changes.is_empty(),
+        changes: entry.changes.iter().filter_map(below).collect(),
     })
 }
 
@@ -151,13 +163,15 @@ enum Answer {
 pub struct MergedState {
     /// The target and the nodes below it that have mergeinfo of their own, the target first.
     nodes: Vec<MergedNode>,
-    depth: Depth,
+    /// The history of the target, if revisions that were not merged are asked for.
+    history: Option<History>,
 }
 
 struct MergedNode {
     path: RelPath,
+    /// The path of the node that corresponds to it, below the source; `None` if there is none.
+    source_suffix: Option<RelPath>,
     mergeinfo: Mergeinfo,
-    history: History,
 }
 
 impl MergedState {
@@ -171,40 +185,43 @@ impl MergedState {
             let message = "Only depths 'infinity' and 'empty' are currently supported";
             return Err(Error::new(Code::UNSUPPORTED_FEATURE, message));
         }
-        let tip = target.session.url().clone();
         let request = MergeinfoRequest {
             paths: &[RelPath::empty()],
             rev: Some(target.rev),
             of: MergeinfoOf::Inherited,
             descendants: depth == Depth::Infinity,
         };
-        let mut found = target.session.mergeinfo(&request)?;
+        let found = target.session.mergeinfo(&request)?;
+        let is_root = target.session.url() == target.session.root_url();
+        let nodes = found.into_iter().map(|(path, mergeinfo)| MergedNode {
+            source_suffix: if is_root {
+                below_root(&path)
+            } else {
+                Some(path.clone())
+            },
+            path,
+            mergeinfo,
+        });
         let mut state = MergedState {
-            nodes: Vec::new(),
-            depth,
+            nodes: nodes.collect(),
+            history: None,
         };
-        if only_merged && found.is_empty() {
-            return Ok(state);
-        }
-        if found.first().is_none_or(|(path, _)| !path.is_empty()) {
-            found.insert(0, (RelPath::empty(), Mergeinfo::new()));
-        }
-        for (path, mergeinfo) in found {
-            let url = tip.join(&path);
-            if *target.session.url() != url {
-                target.session.reparent(&url)?;
-            }
-            let history = History::read(&mut *target.session, target.rev)?;
-            state.nodes.push(MergedNode {
-                path,
-                mergeinfo,
-                history,
-            });
-        }
-        if *target.session.url() != tip {
-            target.session.reparent(&tip)?;
+        if !only_merged {
+            state.set_history(History::read(&mut *target.session, target.rev)?);
         }
         Ok(state)
+    }
+
+    /// Adds the history of the target, which questions for revisions that were not merged need.
+    fn set_history(&mut self, history: History) {
+        self.history = Some(history);
+        if self.nodes.is_empty() {
+            self.nodes.push(MergedNode {
+                path: RelPath::empty(),
+                source_suffix: Some(RelPath::empty()),
+                mergeinfo: Mergeinfo::new(),
+            });
+        }
     }
 
     /// True if nothing was merged.
@@ -214,35 +231,66 @@ impl MergedState {
 
     fn answer(&self, changed: &ChangedPaths, which: Which) -> Answer {
         let states: Vec<NodeState> = self.nodes.iter().map(|node| node.state(changed)).collect();
-        if self.depth == Depth::Empty {
-            return match (states[0], which) {
-                (NodeState::Merged, Which::Merged) | (NodeState::Unmerged, Which::Eligible) => Answer::Whole,
-                (NodeState::NotBelow, _) => Answer::Part,
-                _ => Answer::No,
-            };
-        }
-        let is_merged_somewhere = states
-            .iter()
-            .any(|state| matches!(state, NodeState::Merged | NodeState::NotBelow));
-        let is_whole = changed.paths.iter().all(|path| {
-            let state = states[self.nearest(path)];
-            matches!(state, NodeState::Merged | NodeState::OwnHistory)
-        });
-        match (which, is_merged_somewhere, is_whole) {
-            (Which::Merged, false, _) | (Which::Eligible, _, true) => Answer::No,
-            (Which::Merged, true, true) | (Which::Eligible, false, false) => Answer::Whole,
-            (_, true, false) => Answer::Part,
+        let is_in_history = which == Which::Eligible && self.is_in_history(changed);
+        let is_in_all = is_in_history || states.iter().all(|state| *state == NodeState::Merged);
+        let is_merged = |state: &NodeState| matches!(state, NodeState::Merged | NodeState::NotBelow);
+        let is_in_some = states.iter().any(is_merged);
+        let is_whole = || {
+            let mut changes = changed.changes.iter();
+            changed.is_known && changes.all(|change| self.is_merged(change, changed.rev))
+        };
+        match which {
+            Which::Merged if !is_in_some => Answer::No,
+            Which::Merged if is_in_all || is_whole() => Answer::Whole,
+            Which::Merged => Answer::Part,
+            Which::Eligible if is_in_all || is_whole() => Answer::No,
+            Which::Eligible if is_in_some => Answer::Part,
+            Which::Eligible => Answer::Whole,
         }
     }
 
-    /// Returns the index of the node whose mergeinfo counts for a path.
-    fn nearest(&self, path: &RelPath) -> usize {
-        let contains = |node: &MergedNode| path.relative_to(&node.path).is_some();
-        let found = self.nodes.iter().enumerate().filter(|(_, node)| contains(node));
-        found
-            .max_by_key(|(_, node)| node.path.len())
-            .map_or(0, |(index, _)| index)
+    /// True if the revision is one of the target itself.
+    fn is_in_history(&self, changed: &ChangedPaths) -> bool {
+        let history = self.history.as_ref();
+        let path = history.and_then(|history| history.path_at(changed.rev));
+        path.is_some_and(|path| path.as_str() == changed.branch.as_str())
     }
+
+    /// True if the mergeinfo that counts for a changed path has the change.
+    fn is_merged(&self, change: &Change, rev: Revnum) -> bool {
+        let contains = |node: &&MergedNode| change.path.relative_to(&node.path).is_some();
+        let nodes = self.nodes.iter().filter(contains);
+        let Some(node) = nodes.max_by_key(|node| node.path.len()) else {
+            return false;
+        };
+        let is_of_node = node.path == change.path;
+        let is_merged = node.mergeinfo.iter().any(|(source, ranges)| {
+            let is_below = source.is_at_or_below(&change.branch);
+            is_below
+                && ranges
+                    .at(rev)
+                    .is_some_and(|inheritable| inheritable || is_of_node)
+        });
+        // The addition of a node from which a later revision was merged.
+        let has_later = || {
+            let ranges = node.mergeinfo.get(&change.branch.join(&change.path));
+            let last = ranges.and_then(|ranges| ranges.ranges().last());
+            last.is_some_and(|last| rev <= last.end)
+        };
+        is_merged || (is_of_node && change.action != ChangeAction::Modify && has_later())
+    }
+}
+
+/// Returns the path below the source for a node below a target that is the root of the repository. As in the incumbent, it lacks the first
+/// byte.
+fn below_root(path: &RelPath) -> Option<RelPath> {
+    if path.is_empty() {
+        return Some(RelPath::empty());
+    }
+    let rest = path.as_str().get(1..)?;
+    (!rest.starts_with('/'))
+        .then(|| RelPath::parse(rest).ok())
+        .flatten()
 }
 
 /// What a node of a target has of a revision.
@@ -252,24 +300,16 @@ enum NodeState {
     /// It was merged to the node itself, but not to those below it.
     NotBelow,
     Merged,
-    /// It is in the node's own history.
-    OwnHistory,
 }
 
 impl MergedNode {
     fn state(&self, changed: &ChangedPaths) -> NodeState {
-        let source = changed.branch.join(&self.path);
-        let merged = self
-            .mergeinfo
-            .get(&source)
-            .and_then(|ranges| ranges.at(changed.rev));
-        match merged {
+        let source = self.source_suffix.as_ref().map(|path| changed.branch.join(path));
+        let ranges = source.and_then(|source| self.mergeinfo.get(&source));
+        match ranges.and_then(|ranges| ranges.at(changed.rev)) {
             Some(true) => NodeState::Merged,
             Some(false) => NodeState::NotBelow,
-            None => match self.history.path_at(changed.rev) {
-                Some(path) if path.as_str() == source.as_str() => NodeState::OwnHistory,
-                _ => NodeState::Unmerged,
-            },
+            None => NodeState::Unmerged,
         }
     }
 }

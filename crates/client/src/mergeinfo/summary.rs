@@ -3,7 +3,7 @@
 use base::{Code, Depth, Error, FsPath, Result, Revnum};
 use ra::LogRevprops;
 
-use super::{Branch, History, MergedState, RevisionsRequest, Which, compare};
+use super::{Branch, History, MergedState, RevisionsRequest, Which, revisions};
 
 /// The merges between two branches.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,8 +39,8 @@ pub fn summary(source: &mut Branch<'_>, target: &mut Branch<'_>) -> Result<Summa
         );
         return Err(Error::new(Code::CLIENT_NOT_READY_TO_MERGE, message));
     };
-    let from_source = last_merged(source, &source_history, target, common_rev)?;
-    let from_target = last_merged(target, &target_history, source, common_rev)?;
+    let from_source = last_merged(source, target, &target_history, common_rev)?;
+    let from_target = last_merged(target, source, &source_history, common_rev)?;
     let is_reverse = from_target > from_source;
     let base = from_source.max(from_target);
     Ok(Summary {
@@ -54,36 +54,33 @@ pub fn summary(source: &mut Branch<'_>, target: &mut Branch<'_>) -> Result<Summa
 /// Returns the last revision of `source` up to which everything was merged to `target`; the common one without merges.
 fn last_merged(
     source: &mut Branch<'_>,
-    history: &History,
     target: &mut Branch<'_>,
+    target_history: &History,
     common: Revnum,
 ) -> Result<Revnum> {
-    if source.rev <= common {
+    let source_rev = source.rev;
+    if source_rev <= common {
         return Ok(common);
     }
-    let state = MergedState::read(target, Depth::Infinity, false)?;
-    let mut ends = [None, None];
-    for (which, end) in [Which::Merged, Which::Eligible].into_iter().zip(&mut ends) {
+    let mut state = MergedState::read(target, Depth::Infinity, true)?;
+    state.set_history(target_history.clone());
+    let mut ends = |which, range| {
         let request = RevisionsRequest {
             which,
-            range: (common.next(), source.rev),
+            range,
             revprops: LogRevprops::Names(Vec::new()),
         };
-        compare(source, history, &state, &request, &mut |entry, _| {
-            let is_end = match which {
-                Which::Merged => true,
-                Which::Eligible => end.is_none(),
-            };
-            if is_end {
-                *end = entry.rev;
-            }
+        let mut revs = Vec::new();
+        revisions(source, &state, &request, &mut |entry, _| {
+            revs.extend(entry.rev);
             Ok(())
         })?;
-    }
-    let [youngest_merged, oldest_eligible] = ends;
-    let Some(merged) = youngest_merged else {
+        Ok::<_, Error>((revs.first().copied(), revs.last().copied()))
+    };
+    let (_, Some(merged)) = ends(Which::Merged, (common, source_rev))? else {
         return Ok(common);
     };
-    let before = oldest_eligible.map_or(merged, |rev: Revnum| Revnum(rev.0.saturating_sub(1)));
-    Ok(merged.min(before))
+    let (oldest_eligible, _) = ends(Which::Eligible, (common, merged))?;
+    let before = oldest_eligible.map(|rev: Revnum| Revnum(rev.0.saturating_sub(1)));
+    Ok(before.unwrap_or(merged))
 }
