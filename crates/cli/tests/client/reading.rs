@@ -17,7 +17,7 @@ fn random_commands() {
     let mut repos: BTreeMap<Option<u64>, (Repo, Vec<TwinClients>)> = BTreeMap::new();
     testkit::each_seed("READ_SEEDS", 0..60, |seed| {
         let which = (seed % 2 == 1).then_some(seed / 100);
-        repos.retain(|other, _| other.is_none() || *other == which);
+        repos.retain(|other, _| which.is_none() || other.is_none() || *other == which);
         let (repo, twins) = repos.entry(which).or_insert_with(|| {
             let repo = which.map_or_else(read_repo::repository, random_repository);
             let twins = Access::ALL.map(|access| TwinClients::new(&repo, access));
