@@ -97,6 +97,9 @@ impl DiffArgs {
             out.print(xml::DECLARATION)?;
             out.print("<diff>\n<paths>\n")?;
         }
+        if self.summarize {
+            self.check_summary()?;
+        }
         let range = self.revisions.ranges().first().copied();
         let comparisons = match (&self.old, &self.new) {
             (None, None) => targets::of_operands(context, out, &self.operands, range)?,
@@ -164,7 +167,6 @@ impl DiffArgs {
     }
 
     fn summarize(&self, comparison: &targets::Target, tree: &TreeOptions<'_>, out: &mut Out) -> Result<()> {
-        self.check_summary()?;
         let comparison: Comparison = comparison.resolve()?;
         client::diff::summarize(
             &comparison,
