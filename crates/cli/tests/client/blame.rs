@@ -4,10 +4,9 @@ use testkit::history::Random;
 use testkit::random_history::RandomHistory;
 use testkit::stream::RecordKind::{Dir, File};
 use testkit::stream::{Content, DumpStream};
-use testkit::{Repo, Spec, branch_history, build};
+use testkit::{Repo, Spec, branch_history, build, each_seed};
 
 use super::log::{assert_same, set_raw_revprop, sorted_attributes};
-use testkit::each_seed;
 use crate::twins::{Access, TwinClients};
 
 #[test]
