@@ -5,7 +5,7 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Returns the path without doubled and trailing slashes and `.` components.
 pub fn canonical(typed: &OsStr) -> PathBuf {
@@ -23,12 +23,19 @@ pub fn canonical(typed: &OsStr) -> PathBuf {
 }
 
 /// Returns the path as messages show it.
-pub fn shown(path: &std::path::Path) -> String {
+pub fn shown(path: &Path) -> String {
     if path.as_os_str().is_empty() {
         ".".to_owned()
     } else {
         path.display().to_string()
     }
+}
+
+/// Returns the path as the progress of a command shows it: relative to the current directory `here`, if it is an absolute path inside of that.
+pub fn shown_from(here: &Path, path: &Path) -> String {
+    // An unknown current directory is empty.
+    let inside = path.strip_prefix(here).ok().filter(|_| here.is_absolute());
+    shown(inside.unwrap_or(path))
 }
 
 /// True if the operand begins with `scheme://`.
@@ -71,6 +78,16 @@ mod tests {
         ] {
             assert_eq!(canonical(OsStr::new(typed)), PathBuf::from(path));
         }
+        for (path, expected) in [
+            ("/a/b", "b"),
+            ("/a", "."),
+            ("/ab", "/ab"),
+            ("b", "b"),
+            ("../a", "../a"),
+        ] {
+            assert_eq!(shown_from(Path::new("/a"), Path::new(path)), expected);
+        }
+        assert_eq!(shown_from(Path::new(""), Path::new("/a")), "/a");
         assert!(is_url(OsStr::new("file:///x")) && !is_url(OsStr::new("/a://b")));
     }
 }

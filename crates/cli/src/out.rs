@@ -130,6 +130,15 @@ impl Out {
         self.write(shown.as_bytes(), PRINTING)
     }
 
+    /// Prints a part of an XML document, which is UTF-8 whatever the character set of the terminal is.
+    ///
+    /// # Errors
+    /// See [`Out::print`].
+    pub fn xml(&mut self, text: &str) -> Result<()> {
+        let written = self.stdout.lock().write_all(text.as_bytes());
+        self.check(written, "Write error")
+    }
+
     /// Prints bytes that may not be text on standard output, in the terminal's character set.
     ///
     /// # Errors

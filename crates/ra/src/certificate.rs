@@ -18,7 +18,7 @@ pub struct CertificateInfo {
     pub common_name: Option<String>,
     /// The names of hosts: those that it lists, or else the common name.
     pub hostnames: Vec<String>,
-    /// The common name is the only name: there are no alternative ones.
+    /// The common name is the only name of a host: there are no alternative ones.
     pub has_only_common_name: bool,
     /// The beginning of its validity.
     pub valid_from: Date,
@@ -35,7 +35,7 @@ impl CertificateInfo {
         let date = |seconds: i64| Date(seconds.saturating_mul(1_000_000));
         let common_name = attribute(parsed.subject(), COMMON_NAME);
         let mut hostnames = alternative_names(&parsed);
-        let has_only_common_name = matches!(parsed.subject_alternative_name(), Ok(None));
+        let has_only_common_name = !lists_hosts(&parsed);
         if hostnames.is_empty() {
             hostnames.extend(common_name.clone());
         }
@@ -64,6 +64,18 @@ fn alternative_names(certificate: &X509Certificate<'_>) -> Vec<String> {
             _ => None,
         })
         .collect()
+}
+
+/// True if a certificate lists hosts by their names or addresses, or cannot be parsed so far.
+fn lists_hosts(certificate: &X509Certificate<'_>) -> bool {
+    match certificate.subject_alternative_name() {
+        Ok(None) => false,
+        Ok(Some(extension)) => {
+            let mut names = extension.value.general_names.iter();
+            names.any(|name| matches!(name, GeneralName::DNSName(_) | GeneralName::IPAddress(_)))
+        }
+        Err(_) => true,
+    }
 }
 
 /// Returns the attributes of a name: their identifiers and values.

@@ -71,7 +71,8 @@ impl UserCredentials {
             return Ok(CertificateTrust::Reject);
         }
         let server = self.settings.config.server(&problem.host);
-        let may_store = self.may_store(&server)?;
+        // A decision about an unknown error is for this run only.
+        let may_store = self.may_store(&server)? && !problem.failures.other;
         let answer = self.prompter.ask(&question(problem, may_store), Echo::Shown)?;
         let trust = match answer.bytes().next() {
             Some(b't' | b'T') => CertificateTrust::Once,

@@ -192,6 +192,10 @@ fn warn_of_unknown_names(options: &[String], out: &mut Out) -> Result<()> {
             };
             warn(format!("Ignoring unknown value '{}'{hint}", unknown.name));
         }
+    }
+    for option in options {
+        let option = ConfigOption::parse(option)?;
+        option.check()?;
         if option.file == OptionFile::Unknown {
             warn("Unrecognized file in argument of --config-option".to_owned());
         }

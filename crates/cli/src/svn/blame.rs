@@ -140,7 +140,7 @@ impl BlameArgs {
     fn print(&self, target: &Target, found: &Blame, out: &mut Out) -> Result<()> {
         if self.xml {
             let path = target.url()?.to_string();
-            out.print(&xml::tag("target", &[("path", &path)], ">\n"))?;
+            out.xml(&xml::tag("target", &[("path", &path)], ">\n"))?;
             for (number, line) in (1u64..).zip(found.lines()) {
                 out.raw(&entry(number, &line, self.use_merge_history))?;
             }

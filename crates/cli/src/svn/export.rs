@@ -86,6 +86,7 @@ impl ExportArgs {
             None,
         );
         let charset = out.charset();
+        let here = std::env::current_dir().unwrap_or_default();
         let options = ExportOptions {
             depth: self.depth.depth().unwrap_or(Depth::Infinity),
             force: self.force,
@@ -103,7 +104,7 @@ impl ExportArgs {
             long_date: &date_text::human,
             parse_date: &date::parse,
             file_name: &|name, directory| file_name(charset, name, directory),
-            current_dir: &std::env::current_dir().unwrap_or_default(),
+            current_dir: &here,
             received: &received,
             cancel: context.cancel(),
         };
@@ -113,7 +114,7 @@ impl ExportArgs {
                 progress.suspend(|| out.print_warning(error));
                 Ok(())
             }
-            event if has_lines => print(&event, out),
+            event if has_lines => print(&event, &here, out),
             _ => Ok(()),
         });
         progress.finish(outcome.is_ok());
@@ -198,11 +199,11 @@ fn file_name(charset: Charset, name: &str, directory: &Path) -> Result<OsString>
     Err(Error::new(Code(22), shown).wrap(Code(22), message))
 }
 
-fn print(event: &ExportEvent<'_>, out: &mut Out) -> Result<()> {
+fn print(event: &ExportEvent<'_>, here: &Path, out: &mut Out) -> Result<()> {
     match event {
-        ExportEvent::Added(path) => out.line(&format!("A    {}", local_path::shown(path))),
+        ExportEvent::Added(path) => out.line(&format!("A    {}", local_path::shown_from(here, path))),
         ExportEvent::External(path) => {
-            let path = local_path::shown(path);
+            let path = local_path::shown_from(here, path);
             out.line(&format!("\nFetching external item into '{path}':"))
         }
         ExportEvent::ExternalFailed(_) => Ok(()),

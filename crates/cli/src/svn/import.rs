@@ -1,7 +1,7 @@
 //! `svn import`: commits a tree of the local file system.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use base::{Code, Depth, Error, Result, Url};
 use client::import::{AutoProps, ImportEvent, ImportOptions, MimeTypes, import};
@@ -88,6 +88,11 @@ impl ImportArgs {
             Some(path) => mime_types(&path)?,
             None => MimeTypes::default(),
         };
+        let here = std::env::current_dir().unwrap_or_default();
+        let mut path = request.path.clone();
+        if path.components().any(|part| part == Component::ParentDir) {
+            path = local_path::without_parents(here.join(path));
+        }
         let options = ImportOptions {
             depth: self.depth.depth().unwrap_or(Depth::Infinity),
             force: self.force,
@@ -95,7 +100,7 @@ impl ImportArgs {
             auto_props: &auto_props,
             repository_auto_props: !self.no_auto_props,
             mime_types: &mime_types,
-            current_dir: &std::env::current_dir().unwrap_or_default(),
+            current_dir: &here,
             cancel: context.cancel(),
         };
         let open = |url: &Url| context.open_without_redirects(url);
@@ -103,14 +108,14 @@ impl ImportArgs {
         message.use_context(context)?;
         let mut describe = |items: &[client::commit_item::CommitItem]| message.describe(items);
         import(
-            &request.path,
+            &path,
             &request.url,
             &options,
             &open,
             &mut describe,
             &mut |event| match event {
                 _ if quiet => Ok(()),
-                event => print(&event, out),
+                event => print(&event, &here, out),
             },
         )
     }
@@ -146,13 +151,14 @@ fn mime_types(path: &str) -> Result<MimeTypes> {
     Ok(MimeTypes::parse(&text))
 }
 
-fn print(event: &ImportEvent<'_>, out: &mut Out) -> Result<()> {
+fn print(event: &ImportEvent<'_>, here: &Path, out: &mut Out) -> Result<()> {
+    let shown = |path: &Path| local_path::shown_from(here, &here.join(path));
     match event {
         ImportEvent::Adding { path, is_binary } => {
             let kind = if *is_binary { " (bin)" } else { "" };
-            out.progress_line(&format!("Adding {kind:6}  {}", local_path::shown(path)));
+            out.progress_line(&format!("Adding {kind:6}  {}", shown(path)));
         }
-        ImportEvent::Skipped(path) => out.progress_line(&format!("Skipped '{}'", path.display())),
+        ImportEvent::Skipped(path) => out.progress_line(&format!("Skipped '{}'", shown(path))),
         ImportEvent::Finalizing => print_finalizing(out),
         ImportEvent::Committed(info) => return print_committed(out, info),
     }

@@ -144,7 +144,7 @@ impl InfoArgs {
         let OpenNode { mut session, rev } = context.open_node(url, peg, operative)?;
         info::info(&mut *session, rev, depth, &mut |node| match form {
             Form::Text => out.print(&self.text(node)),
-            Form::Xml => out.print(&xml_entry(node)),
+            Form::Xml => out.xml(&xml_entry(node)),
             Form::Item { item, is_alone } => self.item(node, item, is_alone, out),
         })
     }

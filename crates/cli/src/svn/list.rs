@@ -82,7 +82,7 @@ impl ListArgs {
             let target = target.parse()?;
             if self.xml.xml {
                 let shown = target_list::shown(&target);
-                out.print(&xml::tag("list", &[("path", &shown)], ">\n"))?;
+                out.xml(&xml::tag("list", &[("path", &shown)], ">\n"))?;
             }
             lister.external = None;
             let outcome = lister.target(context, &target, out);
@@ -185,7 +185,7 @@ impl Lister<'_> {
         };
         self.begin_external(node.external.as_ref(), out)?;
         match self.args.xml.xml {
-            true => out.print(&xml_entry(path, node)),
+            true => out.xml(&xml_entry(path, node)),
             false => self.line(path, node, out),
         }
     }
@@ -208,7 +208,7 @@ impl Lister<'_> {
         if !is_first {
             out.print("</external>\n")?;
         }
-        out.print(&xml::tag(
+        out.xml(&xml::tag(
             "external",
             &[("target", target), ("parent_url", parent)],
             ">\n",

@@ -104,7 +104,7 @@ impl PropgetArgs {
             let head = xml::tag("revprops", &[("rev", &rev.to_string())], ">\n");
             let value = xml_element("property", name, Some(&value));
             let declaration = xml::DECLARATION;
-            return out.print(&format!(
+            return out.xml(&format!(
                 "{declaration}<properties>\n{head}{value}</revprops>\n</properties>\n"
             ));
         }
@@ -154,7 +154,7 @@ impl Printer<'_> {
         if self.args.options.xml {
             let head = xml::tag("target", &[("path", url)], ">\n");
             let value = xml_element(element, self.name, Some(value));
-            return out.print(&format!("{head}{value}</target>\n"));
+            return out.xml(&format!("{head}{value}</target>\n"));
         }
         if self.args.options.verbose {
             out.line(heading)?;

@@ -63,7 +63,11 @@ impl ProplistArgs {
             out.line(&format!("Unversioned properties on revision {rev}:"))?;
         }
         for (name, value) in &props {
-            self.property("property", name, value, out)?;
+            match self.options.xml {
+                // In the character set of the terminal, unlike other XML.
+                true => out.print(&self.xml_property("property", name, value))?,
+                false => print_indented(name, value, self.options.verbose, out)?,
+            }
         }
         if self.options.xml {
             out.print("</revprops>\n</properties>\n")?;
@@ -86,7 +90,7 @@ impl ProplistArgs {
                 return Ok(());
             }
             if self.options.xml {
-                out.print(&xml::tag("target", &[("path", node.url.as_str())], ">\n"))?;
+                out.xml(&xml::tag("target", &[("path", node.url.as_str())], ">\n"))?;
             } else if !self.quiet {
                 out.line(&format!("Properties on '{}':", node.url))?;
             }
@@ -102,7 +106,7 @@ impl ProplistArgs {
 
     fn inherited(&self, url: &Url, ancestor: &Url, props: &Props, out: &mut Out) -> Result<()> {
         if self.options.xml {
-            out.print(&xml::tag("target", &[("path", ancestor.as_str())], ">\n"))?;
+            out.xml(&xml::tag("target", &[("path", ancestor.as_str())], ">\n"))?;
         } else if !self.quiet {
             out.line(&format!("Inherited properties on '{url}',\nfrom '{ancestor}':"))?;
         }
@@ -116,13 +120,13 @@ impl ProplistArgs {
     }
 
     fn property(&self, element: &str, name: &str, value: &[u8], out: &mut Out) -> Result<()> {
-        if self.options.xml {
-            return out.print(&xml_element(
-                element,
-                name,
-                Some(value).filter(|_| self.options.verbose),
-            ));
+        match self.options.xml {
+            true => out.xml(&self.xml_property(element, name, value)),
+            false => print_indented(name, value, self.options.verbose, out),
         }
-        print_indented(name, value, self.options.verbose, out)
+    }
+
+    fn xml_property(&self, element: &str, name: &str, value: &[u8]) -> String {
+        xml_element(element, name, Some(value).filter(|_| self.options.verbose))
     }
 }

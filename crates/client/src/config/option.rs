@@ -43,15 +43,11 @@ impl ConfigOption {
     /// # Errors
     /// `CL_ARG_PARSING_ERROR` unless there are a file, a section and an option, and an equals sign.
     pub fn parse(text: &str) -> Result<ConfigOption> {
-        let wrong = || {
-            let message = "Invalid syntax of argument of --config-option";
-            Error::new(Code::CL_ARG_PARSING_ERROR, message)
-        };
-        let (file_name, rest) = text.split_once(':').ok_or_else(wrong)?;
-        let (section, rest) = rest.split_once(':').ok_or_else(wrong)?;
-        let (option, value) = rest.split_once('=').ok_or_else(wrong)?;
+        let (file_name, rest) = text.split_once(':').ok_or_else(invalid)?;
+        let (section, rest) = rest.split_once(':').ok_or_else(invalid)?;
+        let (option, value) = rest.split_once('=').ok_or_else(invalid)?;
         if file_name.is_empty() || section.is_empty() || option.is_empty() {
-            return Err(wrong());
+            return Err(invalid());
         }
         Ok(ConfigOption {
             file: match file_name {
@@ -64,6 +60,17 @@ impl ConfigOption {
             option: option.to_owned(),
             value: value.to_owned(),
         })
+    }
+
+    /// Checks the name of the option.
+    ///
+    /// # Errors
+    /// `CL_ARG_PARSING_ERROR` for a colon in it.
+    pub fn check(&self) -> Result<()> {
+        match self.option.contains(':') {
+            true => Err(invalid()),
+            false => Ok(()),
+        }
     }
 
     /// Returns the first name that no section or option of any file has, if there is one. Sections with free names have any option.
@@ -80,6 +87,11 @@ impl ConfigOption {
             None
         }
     }
+}
+
+fn invalid() -> Error {
+    let message = "Invalid syntax of argument of --config-option";
+    Error::new(Code::CL_ARG_PARSING_ERROR, message)
 }
 
 impl UnknownName {

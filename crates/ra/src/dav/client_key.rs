@@ -11,6 +11,7 @@ use rustls::sign::CertifiedKey;
 use rustls_pki_types::pem::PemObject as _;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
+use super::tls::broken;
 use crate::options::Credentials;
 
 /// The largest file that is read, in bytes.
@@ -18,11 +19,10 @@ const MOST: u64 = 1 << 20;
 /// The most files that the caller is asked for.
 const MOST_FILES: u32 = 16;
 
-/// Asks the caller for the certificate of a realm until a file can be used. Without one, or with a wrong passphrase, the session goes on
-/// without a certificate.
+/// Asks the caller for the certificate of a realm until a file can be used. Without one the session goes on without a certificate.
 ///
 /// # Errors
-/// Those of the caller.
+/// Those of the caller; that of TLS for a wrong passphrase.
 pub(super) fn find(
     credentials: &dyn Credentials,
     realm: &str,
@@ -47,9 +47,7 @@ pub(super) fn find(
         let Some(passphrase) = credentials.client_passphrase(realm, &found.file)? else {
             return Ok(None);
         };
-        let Some(parts) = from_pkcs12(&bytes, &passphrase) else {
-            return Ok(None);
-        };
+        let parts = from_pkcs12(&bytes, &passphrase).ok_or_else(broken)?;
         credentials.passphrase_accepted(realm, &found.file, &passphrase)?;
         return Ok(certified(parts, provider));
     }

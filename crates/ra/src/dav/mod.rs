@@ -32,6 +32,7 @@ mod request;
 mod resources;
 mod response;
 mod revprops;
+mod server_certificate;
 mod tls;
 
 use std::collections::HashMap;

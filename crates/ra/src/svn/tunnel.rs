@@ -1,7 +1,6 @@
 //! Tunnels: programs that connect to `svnserve -t` on another host, `ssh` above all.
 
 use std::io;
-use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
@@ -12,7 +11,7 @@ use rustix::fd::{AsFd, BorrowedFd};
 use crate::options::Tunnels;
 
 /// The command for `ssh` if the configuration has none.
-const DEFAULT_SSH: &str = "$SVN_SSH ssh -q --";
+const DEFAULT_SSH: &str = "$SVN_SSH ssh -q -o ControlMaster=no --";
 /// How long a program may take to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -31,7 +30,8 @@ impl Tunnel {
     pub(super) fn start(url: &Url, tunnels: &Tunnels) -> Result<Tunnel> {
         let mut argv = command_line(url, tunnels)?;
         let program = argv.remove(0);
-        let failed = |e: &io::Error| Error::io("Can't create tunnel: exec of", Path::new(&program), e);
+        let failed =
+            |e: &io::Error| Error::os(e, &format!("Error in child process: exec of '{program}' failed"));
         let mut child = spawn(&program, &argv).map_err(|e| failed(&e))?;
         let (to, from) = (child.stdin.take(), child.stdout.take());
         let tunnel = Tunnel { child, to, from };
@@ -126,7 +126,11 @@ fn command_line(url: &Url, tunnels: &Tunnels) -> Result<Vec<String>> {
     let bad = |message: String| Error::new(Code::BAD_URL, message);
     let name = url.scheme().split_once('+').map_or("", |(_, name)| name);
     let default = (name == "ssh").then_some(DEFAULT_SSH);
-    let configured = tunnels.commands.get(name).map(String::as_str);
+    let configured = tunnels
+        .commands
+        .iter()
+        .find(|(known, _)| known.eq_ignore_ascii_case(name))
+        .map(|(_, command)| command.as_str());
     let undefined = || bad(format!("Undefined tunnel scheme '{name}'"));
     let command = configured
         .or(default)
@@ -152,33 +156,48 @@ fn command_line(url: &Url, tunnels: &Tunnels) -> Result<Vec<String>> {
     }
     let host = String::from_utf8_lossy(&percent::decode(url.authority().as_bytes())).into_owned();
     let is_plain = |c: char| c.is_ascii_alphanumeric() || ":.-_[]@".contains(c);
-    if host.is_empty() || host.starts_with('-') || !host.chars().all(is_plain) {
+    if host.starts_with('-') || !host.chars().all(is_plain) {
         return Err(bad(format!("Invalid host '{}'", url.authority())));
     }
     argv.extend([host, "svnserve".to_owned(), "-t".to_owned()]);
     Ok(argv)
 }
 
-/// Splits a command as a shell does: at spaces and tabs, except in quotes and behind a backslash.
+/// Splits a command at spaces and tabs. A word that begins with a quote ends at the next one. A backslash stands before a character that
+/// has no other meaning; other quotes are characters of the word.
 fn words(command: &str) -> Vec<String> {
+    let is_blank = |c: char| c == ' ' || c == '\t';
     let mut words = Vec::new();
-    let mut word: Option<String> = None;
-    let mut quote = None;
-    let mut chars = command.chars();
+    let mut rest = command.trim_start_matches(is_blank);
+    while let Some(first) = rest.chars().next() {
+        let quote = Some(first).filter(|first| ['"', '\''].contains(first));
+        let ends = |c: char| quote.map_or(is_blank(c), |quote| c == quote);
+        rest = &rest[quote.map_or(0, char::len_utf8)..];
+        let mut before = None;
+        let end = rest.find(|c: char| {
+            let is_end = ends(c) && before != Some('\\');
+            before = Some(c);
+            is_end
+        });
+        let (word, after) = rest.split_at(end.unwrap_or(rest.len()));
+        words.push(unescaped(word));
+        let after = quote.and_then(|quote| after.strip_prefix(quote)).unwrap_or(after);
+        rest = after.trim_start_matches(is_blank);
+    }
+    words
+}
+
+/// Returns a word without the backslashes before other characters.
+fn unescaped(word: &str) -> String {
+    let mut text = String::new();
+    let mut chars = word.chars();
     while let Some(c) = chars.next() {
-        match (quote, c) {
-            (Some(open), c) if c == open => quote = None,
-            (None, '"' | '\'') => {
-                quote = Some(c);
-                word.get_or_insert_default();
-            }
-            (None, ' ' | '\t') => words.extend(word.take()),
-            (_, '\\') => word.get_or_insert_default().extend(chars.next()),
-            (_, c) => word.get_or_insert_default().push(c),
+        match c {
+            '\\' => text.extend(chars.next()),
+            c => text.push(c),
         }
     }
-    words.extend(word);
-    words
+    text
 }
 
 #[cfg(test)]
@@ -201,20 +220,54 @@ mod tests {
 
     #[test]
     fn commands_are_those_of_the_configuration() {
-        let ssh = ["ssh", "-q", "--", "u@h:22", "svnserve", "-t"];
+        let ssh = [
+            "ssh",
+            "-q",
+            "-o",
+            "ControlMaster=no",
+            "--",
+            "u@h:22",
+            "svnserve",
+            "-t",
+        ];
         assert_eq!(line("svn+ssh://u@H:22/x", &[], &[]).expect("a command"), ssh);
         let own = line("svn+ssh://h/x", &[], &[("SVN_SSH", "my-ssh -l me")]).expect("a command");
         assert_eq!(own, ["my-ssh", "-l", "me", "h", "svnserve", "-t"]);
         let bar = line(
             "svn+bar://h/x",
-            &[("bar", r#"$BAR sh -c 'a "b"' c\ d "" e"f g""#)],
+            &[("bar", r#"$BAR sh -c 'a "b"' c\ d "" e"f"#)],
             &[],
         )
         .expect("a command");
         assert_eq!(
             bar,
-            ["sh", "-c", "a \"b\"", "c d", "", "ef g", "h", "svnserve", "-t"]
+            ["sh", "-c", "a \"b\"", "c d", "", "e\"f", "h", "svnserve", "-t"]
         );
+    }
+
+    /// As the incumbent splits them.
+    #[test]
+    fn quotes_have_a_meaning_at_the_beginning_of_a_word() {
+        for (command, expected) in [
+            ("a''b", &["a''b"][..]),
+            (r#"e"f g""#, &["e\"f", "g\""]),
+            ("'a'b", &["a", "b"]),
+            ("'a''b'", &["a", "b"]),
+            (r"'a\'b'", &["a'b"]),
+            (r"'a\b'", &["ab"]),
+            (r"a\\b", &["a\\b"]),
+            ("'a b", &["a b"]),
+            ("a\tb", &["a", "b"]),
+            (r#"\"a b""#, &["\"a", "b\""]),
+            ("''", &[""]),
+            ("a'", &["a'"]),
+            (r"\  a", &[" ", "a"]),
+            ("a \\", &["a", ""]),
+            (r#""a\\" b""#, &["a\\\" b"]),
+            ("  ", &[]),
+        ] {
+            assert_eq!(words(command), expected, "{command}");
+        }
     }
 
     #[test]
@@ -230,7 +283,6 @@ mod tests {
             ("svn+bar://-h/x", "Invalid host '-h'"),
             ("svn+bar://h;x/x", "Invalid host 'h;x'"),
             ("svn+bar://h%20x/x", "Invalid host 'h%20x'"),
-            ("svn+bar:///x", "Invalid host ''"),
         ] {
             let error = line(url, &commands, &[]).expect_err(url);
             assert_eq!((error.code(), error.message().as_str()), (Code::BAD_URL, message));

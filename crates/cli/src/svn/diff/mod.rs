@@ -225,6 +225,6 @@ fn print_xml_entry(entry: &SummaryEntry<'_>, out: &mut Out) -> Result<()> {
     };
     let props = if entry.props { "modified" } else { "none" };
     let attributes = [("item", item), ("props", props), ("kind", kind)];
-    out.print(&xml::tag("path", &attributes, ">"))?;
-    out.print(&format!("{}</path>\n", xml::text(entry.url.as_str())))
+    out.xml(&xml::tag("path", &attributes, ">"))?;
+    out.xml(&format!("{}</path>\n", xml::text(entry.url.as_str())))
 }
