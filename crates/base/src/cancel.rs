@@ -10,12 +10,21 @@ use crate::error::{Error, Result};
 use crate::error_codes::Code;
 
 /// A shared flag; cheap to clone and to read.
+///
+/// A flag of [`Cancel::patient`] follows another one: once [`Cancel::begin_patience`] was called, only [`Cancel::give_up`] of the other one
+/// raises it. It is for what must be completed when the other one is raised, but may not wait for ever.
 #[derive(Clone, Debug, Default)]
-pub struct Cancel(Arc<CancelState>);
+pub struct Cancel {
+    state: Arc<CancelState>,
+    /// `None` for a flag that does not follow another one.
+    is_patient: Option<Arc<AtomicBool>>,
+}
 
 #[derive(Debug, Default)]
 struct CancelState {
     is_raised: AtomicBool,
+    /// Raised for patient flags too.
+    is_given_up: AtomicBool,
     /// Held while the flag is raised, and by the threads of [`Cancel::wait`] between the look at the flag and the wait.
     waiting: Mutex<()>,
     raised: Condvar,
@@ -27,23 +36,56 @@ impl Cancel {
         Self::default()
     }
 
+    /// Returns a flag that follows this one.
+    #[must_use]
+    pub fn patient(&self) -> Cancel {
+        Cancel {
+            state: Arc::clone(&self.state),
+            is_patient: Some(Arc::default()),
+        }
+    }
+
+    /// Lets the flag and its clones be raised only by [`Cancel::give_up`].
+    pub fn begin_patience(&self) {
+        if let Some(is_patient) = &self.is_patient {
+            is_patient.store(true, Ordering::Relaxed);
+        }
+    }
+
     /// Raises the flag; raising it again changes nothing.
     pub fn cancel(&self) {
-        let waiting = self.0.waiting.lock();
-        self.0.is_raised.store(true, Ordering::Relaxed);
-        self.0.raised.notify_all();
+        self.raise(&self.state.is_raised);
+    }
+
+    /// Raises the flag, and the patient flags that follow it.
+    pub fn give_up(&self) {
+        self.cancel();
+        self.raise(&self.state.is_given_up);
+    }
+
+    fn raise(&self, flag: &AtomicBool) {
+        let waiting = self.state.waiting.lock();
+        flag.store(true, Ordering::Relaxed);
+        self.state.raised.notify_all();
         drop(waiting);
     }
 
     /// True once raised.
     pub fn is_cancelled(&self) -> bool {
-        self.0.is_raised.load(Ordering::Relaxed)
+        let is_patient = self
+            .is_patient
+            .as_ref()
+            .is_some_and(|flag| flag.load(Ordering::Relaxed));
+        match is_patient {
+            true => self.state.is_given_up.load(Ordering::Relaxed),
+            false => self.state.is_raised.load(Ordering::Relaxed),
+        }
     }
 
     /// Waits for `time`, or until the flag is raised. Returns true if it is raised.
     pub fn wait(&self, time: Duration) -> bool {
-        let mut waiting = self.0.waiting.lock();
-        self.0
+        let mut waiting = self.state.waiting.lock();
+        self.state
             .raised
             .wait_while_for(&mut waiting, |()| !self.is_cancelled(), time);
         self.is_cancelled()
@@ -75,5 +117,18 @@ mod tests {
             assert!(waiter.join().expect("does not panic"));
         });
         assert!(cancel.wait(Duration::from_secs(600)));
+    }
+
+    #[test]
+    fn a_patient_flag_is_raised_later() {
+        let cancel = Cancel::new();
+        let patient = cancel.patient();
+        cancel.cancel();
+        assert!(patient.is_cancelled(), "its patience has not begun");
+        patient.clone().begin_patience();
+        assert!(!patient.is_cancelled());
+        assert!(!patient.wait(Duration::from_millis(1)));
+        cancel.give_up();
+        assert!(patient.wait(Duration::from_secs(600)));
     }
 }

@@ -47,6 +47,7 @@ use std::env;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use base::checksum::{self, InstructionSet};
 use clap::{Command, CommandFactory as _};
@@ -187,6 +188,9 @@ const PERSONALITIES: &[Personality] = &[
 ];
 
 fn main() -> ExitCode {
+    // A file that reaches the limit of its size is an error of the write, as in the incumbent. Without the handler the signal ends the
+    // process, which cannot remove what it began. If that fails, it is so.
+    _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
     let mut argv = env::args_os();
     let called = argv.next().unwrap_or_default();
     let called = Path::new(&called).file_stem().unwrap_or_default().to_owned();

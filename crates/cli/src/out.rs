@@ -263,7 +263,7 @@ impl Out {
             Err(error) => (ExitCode::FAILURE, Some(error)),
         };
         match error {
-            Some(error) if error.has(Code::IO_PIPE_WRITE_ERROR) || error.has(EPIPE) => {
+            Some(error) if is_closed_pipe(&error) => {
                 // Dropping the writer would write the rest of the buffer to the closed pipe again.
                 let rest = std::mem::replace(&mut *self.stdout.lock(), BufWriter::new(io::stdout()));
                 let (_, _) = rest.into_parts();
@@ -277,6 +277,11 @@ impl Out {
         }
         code
     }
+}
+
+/// True for the error of a pipe that nothing reads: a tool ends by it without a message.
+pub fn is_closed_pipe(error: &Error) -> bool {
+    error.has(Code::IO_PIPE_WRITE_ERROR) || error.has(EPIPE)
 }
 
 /// A thread that flushes standard output some time after it was asked to.

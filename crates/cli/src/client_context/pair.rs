@@ -1,6 +1,6 @@
-//! Contexts of programs that work with two repositories, and sessions that a signal does not end.
+//! Contexts of programs that work with two repositories, and sessions that a signal does not end at once.
 
-use base::{Cancel, Result, Url};
+use base::{Result, Url};
 use ra::{OpenOptions, Session};
 
 use super::{AccessOptions, AccessSettings, ClientContext};
@@ -37,15 +37,22 @@ impl ClientContext {
         interrupt.finish(out, outcome)
     }
 
-    /// Opens a session that a signal does not end: for what must be completed.
+    /// Opens a session for what must be completed: once it is open, a signal ends its waits only some seconds later.
     ///
     /// # Errors
     /// Those of [`ra::open`]; `BAD_CONFIG_VALUE`.
     pub fn open_uninterrupted(&self, url: &Url) -> Result<Box<dyn Session>> {
+        let cancel = self.open.cancel.patient();
+        if cancel.is_cancelled() {
+            // What must be completed has begun in another session, which was lost.
+            cancel.begin_patience();
+        }
         let options = OpenOptions {
-            cancel: Cancel::new(),
+            cancel: cancel.clone(),
             ..self.open.clone()
         };
-        self.open_with(url, &options)
+        let session = self.open_with(url, &options)?;
+        cancel.begin_patience();
+        Ok(session)
     }
 }

@@ -144,7 +144,7 @@ fn clear(twins: &TwinClients) {
 }
 
 /// Removes the letters of temporary names.
-fn without_temporary_names(text: &str) -> String {
+pub fn without_temporary_names(text: &str) -> String {
     let mut parts = text.split("svn-");
     let mut out = parts.next().unwrap_or_default().to_owned();
     for part in parts {

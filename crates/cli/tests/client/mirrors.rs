@@ -1,5 +1,6 @@
 //! Two repositories behind one server, for programs that copy from one to the other.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
@@ -15,6 +16,8 @@ pub struct Mirrors {
     scratch: TempDir,
     access: Access,
     server: Option<TestServer>,
+    /// The port of a proxy in front of the server.
+    proxy: Option<u16>,
 }
 
 /// Everyone may write.
@@ -51,7 +54,21 @@ impl Mirrors {
             scratch,
             access,
             server,
+            proxy: None,
         }
+    }
+
+    /// Lets URLs name the port of a proxy, or of the server again.
+    pub fn through(&mut self, proxy: Option<u16>) {
+        self.proxy = proxy;
+    }
+
+    /// Returns the address of the server. Panics if there is none.
+    pub fn addr(&self) -> SocketAddr {
+        self.server
+            .as_ref()
+            .expect("because access is over a network")
+            .addr()
     }
 
     /// Makes an empty repository whose revision properties can be changed.
@@ -83,11 +100,14 @@ impl Mirrors {
 
     /// Returns the URL of a repository.
     pub fn url(&self, name: &str) -> String {
-        match (&self.server, self.access) {
-            (Some(server), Access::Svn) => server.url(name),
-            (Some(server), _) => format!("http://127.0.0.1:{}/{name}", server.port()),
-            (None, _) => format!("file://{}", self.path(name).display()),
-        }
+        let Some(server) = &self.server else {
+            return format!("file://{}", self.path(name).display());
+        };
+        let scheme = if self.access == Access::Svn { "svn" } else { "http" };
+        format!(
+            "{scheme}://127.0.0.1:{}/{name}",
+            self.proxy.unwrap_or(server.port())
+        )
     }
 
     /// Returns a tool with arguments, in which `{NAME}` stands for the URL of a repository, and the options to log in.

@@ -15,7 +15,7 @@ use delta::editor::{CopyFrom, DirToken, Editor, EncodedVersions, FileToken, Text
 use delta::svndiff::Codec;
 use ra::{FileRequest, Session};
 
-use super::node::{FileForm, IN_MEMORY, TextBuffer, make_directory};
+use super::node::{FileForm, IN_MEMORY, TextBuffer, found_at, make_directory};
 use super::{ExportEvent, ExportOptions, Notify};
 use crate::externals::EXTERNALS;
 use crate::translate::{EOL_STYLE, EXECUTABLE, SPECIAL, Translation};
@@ -464,12 +464,12 @@ pub(super) fn export_file(
 }
 
 fn check_file_target(target: &Path, force: bool) -> Result<()> {
-    let message = match target.symlink_metadata() {
-        Ok(found) if found.is_dir() => format!(
+    let message = match found_at(target)? {
+        Some(found) if found.is_dir() => format!(
             "Destination '{}' exists. Cannot overwrite directory with non-directory",
             target.display()
         ),
-        Ok(_) if !force => format!(
+        Some(_) if !force => format!(
             "Destination file '{}' exists, and will not be overwritten unless forced",
             target.display()
         ),

@@ -3,7 +3,7 @@
 //! A file is written under a temporary name beside its own and then renamed. A directory is entered only if it is one, and
 //! not a symbolic link to one: as nothing replaces a directory by a rename, what is below it stays inside of the export.
 
-use std::fs::{self, File, FileTimes, OpenOptions, Permissions};
+use std::fs::{self, File, FileTimes, Metadata, OpenOptions, Permissions};
 use std::hash::{BuildHasher as _, RandomState};
 use std::io::{self, ErrorKind, Seek as _, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _, symlink};
@@ -27,15 +27,27 @@ pub(super) fn make_root(path: &Path, force: bool) -> Result<()> {
     } else {
         path
     };
-    match fs::symlink_metadata(shown) {
-        Ok(found) if !found.is_dir() => Err(not_a_directory(path)),
-        Ok(_) if force => Ok(()),
-        Ok(_) => {
+    match found_at(shown)? {
+        Some(found) if !found.is_dir() => Err(not_a_directory(path)),
+        Some(_) if force => Ok(()),
+        Some(_) => {
             let message =
                 "Destination directory exists; please remove the directory or use --force to overwrite";
             Err(already_exists(shown).wrap(Code::WC_OBSTRUCTED_UPDATE, message))
         }
-        Err(_) => fs::create_dir_all(path).map_err(|e| Error::io("Can't make directory", path, &e)),
+        None => fs::create_dir_all(path).map_err(|e| Error::io("Can't make directory", path, &e)),
+    }
+}
+
+/// Returns what is at a path, without following a link; `None` if nothing is there.
+///
+/// # Errors
+/// `errno` if that cannot be known: the name is too long, or a directory above may not be searched.
+pub(super) fn found_at(path: &Path) -> Result<Option<Metadata>> {
+    match fs::symlink_metadata(path) {
+        Ok(found) => Ok(Some(found)),
+        Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
+        Err(e) => Err(Error::io("Can't check path", path, &e)),
     }
 }
 
@@ -146,7 +158,7 @@ impl TextBuffer {
             (Some(file), None) => file,
             (None, None) => {
                 let mut file = TempFile::beside(path)?;
-                file.write(&self.memory)?;
+                file.write_all(&self.memory)?;
                 file
             }
             (None, Some(mut translation)) => {
@@ -154,7 +166,7 @@ impl TextBuffer {
                 let mut out = Vec::with_capacity(self.memory.len());
                 translation.convert(&self.memory, &mut out);
                 translation.finish(&mut out);
-                file.write(&out)?;
+                file.write_all(&out)?;
                 file
             }
             (Some(mut file), Some(translation)) => {
@@ -234,6 +246,20 @@ impl TempFile {
         outcome.map_err(|e| Error::io("Can't write to file", &self.path, &e))
     }
 
+    /// Writes all of the text. The incumbent writes the last block when it closes the file, and its error says so.
+    fn write_all(&mut self, text: &[u8]) -> Result<()> {
+        self.file.write_all(text).map_err(|error| {
+            let block = |bytes: u64| bytes / BLOCK;
+            let written = self.file.stream_position().unwrap_or(0);
+            let last = u64::try_from(text.len()).unwrap_or(u64::MAX).saturating_sub(1);
+            let what = match block(written) == block(last) {
+                true => "Can't close file",
+                false => "Can't write to file",
+            };
+            Error::io(what, &self.path, &error)
+        })
+    }
+
     fn rename(mut self, path: &Path) -> Result<()> {
         rename(&self.path, path)?;
         self.is_renamed = true;
@@ -282,6 +308,9 @@ fn set_executable(file: &File) -> io::Result<()> {
     let mode = file.metadata()?.permissions().mode();
     file.set_permissions(Permissions::from_mode(mode | (mode & 0o444) >> 2))
 }
+
+/// The bytes that the incumbent writes at once.
+const BLOCK: u64 = 4096;
 
 /// Names that are tried for a temporary file.
 const ATTEMPTS: u32 = 1000;

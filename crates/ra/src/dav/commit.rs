@@ -108,7 +108,7 @@ impl DavSession {
         let body = create_txn(with_props.then_some(revprops));
         let request =
             Request::new("POST", &stubs.me).body("application/vnd.svn-skel", RequestBody::Bytes(body.into()));
-        let response = self.call_plain(request, &[200, 201])?;
+        let response = self.client.finishing(|| self.call_plain(request, &[200, 201]))?;
         let name = response
             .header("svn-txn-name")
             .filter(|name| base::is_component(name))
@@ -147,7 +147,8 @@ impl DavSession {
             return Err(Error::new(Code::RA_DAV_OPTIONS_REQ_FAILED, message));
         };
         let activity = format!("{activities}/{}", uuid::Uuid::new_v4());
-        self.call_plain(Request::new("MKACTIVITY", &activity), &[201])?;
+        let make = Request::new("MKACTIVITY", &activity);
+        self.client.finishing(|| self.call_plain(make, &[201]))?;
         let txn = Txn::Activity {
             activity: activity.clone(),
             working: BTreeMap::new(),
@@ -211,9 +212,11 @@ impl DavSession {
     pub(super) fn abort_txn(&self, txn: &Txn) {
         // An error has ended the commit; connections may be in any state.
         self.client.close_idle();
-        if let Ok(mut response) = self.client.call(Request::new("DELETE", txn.resource())) {
-            _ = response.body.read_up_to(MOST_MERGED);
-        }
+        self.client.finishing(|| {
+            if let Ok(mut response) = self.client.call(Request::new("DELETE", txn.resource())) {
+                _ = response.body.read_up_to(MOST_MERGED);
+            }
+        });
     }
 
     /// Makes a transaction a revision.

@@ -6,7 +6,7 @@
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use base::{Code, Error, Result, Url};
@@ -27,6 +27,8 @@ use crate::options::OpenOptions;
 
 /// The time after which a wait looks at the cancellation flag.
 const SLICE: Duration = Duration::from_millis(250);
+/// The time that a request to begin or to abort a transaction has after the flag was raised.
+const GRACE: Duration = Duration::from_secs(1);
 /// A connection that was idle for longer may have been closed by the server: its end is looked for before it is used.
 const FRESH: Duration = Duration::from_secs(1);
 /// The longest body of a refused request that is read, in bytes.
@@ -58,6 +60,8 @@ pub(super) struct Core {
     auth: Mutex<Auth>,
     proxy_auth: Mutex<Auth>,
     progress: Arc<AtomicU64>,
+    /// A raised flag ends a wait only after [`GRACE`].
+    must_finish: AtomicBool,
     agent: String,
     /// The time that the last connection took.
     pub(super) latency: Mutex<Option<Duration>>,
@@ -109,6 +113,7 @@ impl HttpClient {
             auth: Mutex::default(),
             proxy_auth: Mutex::default(),
             progress: Arc::default(),
+            must_finish: AtomicBool::new(false),
             agent,
         })))
     }
@@ -266,6 +271,15 @@ impl HttpClient {
         latency.is_some_and(|latency| latency < Duration::from_millis(5))
     }
 
+    /// Runs steps that begin or abort a transaction. Without their responses the client does not know what it would leave
+    /// behind, so they have a short time to end after the flag was raised.
+    pub(super) fn finishing<T>(&self, steps: impl FnOnce() -> T) -> T {
+        let before = self.0.must_finish.swap(true, Ordering::Relaxed);
+        let outcome = steps();
+        self.0.must_finish.store(before, Ordering::Relaxed);
+        outcome
+    }
+
     /// Closes the connections that no request uses.
     pub(super) fn close_idle(&self) {
         self.0.idle.lock().clear();
@@ -289,11 +303,18 @@ impl Core {
             let mut future = pin!(future);
             let mut seen = self.progress.load(Ordering::Relaxed);
             let mut began = Instant::now();
+            let mut cancelled = None;
             loop {
                 if let Ok(output) = tokio::time::timeout(SLICE, &mut future).await {
                     return Ok(output);
                 }
-                self.options.cancel.check()?;
+                if self.options.cancel.is_cancelled() {
+                    let since = *cancelled.get_or_insert_with(Instant::now);
+                    if since.elapsed() >= GRACE {
+                        self.options.cancel.check()?;
+                    }
+                }
+                self.check_cancelled()?;
                 let now = self.progress.load(Ordering::Relaxed);
                 if now != seen {
                     (seen, began) = (now, Instant::now());
@@ -303,6 +324,15 @@ impl Core {
                 }
             }
         })
+    }
+
+    /// # Errors
+    /// `CANCELLED` once the flag is raised, except within [`HttpClient::finishing`].
+    pub(super) fn check_cancelled(&self) -> Result<()> {
+        match self.must_finish.load(Ordering::Relaxed) {
+            true => Ok(()),
+            false => self.options.cancel.check(),
+        }
     }
 
     /// Lets a wait go on: bytes were sent or received.
@@ -412,6 +442,9 @@ pub(super) fn bracketed(host: &str) -> String {
 /// The number of the error of a connection that a server has closed.
 const ABORTED_CONNECTION: Code = Code(120_108);
 
+/// The number of the error of a body that ends too early.
+const TRUNCATED_RESPONSE: Code = Code(120_106);
+
 pub(super) fn closed() -> Error {
     let message = "Error running context: The server unexpectedly closed the connection.";
     Error::new(ABORTED_CONNECTION, message)
@@ -424,6 +457,21 @@ fn is_reset(error: &hyper::Error) -> bool {
 
 fn io_cause(error: &hyper::Error) -> Option<&std::io::Error> {
     std::error::Error::source(error)?.downcast_ref()
+}
+
+/// Returns the error of a connection that ends or fails in the body of a response.
+pub(super) fn body_error(error: &hyper::Error) -> Error {
+    let ended = io_cause(error).is_some_and(|io| io.kind() == std::io::ErrorKind::UnexpectedEof);
+    match ended || error.is_incomplete_message() {
+        true => truncated(),
+        false => hyper_error(error),
+    }
+}
+
+/// Returns the error of a body without its end.
+fn truncated() -> Error {
+    let message = "ra_serf: The server sent a truncated HTTP response body.";
+    Error::new(TRUNCATED_RESPONSE, message)
 }
 
 /// Returns the error of a connection.

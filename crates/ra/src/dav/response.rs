@@ -10,7 +10,7 @@ use http::HeaderMap;
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 
-use super::http_client::{Core, Sender, hyper_error};
+use super::http_client::{Core, Sender, body_error};
 
 /// The compressed bytes that are expanded at a time: at most a thousand times as many come out.
 pub(super) const COMPRESSED: usize = 4 << 10;
@@ -98,7 +98,7 @@ impl ResponseBody {
     /// Returns the next bytes as the server sent them; `None` at the end.
     fn next_frame(&mut self) -> Result<Option<Bytes>> {
         while let Some(incoming) = &mut self.incoming {
-            self.core.options.cancel.check()?;
+            self.core.check_cancelled()?;
             match self.core.wait(incoming.frame())? {
                 None => {
                     self.incoming = None;
@@ -109,7 +109,7 @@ impl ResponseBody {
                 Some(Err(error)) => {
                     self.incoming = None;
                     self.sender = None;
-                    return Err(hyper_error(&error));
+                    return Err(body_error(&error));
                 }
                 Some(Ok(frame)) => {
                     if let Ok(data) = frame.into_data()

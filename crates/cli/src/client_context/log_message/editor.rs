@@ -14,6 +14,8 @@ use std::time::{Duration, SystemTime};
 
 use base::{Code, Error, Result};
 
+use crate::interrupt;
+
 /// One use of an editor.
 pub struct EditRequest<'a> {
     /// The shell command.
@@ -84,8 +86,7 @@ impl EditRequest<'_> {
         if !self.folder.as_os_str().is_empty() {
             command.current_dir(self.folder);
         }
-        let status = command
-            .status()
+        let status = interrupt::without_int(|| command.status())
             .map_err(|e| Error::os(&e, "Can't start '/bin/sh'"))?;
         if status.into_raw() == 0 {
             return Ok(());
