@@ -99,9 +99,7 @@ fn texts_of_other_branches() {
         let merged = Content::props(&[("svn:mergeinfo", b"/g:2-7")]);
         s.rev("r1").file("f", "x\ny\nz\n").file("e", "");
         s.rev("r2").copy(File, "g", 1, "f");
-        s.rev("r3")
-            .change(File, "f", merged)
-            .change(File, "e", merged);
+        s.rev("r3").change(File, "f", merged).change(File, "e", merged);
         s.rev("r4").edit("f", "n\nx\ny\nz\n");
         s.rev("r5").edit("f", "n\nx\ny\nz\nw\n").edit("e", "x\n");
         s.rev("r6").edit("f", "n\nx\nm\nz\nw\nl\n");
