@@ -89,6 +89,34 @@ fn merged_lines_are_older() {
     }
 }
 
+/// Files that are merged from a revision after their last own one: the text is that of the other branch.
+#[test]
+fn texts_of_other_branches() {
+    let texts = ["a\nx\ny\nz\nq\nr\ns\n", "a\nb\n", "", "n\nx\nm\nz"];
+    for (name, text) in ["longer", "shorter", "empty", "no-end"].into_iter().zip(texts) {
+        let mut s = DumpStream::new("1e720ca1-2b3c-4d4e-8f50-61728394a5bb");
+        let merged = Content::props(&[("svn:mergeinfo", b"/g:2-7")]);
+        s.rev("r1").file("f", "x\ny\nz\n").file("e", "");
+        s.rev("r2").copy(File, "g", 1, "f");
+        s.rev("r3").change(File, "f", merged).change(File, "e", merged);
+        s.rev("r4").edit("f", "n\nx\ny\nz\n");
+        s.rev("r5").edit("f", "n\nx\ny\nz\nw\n").edit("e", "x\n");
+        s.rev("r6").edit("f", "n\nx\nm\nz\nw\nl\n");
+        s.rev("r7").edit("g", text);
+        let name = format!("client-blame-{name}");
+        let repo = build(&Spec::new("1.14").with(s).named(&name));
+        let twins = TwinClients::new(&repo, Access::Svn);
+        for start in [1, 4, 5, 7] {
+            for options in ["", " --xml"] {
+                for file in ["f", "e"] {
+                    let line = format!("svn blame -g{options} -r{start}:HEAD {{URL}}/{file}");
+                    same(&twins, &line, Access::Svn);
+                }
+            }
+        }
+    }
+}
+
 /// Long texts with few kinds of lines, which can be aligned in many ways.
 #[test]
 fn random_texts() {

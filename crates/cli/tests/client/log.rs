@@ -76,10 +76,10 @@ fn random_commands() {
         repo.load(history.stream.bytes());
         let access = Access::ALL[random.below(4)];
         // Ours reads a local repository itself, and mergeinfo of all kinds stops Subversion's servers.
-        let may_merge = is_branches && access != Access::Disk;
+        let merge_rate = (is_branches && access != Access::Disk).then_some(4);
         let twins = TwinClients::new(&repo, access);
         for _ in 0..25 {
-            let words = random_words(&mut random, &history, may_merge);
+            let words = random_words(&mut random, &history, merge_rate);
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
             if !same_words(&twins, &words, &format!("{access:?}")) {
                 break;
@@ -88,7 +88,29 @@ fn random_commands() {
     });
 }
 
-fn random_words(random: &mut Random, history: &RandomHistory, may_merge: bool) -> Vec<String> {
+/// Logs with merged revisions only.
+#[test]
+fn random_merged_logs() {
+    each_seed("MERGED_LOG_SEEDS", 0..2, |seed| {
+        let mut random = Random::new(seed);
+        random.next();
+        let history = branch_history::history(seed, 8 + random.below(30) as u64);
+        let repo = Repo::create("1.14");
+        repo.load(history.stream.bytes());
+        let access = [Access::Svn, Access::Http, Access::HttpV1][random.below(3)];
+        let twins = TwinClients::new(&repo, access);
+        for _ in 0..25 {
+            let words = random_words(&mut random, &history, Some(1));
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            if !same_words(&twins, &words, &format!("{access:?}")) {
+                break;
+            }
+        }
+    });
+}
+
+/// Returns a command. With `merge_rate`, one in so many shows merged revisions.
+fn random_words(random: &mut Random, history: &RandomHistory, merge_rate: Option<usize>) -> Vec<String> {
     let mut words: Vec<String> = vec!["svn".into(), "log".into()];
     let mut add = |word: &str| words.push(word.to_owned());
     let is_xml = random.below(3) == 0;
@@ -106,7 +128,7 @@ fn random_words(random: &mut Random, history: &RandomHistory, may_merge: bool) -
             add(option);
         }
     }
-    let is_merging = may_merge && random.below(4) == 0;
+    let is_merging = merge_rate.is_some_and(|rate| random.below(rate) == 0);
     if is_merging {
         add("-g");
     }

@@ -7,6 +7,8 @@ use diff::{DiffOptions, NumberedText};
 pub struct Attribution {
     spans: Vec<Span>,
     lines: NumberedText,
+    /// The first revision.
+    first: Option<Option<u32>>,
 }
 
 /// Successive lines of one revision.
@@ -24,11 +26,13 @@ impl Attribution {
         Attribution {
             spans: Vec::new(),
             lines: NumberedText::new(options),
+            first: None,
         }
     }
 
     /// Follows a change of the text in a revision.
     pub fn advance(&mut self, old: &[u8], new: &[u8], rev: Option<u32>) {
+        self.first.get_or_insert(rev);
         let changes = self.lines.advance(old, new);
         if changes.is_empty() {
             return;
@@ -41,9 +45,14 @@ impl Attribution {
         self.spans = builder.finish();
     }
 
-    /// The revisions, line by line.
-    pub fn spans(&self) -> &[Span] {
-        &self.spans
+    /// Returns the revisions, line by line. After the end of the text comes the first revision, without end: as in the incumbent, lines
+    /// that only another text has are of that one.
+    pub fn finish(mut self) -> Vec<Span> {
+        self.spans.push(Span {
+            lines: usize::MAX,
+            rev: self.first.flatten(),
+        });
+        self.spans
     }
 }
 
@@ -153,7 +162,7 @@ mod tests {
                 advance_plainly(&mut plain, &text, &new, &options, rev);
                 kept.advance(&text, &new, Some(rev));
                 let all: Vec<u32> = kept
-                    .spans()
+                    .spans
                     .iter()
                     .flat_map(|span| vec![span.rev.expect("a revision"); span.lines])
                     .collect();

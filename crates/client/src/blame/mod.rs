@@ -5,7 +5,7 @@
 //! same; lines at both ends that a revision did not change are not looked at. [`attribution`] has a list of the lines' revisions.
 //!
 //! With merged revisions there are two such lists: one of the file's own revisions, and one of all that arrive, which names the
-//! revision that a line was merged from.
+//! revision that a line was merged from. The text is that of the last revision that arrives, even if that is a merged one.
 
 mod attribution;
 mod sink;

@@ -55,8 +55,8 @@ impl BlameSink {
             end,
             text: self.text,
             revisions: self.revisions,
-            own: self.own.spans().to_vec(),
-            merged: self.merged.map(|merged| merged.spans().to_vec()),
+            own: self.own.finish(),
+            merged: self.merged.map(Attribution::finish),
         }
     }
 
