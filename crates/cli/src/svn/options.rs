@@ -225,6 +225,9 @@ pub fn check_exclusive(subcommand: &str, given: &ArgMatches) -> Result<()> {
     };
     let changes = given.try_get_many::<Changes>("change").ok().flatten();
     let changes: usize = changes.map_or(0, |all| all.map(|changes| changes.0.len()).sum());
+    if count("old") > 0 && changes > 0 {
+        return refuse("Can't specify -c with --old");
+    }
     let takes_many = matches!(subcommand, "log" | "merge");
     if !takes_many && count("revision") + changes > 1 {
         return refuse("Multiple revision arguments encountered; can't specify -c twice, or both -c and -r");

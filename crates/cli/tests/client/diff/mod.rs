@@ -8,6 +8,7 @@
 
 mod history;
 mod known;
+mod local;
 mod questions;
 mod shape;
 
