@@ -62,6 +62,9 @@ impl ListArgs {
         if self.xml.xml && self.verbose {
             return refuse("--verbose is not valid in --xml mode");
         }
+        if self.xml.xml && self.human_readable {
+            return refuse("--human-readable is not valid in --xml mode");
+        }
         if self.xml.xml && !self.xml.incremental {
             out.print(&format!("{}<lists>\n", xml::DECLARATION))?;
         }

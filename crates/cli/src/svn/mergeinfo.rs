@@ -94,6 +94,17 @@ impl MergeinfoArgs {
 
     /// Refuses options that the chosen output does not have.
     fn check_options(&self) -> Result<()> {
+        if !self.log {
+            if self.quiet {
+                return refuse("--quiet (-q) option valid only with --log option");
+            }
+            if self.verbose {
+                return refuse("--verbose (-v) option valid only with --log option");
+            }
+            if self.incremental {
+                return refuse("--incremental option valid only with --log option");
+            }
+        }
         if self.show_revs.is_none() {
             if self.revision.range().is_some() {
                 return refuse("--revision (-r) option valid only with --show-revs option");
@@ -104,18 +115,6 @@ impl MergeinfoArgs {
             if self.log {
                 return refuse("--log option valid only with --show-revs option");
             }
-        }
-        if self.log {
-            return Ok(());
-        }
-        if self.quiet {
-            return refuse("--quiet (-q) option valid only with --log option");
-        }
-        if self.verbose {
-            return refuse("--verbose (-v) option valid only with --log option");
-        }
-        if self.incremental {
-            return refuse("--incremental option valid only with --log option");
         }
         Ok(())
     }

@@ -1,41 +1,91 @@
 //! Random commands that read: any options, targets, peg revisions and ranges, over all kinds of access.
 //!
 //! `READ_SEEDS=A..B` runs these seeds. A seed is one command: an even one for [`read_repo`], an odd one for a random repository,
-//! which a hundred seeds share.
+//! which a hundred seeds share: one of branches, one of odd names and texts, or that with paths that cannot be read.
 
 use std::collections::BTreeMap;
 
 use testkit::history::Random;
 use testkit::{Repo, Tool, random_history};
 
+use crate::diff;
 use crate::known;
 use crate::read_repo;
 use crate::twins::{Access, TwinClients};
 
 #[test]
 fn random_commands() {
-    let mut repos: BTreeMap<Option<u64>, (Repo, Vec<TwinClients>)> = BTreeMap::new();
+    let mut repos: BTreeMap<Option<u64>, (Case, Vec<TwinClients>)> = BTreeMap::new();
     testkit::each_seed("READ_SEEDS", 0..60, |seed| {
         let which = (seed % 2 == 1).then_some(seed / 100);
-        repos.retain(|other, _| other.is_none() || *other == which);
-        let (repo, twins) = repos.entry(which).or_insert_with(|| {
-            let repo = which.map_or_else(read_repo::repository, random_repository);
-            let twins = Access::ALL.map(|access| TwinClients::new(&repo, access));
-            (repo, Vec::from(twins))
+        repos.retain(|other, _| which.is_none() || other.is_none() || *other == which);
+        let (case, twins) = repos.entry(which).or_insert_with(|| {
+            let case = which.map_or_else(Case::fixed, Case::random);
+            let twins = Access::ALL.map(|access| match &case.rules {
+                Some(rules) => TwinClients::with_rules(&case.repo, access, rules),
+                None => TwinClients::new(&case.repo, access),
+            });
+            (case, Vec::from(twins))
         });
         let mut random = Random::new(seed);
-        let words = command(&mut random, &paths(repo), repo.youngest());
+        let words = command(&mut random, &case.paths, case.repo.youngest());
         let access = random.below(Access::ALL.len());
         println!("seed {seed}: {:?} {words:?}", Access::ALL[access]);
         check(&twins[access], Access::ALL[access], &words);
     });
 }
 
-fn random_repository(seed: u64) -> Repo {
-    let history = random_history::history(seed, 40, true);
-    let repo = Repo::create("1.14");
-    repo.load(history.stream.bytes());
-    repo
+/// A repository, and what commands name.
+struct Case {
+    repo: Repo,
+    /// Paths with the escapes of URLs.
+    paths: Vec<String>,
+    /// Rules for access to paths.
+    rules: Option<String>,
+}
+
+impl Case {
+    fn fixed() -> Case {
+        let repo = read_repo::repository();
+        Case {
+            paths: paths(&repo),
+            repo,
+            rules: None,
+        }
+    }
+
+    fn random(seed: u64) -> Case {
+        let repo = Repo::create("1.14");
+        if seed.is_multiple_of(3) {
+            repo.load(random_history::history(seed, 40, true).stream.bytes());
+            return Case {
+                paths: paths(&repo),
+                repo,
+                rules: None,
+            };
+        }
+        let mut random = Random::new(seed);
+        random.next();
+        let history = diff::history::random(&mut random, 40);
+        repo.load(history.stream.bytes());
+        // Paths of the past too.
+        let mut hidden = || &history.paths[random.below(history.paths.len())];
+        let rules = format!(
+            "[/]\n* = r\n[/{}]\n* =\n[/{}]\n* =\n[/{}]\n* =\n",
+            hidden(),
+            hidden(),
+            hidden()
+        );
+        Case {
+            repo,
+            paths: history
+                .paths
+                .iter()
+                .map(|path| diff::questions::escaped(path))
+                .collect(),
+            rules: (seed % 3 == 2).then_some(rules),
+        }
+    }
 }
 
 /// Returns all paths of the youngest revision, and some that do not exist.

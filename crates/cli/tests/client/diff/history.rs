@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use testkit::history::Random;
-use testkit::stream::{Content, DumpStream, RecordKind};
+use testkit::stream::{Content, DumpStream, RecordKind, date};
 
 const UUID: &str = "0d7e62c8-5c4b-4a0e-9a60-9f1a2b3c4d5e";
 
@@ -160,10 +160,15 @@ struct Generator<'a> {
 
 impl Generator<'_> {
     fn revision(&mut self, rev: usize) {
-        self.stream.rev(&format!("r{rev}"));
+        self.begin(rev);
         self.trees.push(self.trees[rev - 1].clone());
         self.touched.clear();
-        let count = if rev == 1 { 12 } else { 1 + self.random.below(5) };
+        // A few revisions are empty.
+        let count = if rev == 1 {
+            12
+        } else {
+            self.random.below(13).div_ceil(2).min(5)
+        };
         for _ in 0..count {
             match self.random.below(if rev == 1 { 5 } else { 16 }) {
                 0..=4 => self.add(),
@@ -172,6 +177,22 @@ impl Generator<'_> {
                 _ => self.copy(),
             }
         }
+    }
+
+    /// Begins a revision, some without author, date or log message.
+    fn begin(&mut self, rev: usize) {
+        let (date, log) = (date(rev), format!("r{rev}"));
+        let mut props: Vec<(&str, &[u8])> = vec![("two", b"\0\n2")];
+        if rev % 7 != 5 {
+            props.push(("svn:author", ["alice", "bob", "cécile"][rev % 3].as_bytes()));
+        }
+        if rev % 9 != 7 {
+            props.push(("svn:date", date.as_bytes()));
+        }
+        if rev % 10 != 8 {
+            props.push(("svn:log", log.as_bytes()));
+        }
+        self.stream.rev_with(&props);
     }
 
     fn tree(&mut self) -> &mut Tree {
@@ -192,7 +213,7 @@ impl Generator<'_> {
             .map(|(path, _)| path.clone())
             .collect();
         let parent = &parents[self.random.below(parents.len())];
-        let name = ["a", "b", "c", "D", "E", "f", "g g", "h%25", "é", "x.c"][self.random.below(10)];
+        let name = NAMES[self.random.below(NAMES.len())];
         match parent.as_str() {
             "" => name.to_owned(),
             parent => format!("{parent}/{name}"),
@@ -372,3 +393,8 @@ fn record(node: &Node, add: impl FnOnce(Content<'_>)) {
         RecordKind::File => add(Content::both(&props, &node.text)),
     }
 }
+
+/// The names of nodes.
+const NAMES: &[&str] = &[
+    "a", "b", "c", "D", "E", "f", "g g", "h%25", "é", "x.c", "at@2", "@", "ha#sh", "q?m", "&<\"'>", "b\\s",
+];

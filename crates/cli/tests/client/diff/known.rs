@@ -61,7 +61,7 @@ fn parse<'a>(words: &[&'a str]) -> ([Option<End>; 2], Vec<&'a str>) {
 fn join(url: &str, path: &str) -> String {
     match path {
         "" => url.to_owned(),
-        path => format!("{url}/{}", path.replace('%', "%25").replace(' ', "%20")),
+        path => format!("{url}/{}", super::questions::escaped(path)),
     }
 }
 

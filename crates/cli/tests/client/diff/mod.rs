@@ -6,10 +6,10 @@
 //! deleted directory in an order that differs from run to run; over HTTP it shows each node when its text has arrived, which differs
 //! too. Binary texts in Git's form are compressed, and compressors differ.
 
-mod history;
+pub mod history;
 mod known;
 mod local;
-mod questions;
+pub mod questions;
 mod shape;
 
 use testkit::history::Random;

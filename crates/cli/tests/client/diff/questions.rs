@@ -63,7 +63,7 @@ impl Asks<'_> {
 
     fn path(&self, random: &mut Random) -> String {
         let path = &self.history.paths[random.below(self.history.paths.len())];
-        path.replace('%', "%25").replace(' ', "%20")
+        escaped(path)
     }
 
     fn url_with_peg(&self, random: &mut Random) -> String {
@@ -96,6 +96,20 @@ impl Asks<'_> {
             words.push(name.to_owned());
         }
     }
+}
+
+/// Returns a path with the escapes that a URL needs.
+pub fn escaped(path: &str) -> String {
+    let names = [
+        ('%', "%25"),
+        (' ', "%20"),
+        ('#', "%23"),
+        ('?', "%3F"),
+        ('\\', "%5C"),
+    ];
+    names.iter().fold(path.to_owned(), |path, (letter, escape)| {
+        path.replace(*letter, escape)
+    })
 }
 
 fn options(random: &mut Random, words: &mut Vec<String>) {
