@@ -56,17 +56,17 @@ impl BlameArgs {
         ClientContext::run(access, out, |context, out| {
             let none = TargetsOption::default();
             let targets = target::read_targets(context, out, &self.operands, &none)?;
-            self.check_options(targets.len())?;
+            if targets.is_empty() {
+                return Err(Error::bare(Code::CL_INSUFFICIENT_ARGS));
+            }
             let words = self.extensions.as_deref().unwrap_or_default();
             let diff = DiffOptions::parse(words.split_ascii_whitespace())?;
+            self.check_mode()?;
             self.print_all(context, &targets, diff, out)
         })
     }
 
-    fn check_options(&self, operands: usize) -> Result<()> {
-        if operands == 0 {
-            return Err(Error::bare(Code::CL_INSUFFICIENT_ARGS));
-        }
+    fn check_mode(&self) -> Result<()> {
         let wrong = |message| Err(Error::new(Code::CL_ARG_PARSING_ERROR, message));
         match (self.xml, self.verbose, self.incremental) {
             (true, true, _) => wrong("'verbose' option invalid in XML mode"),

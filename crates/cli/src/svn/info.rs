@@ -105,11 +105,11 @@ impl InfoArgs {
             if self.show_item.is_some() {
                 return refuse("--show-item is not valid in --xml mode");
             }
-            if self.human_readable {
-                return refuse("--human-readable is not valid in --xml mode");
-            }
             if self.no_newline {
                 return refuse("--no-newline is not valid in --xml mode");
+            }
+            if self.human_readable {
+                return refuse("--human-readable is not valid in --xml mode");
             }
             return Ok(Form::Xml);
         }
@@ -122,12 +122,11 @@ impl InfoArgs {
             }
             return Ok(Form::Text);
         };
-        let item = Item::parse(word)?;
         if self.no_newline && has_several {
             return refuse("--no-newline is only available for single-target, non-recursive info operations");
         }
         Ok(Form::Item {
-            item,
+            item: Item::parse(word)?,
             is_alone: !has_several,
         })
     }

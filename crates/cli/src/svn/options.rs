@@ -225,7 +225,7 @@ pub fn check_exclusive(subcommand: &str, given: &ArgMatches) -> Result<()> {
     };
     let changes = given.try_get_many::<Changes>("change").ok().flatten();
     let changes: usize = changes.map_or(0, |all| all.map(|changes| changes.0.len()).sum());
-    if count("old") > 0 && changes > 0 {
+    if changes > 0 && count("old") > 0 {
         return refuse("Can't specify -c with --old");
     }
     let takes_many = matches!(subcommand, "log" | "merge");

@@ -22,6 +22,7 @@ mod lost_output;
 mod mergeinfo;
 mod mirrors;
 mod operands;
+mod option_checks;
 mod props;
 mod random_runs;
 mod random_writes;

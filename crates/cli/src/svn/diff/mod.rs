@@ -98,6 +98,9 @@ impl DiffArgs {
             out.print(xml::DECLARATION)?;
             out.print("<diff>\n<paths>\n")?;
         }
+        if self.summarize {
+            self.check_summary()?;
+        }
         let range = self.revisions.ranges().first().copied();
         let comparisons = match (&self.old, &self.new) {
             (None, None) => {
@@ -175,7 +178,6 @@ impl DiffArgs {
     }
 
     fn summarize(&self, comparison: &Input, tree: &TreeOptions<'_>, out: &mut Out) -> Result<()> {
-        self.check_summary()?;
         let ignore_properties = self.ignore_properties;
         let mut print = |entry: &SummaryEntry<'_>| match self.xml {
             true => print_xml_entry(entry, out),
