@@ -247,7 +247,6 @@ impl<R: BufRead> DumpReader<R> {
         };
         if let Some(total) = total
             && self.version == 1
-            && owner != RecordOwner::Stream
             && props.is_none()
             && text.is_none()
         {

@@ -61,6 +61,14 @@ fn what_is_no_stream_is_refused() {
 }
 
 #[test]
+fn all_content_of_the_oldest_streams_begins_with_properties() {
+    for record in ["UUID: x", "SVN-fs-dump-format-version: 1", "Revision-number: 0"] {
+        let oldest = format!("SVN-fs-dump-format-version: 1\n\n{record}\nContent-length: 3\n\nab\n");
+        assert_eq!(refused(oldest), Code::STREAM_MALFORMED_DATA, "{record}");
+    }
+}
+
+#[test]
 fn malformed_records_have_the_incumbents_codes() {
     for (record, code) in [
         ("Foo: bar\n\n", Code::STREAM_MALFORMED_DATA),

@@ -8,6 +8,8 @@
 //! Nodes are passed in the order of the edit, each directory after what is below it. That is the incumbent's order, which scripts and
 //! readers know. Texts of more than a megabyte wait in temporary files.
 //!
+//! Two paths of the local disk that are in no working copy are compared without a server (`local`).
+//!
 //! What is absent: working copies, and programs that compare texts: the caller runs them ([`PrintOptions::external`]).
 
 mod base85;
@@ -16,6 +18,7 @@ mod editor;
 mod ends;
 mod git;
 mod labels;
+mod local;
 mod old_side;
 mod printer;
 mod sessions;
@@ -27,6 +30,11 @@ use base::{Cancel, Depth, Result, Revnum, Url};
 
 use crate::locate::Revision;
 
+use labels::Labels;
+use printer::Printer;
+use summary::{Summary, SummaryTarget};
+
+pub use local::{LocalPaths, print_paths, summarize_paths};
 pub use sessions::Sessions;
 pub use summary::{SummaryAction, SummaryEntry};
 pub use text::Text;
@@ -121,7 +129,7 @@ pub fn print(
     write: Write<'_>,
 ) -> Result<()> {
     let ends = ends::find(comparison, tree)?;
-    let mut printer = printer::Printer::new(&ends, options, tree.cancel, write);
+    let mut printer = Printer::new(Labels::new(&ends), options, tree.cancel, write);
     editor::compare(ends, tree, &mut printer)
 }
 
@@ -158,6 +166,7 @@ pub fn summarize(
 ) -> Result<()> {
     let ends = ends::find(comparison, tree)?;
     let (Comparison::Node { url, .. } | Comparison::Urls { old: url, .. }) = comparison;
-    let mut sink = summary::Summary::new(url, &ends, ignore_properties, entry);
+    let target = SummaryTarget::Url(url);
+    let mut sink = Summary::new(target, ends.names_node(), ignore_properties, entry);
     editor::compare(ends, tree, &mut sink)
 }

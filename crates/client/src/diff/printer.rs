@@ -2,7 +2,6 @@
 
 use base::{Cancel, Code, Error, PropChange, Props, RelPath, Result, props};
 
-use super::ends::Ends;
 use super::git;
 use super::labels::Labels;
 use super::tree::{Action, DirectoryChange, FileChange, FileSide, Needs, TreeSink};
@@ -18,13 +17,13 @@ pub(super) struct Printer<'a> {
 
 impl<'a> Printer<'a> {
     pub(super) fn new(
-        ends: &Ends,
+        labels: Labels,
         options: &'a PrintOptions<'a>,
         cancel: &'a Cancel,
         write: Write<'a>,
     ) -> Printer<'a> {
         Printer {
-            labels: Labels::new(ends),
+            labels,
             options,
             cancel,
             write,
@@ -61,7 +60,7 @@ impl<'a> Printer<'a> {
         props: [&Props; 2],
         with_mode: bool,
     ) -> Result<()> {
-        let path = self.labels.git_path(path);
+        let path = self.labels.git_path(path)?;
         self.print(&git::header(path.as_str(), action, props, with_mode))
     }
 
@@ -103,7 +102,7 @@ impl<'a> Printer<'a> {
         if let Some(run) = self.options.external {
             // A program does not know Git's form.
             self.index(change.path, "")?;
-            let labels = self.labels.pair(change.path, change.action, false);
+            let labels = self.labels.pair(change.path, change.action, false)?;
             let texts = ExternalTexts {
                 labels: [&labels[0], &labels[1]],
                 texts: [&old.text, &new.text],
@@ -155,9 +154,8 @@ impl<'a> Printer<'a> {
 
     /// Prints the changes of properties below the header.
     fn properties(&mut self, path: &RelPath, old: &Props, changes: &[PropChange]) -> Result<()> {
-        let git_path = self.labels.git_path(path);
         let path = match self.options.git {
-            true => git_path.as_str().to_owned(),
+            true => self.labels.git_path(path)?.as_str().to_owned(),
             false => self.labels.index(path).to_owned(),
         };
         self.print(&format!("\nProperty changes on: {path}\n{PROPERTY_RULE}\n"))?;
@@ -176,7 +174,7 @@ impl<'a> Printer<'a> {
     }
 
     fn labels(&mut self, path: &RelPath, action: Action) -> Result<()> {
-        let [old, new] = self.labels.pair(path, action, self.options.git);
+        let [old, new] = self.labels.pair(path, action, self.options.git)?;
         self.print(&format!("--- {old}\n+++ {new}\n"))
     }
 }

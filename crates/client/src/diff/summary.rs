@@ -2,14 +2,13 @@
 
 use base::{NodeKind, RelPath, Result, Url};
 
-use super::ends::Ends;
 use super::tree::{Action, DirectoryChange, FileChange, Needs, TreeSink};
 
 /// A changed node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SummaryEntry<'a> {
-    /// Its URL: at or below the URL that was compared, the old one of two.
-    pub url: &'a Url,
+    /// Its URL or local path: at or below what was compared, the old one of two.
+    pub target: &'a str,
     /// How it differs.
     pub action: SummaryAction,
     /// Whether the properties of a node that is at both ends differ.
@@ -31,10 +30,30 @@ pub enum SummaryAction {
     Normal,
 }
 
+/// What was compared.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum SummaryTarget<'a> {
+    Url(&'a Url),
+    Path(&'a str),
+}
+
+impl SummaryTarget<'_> {
+    fn join(self, below: &RelPath) -> String {
+        match self {
+            SummaryTarget::Url(url) => url.join(below).to_string(),
+            SummaryTarget::Path(path) if below.is_empty() => match path {
+                "" => ".".to_owned(),
+                path => path.to_owned(),
+            },
+            SummaryTarget::Path("") => below.to_string(),
+            SummaryTarget::Path(path) => format!("{}/{below}", path.trim_end_matches('/')),
+        }
+    }
+}
+
 /// Passes changed nodes to a function.
 pub(super) struct Summary<'a> {
-    /// The URL that was compared.
-    url: &'a Url,
+    target: SummaryTarget<'a>,
     /// Whether paths begin with the node's name.
     names_node: bool,
     ignore_properties: bool,
@@ -43,14 +62,14 @@ pub(super) struct Summary<'a> {
 
 impl<'a> Summary<'a> {
     pub(super) fn new(
-        url: &'a Url,
-        ends: &Ends,
+        target: SummaryTarget<'a>,
+        names_node: bool,
         ignore_properties: bool,
         entry: &'a mut dyn FnMut(&SummaryEntry<'_>) -> Result<()>,
     ) -> Summary<'a> {
         Summary {
-            url,
-            names_node: ends.names_node(),
+            target,
+            names_node,
             ignore_properties,
             entry,
         }
@@ -62,13 +81,13 @@ impl<'a> Summary<'a> {
             return Ok(());
         }
         let below = path.as_str().split_once('/').map_or("", |(_, below)| below);
-        let url = match self.names_node {
-            true => self.url.join(&RelPath::parse(below)?),
-            false => self.url.join(path),
+        let target = match self.names_node {
+            true => self.target.join(&RelPath::parse(below)?),
+            false => self.target.join(path),
         };
         let is_at_both = matches!(action, SummaryAction::Modified | SummaryAction::Normal);
         (self.entry)(&SummaryEntry {
-            url: &url,
+            target: &target,
             action,
             props: props && is_at_both,
             kind,

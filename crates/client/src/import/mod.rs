@@ -19,6 +19,8 @@ use ra::{Capability, CommitInfo, CommitRequest, DirectoryRequest, Session};
 use crate::commit_item::{CommitItem, DescribeCommit, ItemChange};
 
 pub use rules::{AutoProps, MimeTypes};
+pub(crate) use rules::{BINARY_HEAD, BINARY_TYPE, is_binary};
+pub(crate) use walk::not_utf8;
 
 /// How to import.
 #[derive(Clone, Copy)]
@@ -187,7 +189,7 @@ fn rules(session: &mut dyn Session, is_at_target: bool, options: &ImportOptions<
 }
 
 /// The name of administrative directories, which are never imported.
-const ADMIN_DIR: &str = ".svn";
+pub(crate) const ADMIN_DIR: &str = ".svn";
 
 /// Parts of the tree that are held between the walk and the commit; parts of texts have at most 100 KiB.
 const HELD: usize = 64;

@@ -139,7 +139,7 @@ impl Rules {
         let mut props = self.auto_props.of(name);
         if !props.contains_key(MIME_TYPE) {
             let known = self.mime_types.of(name);
-            let found = known.or_else(|| is_binary(head).then_some("application/octet-stream"));
+            let found = known.or_else(|| is_binary(head).then_some(BINARY_TYPE));
             if let Some(found) = found {
                 props.insert(MIME_TYPE.to_owned(), found.into());
             }
@@ -165,7 +165,7 @@ pub(super) fn has_binary_type(props: &Props) -> bool {
 }
 
 /// True if the beginning of a text is not that of a text for humans.
-pub(super) fn is_binary(head: &[u8]) -> bool {
+pub(crate) fn is_binary(head: &[u8]) -> bool {
     let head = &head[..head.len().min(BINARY_HEAD)];
     if head.is_empty() || head == b"\xef\xbb\xbf" {
         return false;
@@ -175,7 +175,10 @@ pub(super) fn is_binary(head: &[u8]) -> bool {
 }
 
 /// Bytes that are looked at.
-pub(super) const BINARY_HEAD: usize = 1024;
+pub(crate) const BINARY_HEAD: usize = 1024;
+
+/// The type of texts that are not for humans.
+pub(crate) const BINARY_TYPE: &str = "application/octet-stream";
 
 /// The property with the MIME type.
 const MIME_TYPE: &str = "svn:mime-type";

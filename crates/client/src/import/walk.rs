@@ -325,7 +325,8 @@ fn check_name(name: &str, path: &Path, options: &ImportOptions<'_>) -> Result<()
     Err(Error::new(Code::FS_PATH_SYNTAX, message))
 }
 
-fn not_utf8(name: &[u8], directory: &Path) -> Error {
+/// Returns the error for an entry of a directory whose name is not UTF-8.
+pub(crate) fn not_utf8(name: &[u8], directory: &Path) -> Error {
     let valid = std::str::from_utf8(name).map_or_else(|error| error.valid_up_to(), str::len);
     let hex = |bytes: &[u8]| {
         bytes

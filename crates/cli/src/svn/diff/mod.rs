@@ -8,9 +8,10 @@ mod targets;
 use std::ffi::OsString;
 
 use base::{Code, Depth, Error, NodeKind, Result};
-use client::diff::{Comparison, Sessions, SummaryAction, SummaryEntry, TreeOptions};
+use client::diff::{Sessions, SummaryAction, SummaryEntry, TreeOptions};
 
 use self::output::{DiffOutput, TextOptions};
+use self::targets::Input;
 use super::options::{ChangelistOption, NonRecursiveOption, RevisionsOption};
 use crate::client_context::{AccessOptions, ClientContext};
 use crate::out::Out;
@@ -102,7 +103,10 @@ impl DiffArgs {
         }
         let range = self.revisions.ranges().first().copied();
         let comparisons = match (&self.old, &self.new) {
-            (None, None) => targets::of_operands(context, out, &self.operands, range)?,
+            (None, None) => {
+                let found = targets::of_operands(context, out, &self.operands, range)?;
+                found.into_iter().map(Input::Repository).collect()
+            }
             (Some(old), new) => {
                 targets::of_options(context, out, old, new.as_deref(), &self.operands, range)?
             }
@@ -141,7 +145,7 @@ impl DiffArgs {
 
     fn print(
         &self,
-        comparison: &targets::Target,
+        comparison: &Input,
         tree: &TreeOptions<'_>,
         (texts, ignores_types): (&TextOptions, bool),
         out: &mut Out,
@@ -160,23 +164,34 @@ impl DiffArgs {
             force: self.force || ignores_types,
             ..DiffOutput::new(texts)?
         };
-        let comparison = comparison.resolve()?;
-        output.print(out, |options, write| {
-            client::diff::print(&comparison, tree, options, write)
-        })
+        match comparison {
+            Input::Repository(target) => {
+                let comparison = target.resolve()?;
+                output.print(out, |options, write| {
+                    client::diff::print(&comparison, tree, options, write)
+                })
+            }
+            Input::Local(paths) => output.print(out, |options, write| {
+                client::diff::print_paths(paths, tree.depth, tree.cancel, options, write)
+            }),
+        }
     }
 
-    fn summarize(&self, comparison: &targets::Target, tree: &TreeOptions<'_>, out: &mut Out) -> Result<()> {
-        let comparison: Comparison = comparison.resolve()?;
-        client::diff::summarize(
-            &comparison,
-            tree,
-            self.ignore_properties,
-            &mut |entry| match self.xml {
-                true => print_xml_entry(entry, out),
-                false => print_entry(entry, out),
-            },
-        )
+    fn summarize(&self, comparison: &Input, tree: &TreeOptions<'_>, out: &mut Out) -> Result<()> {
+        let ignore_properties = self.ignore_properties;
+        let mut print = |entry: &SummaryEntry<'_>| match self.xml {
+            true => print_xml_entry(entry, out),
+            false => print_entry(entry, out),
+        };
+        match comparison {
+            Input::Repository(target) => {
+                client::diff::summarize(&target.resolve()?, tree, ignore_properties, &mut print)
+            }
+            Input::Local(paths) => {
+                let (depth, cancel) = (tree.depth, tree.cancel);
+                client::diff::summarize_paths(paths, depth, cancel, ignore_properties, &mut print)
+            }
+        }
     }
 
     /// Refuses options that have no meaning in a summary.
@@ -209,7 +224,7 @@ fn print_entry(entry: &SummaryEntry<'_>, out: &mut Out) -> Result<()> {
         SummaryAction::Normal => ' ',
     };
     let props = if entry.props { 'M' } else { ' ' };
-    out.line(&format!("{text}{props}      {}", entry.url))
+    out.line(&format!("{text}{props}      {}", entry.target))
 }
 
 fn print_xml_entry(entry: &SummaryEntry<'_>, out: &mut Out) -> Result<()> {
@@ -226,5 +241,6 @@ fn print_xml_entry(entry: &SummaryEntry<'_>, out: &mut Out) -> Result<()> {
     let props = if entry.props { "modified" } else { "none" };
     let attributes = [("item", item), ("props", props), ("kind", kind)];
     out.xml(&xml::tag("path", &attributes, ">"))?;
-    out.xml(&format!("{}</path>\n", xml::text(entry.url.as_str())))
+    out.xml(&format!("{}</path>
+", xml::text(entry.target)))
 }

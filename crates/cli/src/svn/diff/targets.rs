@@ -4,12 +4,13 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use base::{Code, Error, RelPath, Result, Url};
-use client::diff::Comparison;
+use client::diff::{Comparison, LocalPaths};
 use client::locate;
 
 use crate::args::revision::{Revision, RevisionRangeArg};
 use crate::client_context::ClientContext;
 use crate::client_context::target::{self, TargetPath, TypedTarget};
+use crate::local_path;
 use crate::out::Out;
 use crate::svn::options::TargetsOption;
 use crate::svn::target_list::needs_versioned_path;
@@ -29,6 +30,15 @@ pub enum Target {
         old: (Url, Revision),
         new: (Url, Revision),
     },
+}
+
+/// What is compared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// Nodes of a repository.
+    Repository(Target),
+    /// Paths of the local disk.
+    Local(LocalPaths),
 }
 
 impl Target {
@@ -121,8 +131,9 @@ pub fn of_options(
     new: Option<&OsStr>,
     paths: &[OsString],
     range: Option<RevisionRangeArg>,
-) -> Result<Vec<Target>> {
+) -> Result<Vec<Input>> {
     let none = TargetsOption::default();
+    let has_new = new.is_some();
     let paths = target::read_targets(context, out, paths, &none)?;
     let ends = [old.to_owned(), new.unwrap_or(old).to_owned()];
     let ends = target::read_targets(context, out, &ends, &none)?;
@@ -134,13 +145,19 @@ pub fn of_options(
     let end = range.and_then(|range| range.end);
     let old_rev = old.peg.or(start).unwrap_or(Revision::Head);
     let new_rev = new.peg.or(end).unwrap_or(Revision::Head);
-    let pair = |typed: &str| -> Result<Target> {
+    let pair = |typed: &str| -> Result<Input> {
+        if let (true, TargetPath::Local(old_path), TargetPath::Local(new_path)) =
+            (has_new, &old.path, &new.path)
+        {
+            let revs = [old.peg.or(start), new.peg.or(end)];
+            return local_pair([old_path, new_path], revs, typed).map(Input::Local);
+        }
         let urls = [end_url(&old, typed)?, end_url(&new, typed)?];
         let path = relative(typed)?;
-        Ok(Target::Urls {
+        Ok(Input::Repository(Target::Urls {
             old: (urls[0].join(&path), old_rev),
             new: (urls[1].join(&path), new_rev),
-        })
+        }))
     };
     if paths.is_empty() {
         return Ok(vec![pair("")?]);
@@ -154,6 +171,30 @@ pub fn of_options(
         found.push(pair(path.as_str())?);
     }
     Ok(found)
+}
+
+/// Returns the comparison of two local paths, which exist in no other version.
+///
+/// # Errors
+/// `WC_NOT_WORKING_COPY` for a path with a revision, `INCORRECT_PARAMS` for the base of a working copy.
+fn local_pair(paths: [&str; 2], revs: [Option<Revision>; 2], typed: &str) -> Result<LocalPaths> {
+    let paths = paths.map(|path| Path::new(path).join(typed));
+    let paths = paths.map(|path| local_path::without_parents(path).to_string_lossy().into_owned());
+    let is_old_version = |rev: Option<Revision>| rev.is_some_and(|rev| rev != Revision::Base);
+    if is_old_version(revs[0]) {
+        return Err(target::not_a_working_copy(&paths[1]));
+    }
+    if is_old_version(revs[1]) {
+        return Err(target::not_a_working_copy(&paths[0]));
+    }
+    if revs.iter().any(Option::is_some) {
+        let message = "A non-URL diff at this time must be either from a path's base to the same path's working version or between the \
+                       working versions of two paths";
+        let error = Error::new(Code::INCORRECT_PARAMS, message);
+        return Err(error.context("Sorry, svn_client_diff7 was called in a way that is not yet supported"));
+    }
+    let directory = std::env::current_dir().map_err(|e| Error::os(&e, "Can't get working directory"))?;
+    Ok(LocalPaths { directory, paths })
 }
 
 /// Returns the URL of an end. The error for a local path names the path below it.

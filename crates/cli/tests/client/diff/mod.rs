@@ -8,6 +8,7 @@
 
 pub mod history;
 mod known;
+mod local;
 pub mod questions;
 mod shape;
 
