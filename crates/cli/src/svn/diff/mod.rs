@@ -241,6 +241,5 @@ fn print_xml_entry(entry: &SummaryEntry<'_>, out: &mut Out) -> Result<()> {
     let props = if entry.props { "modified" } else { "none" };
     let attributes = [("item", item), ("props", props), ("kind", kind)];
     out.xml(&xml::tag("path", &attributes, ">"))?;
-    out.xml(&format!("{}</path>
-", xml::text(entry.target)))
+    out.xml(&format!("{}</path>\n", xml::text(entry.target)))
 }
