@@ -142,7 +142,19 @@ impl ClientContext {
 
     fn open_with(&self, url: &Url, options: &OpenOptions) -> Result<Box<dyn Session>> {
         hosts::check_storage(&self.settings.config, url)?;
-        ra::open(url, options)
+        if url.scheme() != "file" {
+            return ra::open(url, options);
+        }
+        let unable = |error: Error| {
+            let message = format!("Unable to connect to a repository at URL '{url}'");
+            error.wrap(Code::RA_CANNOT_CREATE_SESSION, message)
+        };
+        let configured = self.config().memory_cache_bytes().map_err(unable)?;
+        let options = OpenOptions {
+            cache_bytes: configured.unwrap_or(options.cache_bytes),
+            ..options.clone()
+        };
+        ra::open(url, &options)
     }
 
     /// Opens a session at the node that a target names, where the node was in the operative revision.

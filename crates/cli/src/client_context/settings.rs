@@ -92,13 +92,17 @@ impl AccessSettings {
 /// As [`AccessSettings::of_options`].
 pub fn check_early(options: &AccessOptions, out: &mut Out) -> Result<()> {
     let check = || {
+        for option in &options.config_option {
+            ConfigOption::parse(option)?.check()?;
+        }
         let user = user_area(options.config_dir.as_deref());
         if let Some(user) = &user {
             area::create(user);
         }
         options.check()?;
         let config = load(user.as_deref(), &options.config_option, None)?;
-        check_auth(&config, options.is_interactive())
+        check_auth(&config, options.is_interactive())?;
+        config.check_interactive_conflicts()
     };
     check().or_else(|error| {
         warn_of_unknown_names(&options.config_option, out)?;
@@ -192,10 +196,10 @@ fn warn_of_unknown_names(options: &[String], out: &mut Out) -> Result<()> {
             };
             warn(format!("Ignoring unknown value '{}'{hint}", unknown.name));
         }
+        option.check()?;
     }
     for option in options {
         let option = ConfigOption::parse(option)?;
-        option.check()?;
         if option.file == OptionFile::Unknown {
             warn("Unrecognized file in argument of --config-option".to_owned());
         }

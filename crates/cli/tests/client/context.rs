@@ -437,6 +437,49 @@ fn options_of_servers_have_the_incumbents_errors() {
 }
 
 #[test]
+fn options_of_config_have_the_incumbents_errors() {
+    let servers = Servers::new();
+    for text in [
+        "[miscellany]\nmemory-cache-size = x\n",
+        "[miscellany]\nmemory-cache-size =\n",
+        "[miscellany]\nmemory-cache-size = -1\n",
+        "[miscellany]\nmemory-cache-size = +5\n",
+        "[miscellany]\nmemory-cache-size = 0\n",
+        "[miscellany]\nmemory-cache-size = 9223372036854775808\n",
+        "[miscellany]\ninteractive-conflicts = x\n",
+        "[miscellany]\ninteractive-conflicts = x\n[auth]\nstore-passwords = y\n",
+        "[miscellany]\nuse-commit-times = x\nno-unlock = x\n[working-copy]\nbusy-timeout = x\nexclusive-locking = x\n",
+        "[auth]\npassword-stores = gnome-keyring, kwallet nonsense\n",
+        "[auth]\npassword-stores = %(x)s\n[DEFAULT]\nx = gpg-agent\n",
+    ] {
+        servers.same(text, |home| {
+            home.configure("");
+            fs::write(home.area().join("config"), text).expect("the area is there");
+            [
+                "svn cat {FILE}",
+                "svn cat",
+                "svn diff -r0:1 {FILE}",
+                "svnrdump dump -q {FILE} -r0",
+                "svn cat {SVN} --non-interactive",
+            ]
+            .map(|line| home.run(line, ""))
+            .concat()
+        });
+    }
+    for option in [
+        "servers:global:x:y=z",
+        "config:auth:x=a:b",
+        "a:b:c=",
+        "CONFIG:auth:x=1",
+        "config:a =b",
+        "config:a:=b",
+    ] {
+        let words = format!("svn cat {{FILE}} --config-option {option} --config-option {option}");
+        servers.same(option, |home| home.run(&words, ""));
+    }
+}
+
+#[test]
 fn access_options_are_checked_in_the_incumbents_order() {
     let servers = Servers::new();
     for words in [

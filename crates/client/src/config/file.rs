@@ -1,6 +1,7 @@
 //! One file of the configuration area, with the values of all areas: later ones replace earlier ones.
 
 use std::borrow::Cow;
+use std::fmt::Display;
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::Path;
@@ -96,6 +97,11 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
 /// # Errors
 /// `INCORRECT_PARAMS`.
 pub fn parse_number(text: &str, least: i64, most: i64) -> Result<i64> {
+    parse_within(text, least, most, most)
+}
+
+/// As [`parse_number`]; the error says that the bound is `shown`.
+pub(super) fn parse_within(text: &str, least: i64, most: i64, shown: impl Display) -> Result<i64> {
     let wrong = |message: String| Error::new(Code::INCORRECT_PARAMS, message);
     let trimmed = text.trim_ascii_start();
     let digits = trimmed.strip_prefix(['+', '-']).unwrap_or(trimmed);
@@ -105,7 +111,7 @@ pub fn parse_number(text: &str, least: i64, most: i64) -> Result<i64> {
     match trimmed.parse::<i64>() {
         Ok(number) if (least..=most).contains(&number) => Ok(number),
         _ => Err(wrong(format!(
-            "Number '{text}' is out of range '[{least}, {most}]'"
+            "Number '{text}' is out of range '[{least}, {shown}]'"
         ))),
     }
 }

@@ -1,8 +1,9 @@
 //! The options of the file `config` that commands use, with their defaults.
 
-use base::Result;
+use base::{Code, Result};
 
 use super::RuntimeConfig;
+use super::file::parse_within;
 
 /// The names of files that are not added by default.
 const GLOBAL_IGNORES: &str = "*.o *.lo *.la *.al .libs *.so *.so.[0-9]* *.a *.pyc *.pyo __pycache__ *.rej *~ #*# .#* .*.swp .DS_Store \
@@ -57,6 +58,34 @@ impl RuntimeConfig {
         let own = self.config.text("miscellany", "global-ignores")?;
         let patterns = own.as_deref().unwrap_or(GLOBAL_IGNORES);
         Ok(patterns.split_ascii_whitespace().map(str::to_owned).collect())
+    }
+
+    /// Returns the budget of the cache of repositories on disk, in bytes.
+    ///
+    /// # Errors
+    /// `ATOMIC_INIT_FAILURE` around `INCORRECT_PARAMS` for what is no number, as where the incumbent reads it.
+    pub fn memory_cache_bytes(&self) -> Result<Option<u64>> {
+        let Some(text) = self.config.text("miscellany", "memory-cache-size")? else {
+            return Ok(None);
+        };
+        let megabytes = parse_within(&text, 0, i64::MAX, u64::MAX).map_err(|error| {
+            let invalid = error.wrap(Code::INCORRECT_PARAMS, "memory-cache-size invalid");
+            invalid.wrap(
+                Code::ATOMIC_INIT_FAILURE,
+                "Couldn't perform atomic initialization",
+            )
+        })?;
+        Ok(Some(megabytes.unsigned_abs().saturating_mul(1 << 20)))
+    }
+
+    /// Checks the option about the resolution of conflicts. No command uses it yet.
+    ///
+    /// # Errors
+    /// `BAD_CONFIG_VALUE`.
+    pub fn check_interactive_conflicts(&self) -> Result<()> {
+        self.config
+            .flag("miscellany", "interactive-conflicts", true)
+            .map(drop)
     }
 
     /// True if files get the times of their last commits.
