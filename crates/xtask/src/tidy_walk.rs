@@ -77,6 +77,10 @@ const CHANGEABLE_STATICS: &[(&str, &str)] = &[
         "the fastest functions of the processor; no result depends on them",
     ),
     (
+        "crates/cli/src/interrupt.rs",
+        "the handlers of signals belong to the process",
+    ),
+    (
         "crates/fsfs/src/store/guard.rs",
         "file locks of the system belong to the process",
     ),
