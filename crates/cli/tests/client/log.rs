@@ -91,7 +91,7 @@ fn random_commands() {
 /// Logs with merged revisions only.
 #[test]
 fn random_merged_logs() {
-    each_seed("MERGED_LOG_SEEDS", 0..2, |seed| {
+    testkit::each_seed("MERGED_LOG_SEEDS", 0..2, |seed| {
         let mut random = Random::new(seed);
         random.next();
         let history = branch_history::history(seed, 8 + random.below(30) as u64);
