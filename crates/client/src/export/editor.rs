@@ -34,7 +34,7 @@ pub(super) struct TreeAt<'a> {
 
 /// Receives what an edit does.
 pub(super) trait EditSink {
-    /// Directories were made, and files are complete: they are written by [`ReadyNode::write`], in this order.
+    /// Directories were made, and files are complete: [`ReadyFile::write`] writes them, in this order.
     fn nodes(&mut self, nodes: ReadyNodes) -> Result<()>;
 }
 
