@@ -4,8 +4,10 @@ pub mod http;
 pub mod transport;
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::ops::Range;
 use std::path::Path;
 use std::process::{Child, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
@@ -133,8 +135,24 @@ impl Drop for TestServer {
     }
 }
 
-/// Returns a free port on the loopback interface.
+/// Returns a free port on the loopback interface, another one each time.
+///
+/// The system chooses ports of clients above [`PORTS`]: one that it gave could be taken by a connection, or be given to another test, before
+/// the server binds it, and a test would talk to the wrong server.
 pub fn free_port() -> u16 {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("because the loopback has ports left");
-    listener.local_addr().expect("because it is bound").port()
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let count = u32::from(PORTS.end - PORTS.start);
+    // Test programs that run side by side begin at different ports.
+    let first = std::process::id().wrapping_mul(97) % count;
+    for _ in 0..count {
+        let port = (first + NEXT.fetch_add(1, Ordering::Relaxed)) % count;
+        let port = PORTS.start + u16::try_from(port).expect("because it is below the number of ports");
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
+    panic!("no port is free");
 }
+
+/// The ports of servers in tests.
+const PORTS: Range<u16> = 10_000..32_000;
