@@ -135,8 +135,7 @@ impl Out {
     /// # Errors
     /// See [`Out::print`].
     pub fn xml(&mut self, text: &str) -> Result<()> {
-        let written = self.stdout.lock().write_all(text.as_bytes());
-        self.check(written, "Write error")
+        self.write(text.as_bytes(), PRINTING)
     }
 
     /// Prints bytes that may not be text on standard output, in the terminal's character set.

@@ -127,7 +127,7 @@ pub struct HttpOptions {
     pub compression: bool,
     /// Whether an edit contains its texts, or they are fetched one by one.
     pub bulk_updates: BulkUpdates,
-    /// The most connections of one session; at least 1.
+    /// The most connections of one session for replays; at least 1. A report has two: one for the edit, one for its texts.
     pub connections: usize,
     /// The longest time in which a server neither sends nor receives anything, in place of [`Limits::idle`].
     pub timeout: Option<Duration>,

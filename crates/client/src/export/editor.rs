@@ -21,7 +21,6 @@ use crate::externals::EXTERNALS;
 use crate::translate::{EOL_STYLE, EXECUTABLE, SPECIAL, Translation};
 
 /// Where the nodes of an edit are: in the repository and on disk.
-#[derive(Clone)]
 pub(super) struct TreeAt<'a> {
     /// The repository's root.
     pub root_url: &'a Url,

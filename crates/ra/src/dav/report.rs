@@ -110,10 +110,10 @@ impl DavSession {
 impl DavSession {
     /// True if requests for the texts of an edit cost less than texts within it, which are compressed and then encoded in base64.
     fn prefers_fetches(&self) -> bool {
-        let is_prefering_bulk = self.features.bulk_updates.as_deref() == Some("Prefer");
+        let wants_bulk = self.features.bulk_updates.as_deref() == Some("Prefer");
         // Through a proxy each request would wait for the one before it.
         let has_pipeline = self.options.http.proxy.is_none();
-        has_pipeline && !is_prefering_bulk && self.features.names("inline-props")
+        has_pipeline && !wants_bulk && self.features.names("inline-props")
     }
 }
 

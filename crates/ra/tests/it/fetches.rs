@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use base::{Code, Depth, Error, RelPath, Result, Revnum, Url};
+use base::{Code, Error, Result, Url};
 use delta::RecordingEditor;
-use ra::{FixedPassword, Limits, OpenOptions, PathState, ReportKind, ReportRequest, Reporter};
+use ra::{FixedPassword, Limits, OpenOptions};
 
 use crate::access::password;
 use crate::fake_http::{FakeServer, options, response, xml};
+use crate::hostile_http::check_out_into;
 
 const FILES: usize = 100;
 
@@ -68,18 +69,7 @@ fn check_out(
     let url = Url::canonicalize(&server.url("/r")).expect("a URL");
     let mut session = ra::open(&url, &options).expect("this server begins well");
     let mut editor = RecordingEditor::new();
-    let request = ReportRequest {
-        kind: ReportKind::Update {
-            send_copyfrom: false,
-            ignore_ancestry: false,
-        },
-        rev: Some(Revnum(5)),
-        target: "",
-        depth: Depth::Infinity,
-    };
-    let mut state =
-        |reporter: &mut dyn Reporter| reporter.set_path(&RelPath::empty(), &PathState::empty(Revnum(5)));
-    let outcome = session.report(&request, &mut state, &mut editor);
+    let outcome = check_out_into(&mut *session, &mut editor);
     let fetched = server
         .requests()
         .iter()

@@ -55,8 +55,8 @@ fn log(session: &mut dyn Session) -> Result<()> {
     session.log(&request, &mut |_| Ok(()))
 }
 
-fn check_out(session: &mut dyn Session) -> Result<Vec<String>> {
-    let mut editor = RecordingEditor::new();
+/// Checks out revision 5.
+pub fn check_out_into(session: &mut dyn Session, editor: &mut RecordingEditor) -> Result<()> {
     let request = ReportRequest {
         kind: ReportKind::Update {
             send_copyfrom: false,
@@ -68,7 +68,12 @@ fn check_out(session: &mut dyn Session) -> Result<Vec<String>> {
     };
     let mut state =
         |reporter: &mut dyn Reporter| reporter.set_path(&RelPath::empty(), &PathState::empty(Revnum(5)));
-    session.report(&request, &mut state, &mut editor)?;
+    session.report(&request, &mut state, editor)
+}
+
+fn check_out(session: &mut dyn Session) -> Result<Vec<String>> {
+    let mut editor = RecordingEditor::new();
+    check_out_into(session, &mut editor)?;
     Ok(editor.lines().to_vec())
 }
 

@@ -262,21 +262,13 @@ impl Shared<'_> {
             let Some((part, is_divided)) = self.take() else {
                 continue;
             };
-            let mut sink = PartSink {
-                shared: self,
-                part: &part,
-                at: TreeAt {
-                    root_url: self.root_url,
-                    url: self.url.join(&part.path),
-                    target: &part.target,
-                    options: self.options,
-                },
-                is_divided,
-                children: 0,
-                added: Vec::new(),
-                since: Instant::now(),
-                events,
+            let at = TreeAt {
+                root_url: self.root_url,
+                url: self.url.join(&part.path),
+                target: &part.target,
+                options: self.options,
             };
+            let mut sink = PartSink::new(self, &part, &at, is_divided, events);
             let outcome = match (opened, &mut session) {
                 (Ok(_), Some(session)) => self.export_part(&mut **session, &mut sink),
                 (Err(error), _) => Err(error),
@@ -319,15 +311,14 @@ impl Shared<'_> {
             true => Depth::Immediates,
             false => self.options.depth,
         };
-        // The editor needs it while the sink has its own.
-        let at = sink.at.clone();
+        let at = sink.at;
         if !self.options.writes_aside {
-            return self.receive(session, depth, ExportEditor::new(&at, sink));
+            return self.receive(session, depth, ExportEditor::new(at, sink));
         }
         thread::scope(|scope| {
             let (sender, steps) = sync_channel(MOST_STEPS);
             let writer = scope.spawn(move || steps.into_iter().try_for_each(|nodes| sink.nodes(nodes)));
-            let received = self.receive(session, depth, ExportEditor::new(&at, EditSteps(sender)));
+            let received = self.receive(session, depth, ExportEditor::new(at, EditSteps(sender)));
             // What was received before an error is written, and may have an error of its own.
             match writer.join() {
                 Ok(written) => written.and(received),

@@ -17,20 +17,39 @@ const LONGEST_KEPT: Duration = Duration::from_millis(20);
 
 /// Passes the events of one part on, and makes parts of its subdirectories.
 pub(super) struct PartSink<'a> {
-    pub(super) shared: &'a Shared<'a>,
-    pub(super) part: &'a Part,
-    pub(super) at: TreeAt<'a>,
+    shared: &'a Shared<'a>,
+    part: &'a Part,
+    pub(super) at: &'a TreeAt<'a>,
     pub(super) is_divided: bool,
     /// Subdirectories that are parts.
     pub(super) children: u32,
     /// Nodes that were written and not sent yet: each message wakes the thread that reports.
-    pub(super) added: Vec<PathBuf>,
+    added: Vec<PathBuf>,
     /// When the first of them was written.
-    pub(super) since: Instant,
-    pub(super) events: &'a Sender<(Key, PartEvent)>,
+    since: Instant,
+    events: &'a Sender<(Key, PartEvent)>,
 }
 
-impl PartSink<'_> {
+impl<'a> PartSink<'a> {
+    pub(super) fn new(
+        shared: &'a Shared<'a>,
+        part: &'a Part,
+        at: &'a TreeAt<'a>,
+        is_divided: bool,
+        events: &'a Sender<(Key, PartEvent)>,
+    ) -> PartSink<'a> {
+        PartSink {
+            shared,
+            part,
+            at,
+            is_divided,
+            children: 0,
+            added: Vec::new(),
+            since: Instant::now(),
+            events,
+        }
+    }
+
     fn add(&mut self, target: PathBuf) -> Result<()> {
         if self.added.is_empty() {
             self.since = Instant::now();
@@ -69,9 +88,7 @@ impl PartSink<'_> {
         send(self.events, key.clone(), event);
         Ok(())
     }
-}
 
-impl PartSink<'_> {
     fn directory(&mut self, path: &RelPath, target: PathBuf) -> Result<()> {
         self.add(target.clone())?;
         if self.is_divided {
@@ -96,7 +113,7 @@ impl EditSink for PartSink<'_> {
             match node {
                 ReadyNode::Directory(path, target) => self.directory(&path, target)?,
                 ReadyNode::File(file) => {
-                    let target = file.write(&self.at)?;
+                    let target = file.write(self.at)?;
                     self.add(target)?;
                 }
             }
