@@ -1,9 +1,9 @@
 //! The summary of the merges between two branches.
 
-use base::{Code, Depth, Error, FsPath, Result, Revnum};
+use base::{Code, Error, FsPath, Result, Revnum};
 use ra::LogRevprops;
 
-use super::{Branch, History, MergedState, RevisionsRequest, Which, revisions};
+use super::{Branch, History, MergedState, RevisionsRequest, Scope, Which, revisions};
 
 /// The merges between two branches.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,7 +62,7 @@ fn last_merged(
     if source_rev <= common {
         return Ok(common);
     }
-    let mut state = MergedState::read(target, Depth::Infinity, true)?;
+    let mut state = MergedState::read(target, Scope::Tree, true)?;
     state.set_history(target_history.clone());
     let mut ends = |which, range| {
         let request = RevisionsRequest {
