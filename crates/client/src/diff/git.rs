@@ -1,5 +1,6 @@
 //! Git's extensions of the unified form: the lines between `Index:` and the labels, binary texts, and links.
 
+use base::checksum::Sha1Stream;
 use base::{Props, Result};
 
 use super::base85;
@@ -43,7 +44,8 @@ pub(super) fn binary(old: &Text, new: &Text, write: &mut dyn FnMut(&[u8]) -> Res
     base85::literal(old, write)
 }
 
-/// Returns a side of a file as Git has it: a link is its target alone. Returns `None` for all other files.
+/// Returns a side of a file as Git has it: a link is its target alone, the rest of the first line, which is not empty. Returns `None` for
+/// all other files.
 ///
 /// # Errors
 /// `errno` of a text in a file.
@@ -54,12 +56,44 @@ pub(super) fn link(side: &FileSide) -> Result<Option<FileSide>> {
     }
     let mut text = Text::default();
     let mut prefix = PREFIX.len();
+    let mut is_over = false;
     side.text.each_part(&mut |part| {
-        let skipped = std::mem::take(&mut prefix);
-        text.push(&part[skipped..])
+        let line = &part[std::mem::take(&mut prefix)..];
+        let end = memchr::memchr2(b'\n', b'\r', line).filter(|_| !is_over);
+        let line = if is_over {
+            &[]
+        } else {
+            &line[..end.unwrap_or(line.len())]
+        };
+        is_over |= end.is_some();
+        text.push(line)
     })?;
     let props = side.props.clone();
-    Ok(Some(FileSide { props, text }))
+    Ok((!text.is_empty()).then_some(FileSide { props, text }))
+}
+
+/// Returns the line with Git's names of the targets of a link; nothing if its mode has changed.
+///
+/// # Errors
+/// `errno` of a text in a file.
+pub(super) fn link_index(old: &FileSide, new: &FileSide) -> Result<String> {
+    let [old_mode, new_mode] = [old, new].map(|side| mode(&side.props));
+    if old_mode != new_mode {
+        return Ok(String::new());
+    }
+    let (old, new) = (blob_name(&old.text)?, blob_name(&new.text)?);
+    Ok(format!("index {old}..{new} {new_mode}\n"))
+}
+
+/// Returns the first eight digits of the name that Git gives to a text.
+fn blob_name(text: &Text) -> Result<String> {
+    let mut digest = Sha1Stream::new();
+    digest.update(format!("blob {}\0", text.len()).as_bytes());
+    text.each_part(&mut |part| {
+        digest.update(part);
+        Ok(())
+    })?;
+    Ok(format!("{:.8}", digest.finish().to_string()))
 }
 
 /// What precedes the target in the text of a link.

@@ -64,35 +64,40 @@ impl<'a> Printer<'a> {
         self.print(&git::header(path.as_str(), action, props, with_mode))
     }
 
-    /// Writes what precedes the difference of a file's texts.
-    fn header(&mut self, change: &FileChange<'_>) -> Result<()> {
+    /// Writes what precedes the difference of a file's texts; it ends with `link_index`, which a changed link has in Git's form.
+    fn header(&mut self, change: &FileChange<'_>, link_index: Option<&str>) -> Result<()> {
         self.index(change.path, "")?;
-        match self.options.git {
-            true => self.git_header(change.path, change.action, props_of(change), true),
-            false => Ok(()),
+        if self.options.git {
+            self.git_header(change.path, change.action, props_of(change), true)?;
         }
+        (self.write)(link_index.unwrap_or_default().as_bytes())
     }
 
     /// As [`Printer::texts`], with links as Git has them if its form is wanted.
     fn texts_or_links(&mut self, change: &FileChange<'_>) -> Result<bool> {
         if !self.options.git {
-            return self.texts(change);
+            return self.texts(change, None);
         }
         let (old, new) = (git::link(change.old)?, git::link(change.new)?);
-        self.texts(&FileChange {
+        let link_index = match (&old, &new) {
+            (Some(old), Some(new)) => Some(git::link_index(old, new)?),
+            _ => None,
+        };
+        let change = FileChange {
             old: old.as_ref().unwrap_or(change.old),
             new: new.as_ref().unwrap_or(change.new),
             ..*change
-        })
+        };
+        self.texts(&change, link_index.as_deref())
     }
 
-    /// Prints the difference of a file's texts. Returns true if there is a header.
-    fn texts(&mut self, change: &FileChange<'_>) -> Result<bool> {
+    /// Prints the difference of a file's texts. Returns true if there is a header. For `link_index` see [`Printer::header`].
+    fn texts(&mut self, change: &FileChange<'_>, link_index: Option<&str>) -> Result<bool> {
         let (old, new) = (change.old, change.new);
         let mime_types = [old, new].map(binary_type);
         let is_binary = mime_types.iter().any(Option::is_some);
         if is_binary && !self.options.force {
-            self.header(change)?;
+            self.header(change, link_index)?;
             match self.options.git {
                 true => git::binary(&old.text, &new.text, self.write)?,
                 false => self.binary(mime_types)?,
@@ -116,10 +121,10 @@ impl<'a> Printer<'a> {
             Action::Deleted => self.options.git,
             Action::Modified => false,
         };
-        if hunks.is_empty() && !is_named {
+        if hunks.is_empty() && !is_named && link_index.is_none() {
             return Ok(false);
         }
-        self.header(change)?;
+        self.header(change, link_index)?;
         if !hunks.is_empty() {
             self.labels(change.path, change.action)?;
             (self.write)(&hunks)?;

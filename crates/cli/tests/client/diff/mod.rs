@@ -13,7 +13,7 @@ pub mod questions;
 mod shape;
 
 use testkit::history::Random;
-
+use testkit::stream::{Content, DumpStream, RecordKind};
 use testkit::{Repo, Spec, build};
 
 use crate::twins::{Access, TwinClients};
@@ -71,6 +71,72 @@ fn a_table_of_commands() {
             all.extend(words(line.trim_start_matches('!')));
             same(&twins, access, &all, "");
         }
+    }
+}
+
+/// The texts of a file in its revisions, with letters for its properties: special, executable, binary.
+const LINKS: &[(&str, &[u8])] = &[
+    ("s", b"link a"),
+    ("s", b"link bcd"),
+    ("s", b"link bcd\n"),
+    ("s", b"link a\nb\n"),
+    ("s", b"link a\nc\n"),
+    ("s", b"no link"),
+    ("s", b"link "),
+    ("s", b"link \n"),
+    ("s", b""),
+    ("s", b"link q\rs"),
+    ("s", b"link q\r\nt"),
+    ("s", b"link a\0b"),
+    ("sx", b"link a\0c"),
+    ("sx", b"link a"),
+    ("s", b"link a\n"),
+    ("s", b"link b"),
+    ("", b"link c"),
+    ("s", b"link d"),
+    ("s", b"link d"),
+    ("sb", b"link d\n"),
+    ("sb", b"link e\nf"),
+    ("b", b"link f"),
+];
+
+#[test]
+fn links_in_gits_form() {
+    let mut stream = DumpStream::new("0d7e62c8-5c4b-4a0e-9a60-9f1a2b3c4d5e");
+    for (at, (letters, text)) in LINKS.iter().enumerate() {
+        let all: [(&str, &[u8]); 3] = [
+            ("svn:special", b"*"),
+            ("svn:executable", b"*"),
+            ("svn:mime-type", b"a/b"),
+        ];
+        let props: Vec<(&str, &[u8])> = all
+            .into_iter()
+            .zip(["s", "x", "b"])
+            .filter(|(_, letter)| letters.contains(letter))
+            .map(|(prop, _)| prop)
+            .collect();
+        stream.rev("");
+        match at {
+            0 => stream.add(RecordKind::File, "l", Content::both(&props, text)),
+            _ => stream.change(RecordKind::File, "l", Content::both(&props, text)),
+        };
+    }
+    let repo = build(&Spec::new("1.14").with(stream).named("diff-links"));
+    let twins = TwinClients::new(&repo, Access::Disk);
+    for rev in 1..=LINKS.len() {
+        let options = [
+            "",
+            "--force",
+            "-x-w",
+            "--ignore-properties",
+            "--diff-cmd=/bin/true",
+        ][rev % 5];
+        let line = format!("svn diff --git {options} -c{rev} {{URL}}");
+        let words: Vec<&str> = line.split_ascii_whitespace().collect();
+        same(&twins, Access::Disk, &words, "");
+        let line = format!("svn diff --git -r{rev}:{} {{URL}}", LINKS.len() / 2);
+        let words: Vec<&str> = line.split_ascii_whitespace().collect();
+        same(&twins, Access::Disk, &words, "");
     }
 }
 
