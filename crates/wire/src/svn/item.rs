@@ -289,6 +289,22 @@ impl<'a> Item<'a> {
         }
     }
 
+    /// Reads the list that `received` begins with, and returns what `read` made of its elements and the length of the list with its
+    /// whitespace. It passes over the bytes once, where [`Scanner::scan`] finds the end before anything is read. Bytes behind the list
+    /// are ignored; elements that `read` leaves too.
+    ///
+    /// Returns `None` if the list is not whole, if this is no list, and if `read` fails: then the scanner tells which it is.
+    pub fn read_list<T, E>(
+        received: &'a [u8],
+        read: impl FnOnce(&mut Tuple<'a>) -> Result<T, E>,
+    ) -> Option<(T, usize)> {
+        let mut outer = Tuple { rest: received };
+        let value = outer
+            .within(|list| read(list).map_err(|_| Malformed::Kind))
+            .ok()?;
+        Some((value, received.len() - outer.rest.len()))
+    }
+
     /// The list's elements.
     ///
     /// # Errors
@@ -349,7 +365,9 @@ impl<'a> Tuple<'a> {
                     .position(|b| is_space(*b))
                     .ok_or(Malformed::Missing)?;
                 let word = std::str::from_utf8(&bytes[..end]).map_err(|_| Malformed::Byte(first))?;
-                if !first.is_ascii_alphabetic() || word.len() > MAX_WORD {
+                let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'-';
+                if !first.is_ascii_alphabetic() || word.len() > MAX_WORD || !bytes[..end].iter().all(is_word)
+                {
                     return Err(Malformed::Byte(first));
                 }
                 (Item::Word(word), &bytes[end + 1..])
@@ -373,7 +391,7 @@ impl<'a> Tuple<'a> {
         &mut self,
         read: impl FnOnce(&mut Tuple<'a>) -> Result<T, Malformed>,
     ) -> Result<T, Malformed> {
-        let [b'(', rest @ ..] = &self.rest[leading(self.rest)..] else {
+        let [b'(', b' ' | b'\n', rest @ ..] = &self.rest[leading(self.rest)..] else {
             return Err(self.list().err().unwrap_or(Malformed::Kind));
         };
         let mut inner = Tuple { rest };
@@ -550,7 +568,27 @@ mod tests {
                 b"( ", b"( ", b"( ", b") ", b") ", b"7 ", b"12:a ( b ) c 1 ", b"word ", b"3:a", b" ", b"(\n", b"0: ", b"x\n", b"%",
             ];
             let bytes: Vec<u8> = tokens.iter().flat_map(|token| TOKENS[*token]).copied().collect();
-            proptest::prop_assert_eq!(Scanner::default().scan(&bytes), scan_slowly(&bytes));
+            let scanned = Scanner::default().scan(&bytes);
+            proptest::prop_assert_eq!(scanned, scan_slowly(&bytes));
+            let is_list = bytes.get(leading(&bytes)) == Some(&b'(');
+            let read = Item::read_list(&bytes, |list| -> Result<usize, Malformed> {
+                let mut count = 0;
+                while list.next_item()?.is_some() {
+                    count += 1;
+                }
+                Ok(count)
+            });
+            match scanned {
+                Ok(Some(len)) if is_list => {
+                    let mut list = Item::of_message(&bytes[..len]).and_then(Item::list).expect("because it was scanned");
+                    let mut count = 0;
+                    while list.next_item().expect("because it was scanned").is_some() {
+                        count += 1;
+                    }
+                    proptest::prop_assert_eq!(read, Some((count, len)));
+                }
+                _ => proptest::prop_assert_eq!(read, None),
+            }
         }
     }
 
