@@ -23,6 +23,7 @@ mod locking;
 mod log;
 mod log_messages;
 mod lost_output;
+mod malformed;
 mod mergeinfo;
 mod mirrors;
 mod operands;
