@@ -15,6 +15,7 @@ mod export;
 mod import;
 mod info;
 mod interrupts;
+mod keyring;
 mod known;
 mod list;
 mod local_paths;
