@@ -36,6 +36,7 @@ mod reading;
 mod requests;
 mod revprops;
 mod robustness;
+mod settings;
 mod svnbench;
 mod svnmucc;
 mod svnrdump;
