@@ -8,7 +8,7 @@ use testkit::server::http::READ_FREELY;
 use testkit::server::transport::{Transport, certificate};
 use testkit::{Spec, Tool, build};
 
-use super::recorder::Recorder;
+use super::recorder::{Manner, Recorder};
 use crate::context::{Home, Servers};
 
 /// The servers of all cases.
@@ -58,7 +58,7 @@ impl World {
     fn record(&self, home: &Home<'_>, line: &str) -> (usize, Vec<String>) {
         let (_, recorder) = self.recorded.get_or_init(|| {
             let server = self.servers.site(Transport::Http, READ_FREELY, "");
-            let recorder = Recorder::new(server.port());
+            let recorder = Recorder::new(server.port(), Manner::Faithful);
             (server, recorder)
         });
         let url = format!("http://127.0.0.1:{}", recorder.port());

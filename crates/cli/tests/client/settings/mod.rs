@@ -13,11 +13,13 @@ mod system_area;
 use std::fs;
 use std::path::Path;
 
+use testkit::server::transport::Transport;
 use testkit::{Side, Tool, scratch};
 
 use crate::context::{Home, Servers};
 use cases::World;
 use list::SETTINGS;
+use recorder::{Manner, Recorder};
 
 /// A setting.
 struct Setting {
@@ -201,6 +203,51 @@ fn the_named_tests_exist() {
         let head = format!("#[test]\nfn {function}() {{");
         assert!(text.contains(&head), "{test} is no test");
         assert!(text.contains(setting.name), "{test} has no {}", setting.name);
+    }
+}
+
+/// A server or proxy that takes no chunks, and servers that are silent at one request, with the settings about them.
+#[test]
+fn servers_that_do_not_answer_have_the_incumbents_errors() {
+    const TIMEOUT: &str = "http-timeout=1";
+    const CHUNKS: &str = "http-chunked-requests=yes";
+    let servers = Servers::new();
+    let server = servers.site(Transport::Http, "", "");
+    for (manner, option, line) in [
+        (Manner::RefusesChunks, CHUNKS, "svn ls {URL}"),
+        (Manner::RefusesChunks, CHUNKS, "svn export -q {URL} out"),
+        (Manner::RefusesChunks, CHUNKS, "svn mkdir -m m {URL}/new"),
+        (Manner::RefusesChunks, CHUNKS, "svnmucc -m m mkdir {URL}/new"),
+        (Manner::SilentAt("report "), TIMEOUT, "svn log {URL}"),
+        (Manner::SilentAt("merge "), TIMEOUT, "svn mkdir -m m {URL}/new"),
+    ] {
+        let recorder = Recorder::new(server.port(), manner);
+        let url = format!("http://127.0.0.1:{}/r", recorder.port());
+        let line = format!(
+            "{} --non-interactive --config-option servers:global:{option}",
+            line.replace("{URL}", &url)
+        );
+        let mut seen = String::new();
+        servers.same(&format!("{manner:?}: {line}"), |home| {
+            seen = home.run(&line, "");
+            seen.clone()
+        });
+        assert!(seen.contains("[exit 1]"), "{line}: {seen}");
+    }
+}
+
+#[test]
+fn programs_make_an_area_as_the_incumbents_do() {
+    let servers = Servers::new();
+    for line in [
+        "svn ls {FILE}",
+        "svnbench null-list {FILE}",
+        "svnrdump dump -q -r0 {FILE}",
+        "svnmucc -m m rm {FILE}/none",
+        "svnmucc -m m rm {FILE}/none --config-dir area",
+        "svnsync info {FILE}",
+    ] {
+        servers.same(line, |home| home.run(line, "").ends_with("[exit 0]").to_string());
     }
 }
 

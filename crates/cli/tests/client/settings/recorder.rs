@@ -5,6 +5,20 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
+/// What a relay does with requests.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Manner {
+    /// It passes all on.
+    Faithful,
+    /// It answers those in chunks with status 411.
+    RefusesChunks,
+    /// From the first request with this method on, it neither passes anything on nor answers.
+    SilentAt(&'static str),
+}
+
+/// The response of [`Manner::RefusesChunks`].
+const LENGTH_REQUIRED: &[u8] = b"HTTP/1.1 411 Length Required\r\nContent-Length: 0\r\n\r\n";
+
 /// A relay. Its threads end with the test program.
 pub(super) struct Recorder {
     port: u16,
@@ -14,7 +28,7 @@ pub(super) struct Recorder {
 
 impl Recorder {
     /// Relays to a port of this machine.
-    pub(super) fn new(server: u16) -> Recorder {
+    pub(super) fn new(server: u16, manner: Manner) -> Recorder {
         let listener = TcpListener::bind("127.0.0.1:0").expect("because there are free ports");
         let port = listener.local_addr().expect("because it is bound").port();
         let sent = Arc::new(Mutex::new(Vec::new()));
@@ -22,7 +36,7 @@ impl Recorder {
         thread::spawn(move || {
             for client in listener.incoming().flatten() {
                 let server = TcpStream::connect(("127.0.0.1", server)).expect("because the server runs");
-                relay(client, server, &shared);
+                relay(client, server, manner, &shared);
             }
         });
         Recorder { port, sent }
@@ -62,8 +76,9 @@ fn heads(bytes: &[u8]) -> Vec<String> {
     heads
 }
 
-fn relay(client: TcpStream, server: TcpStream, sent: &Arc<Mutex<Vec<Vec<u8>>>>) {
+fn relay(client: TcpStream, server: TcpStream, manner: Manner, sent: &Arc<Mutex<Vec<Vec<u8>>>>) {
     let clone = |stream: &TcpStream| stream.try_clone().expect("because there are descriptors left");
+    let mut back = clone(&client);
     let (from_client, from_server) = ((clone(&client), clone(&server)), (server, client));
     let mut connections = sent.lock().expect("because no thread panics");
     let number = connections.len();
@@ -73,22 +88,32 @@ fn relay(client: TcpStream, server: TcpStream, sent: &Arc<Mutex<Vec<Vec<u8>>>>) 
     thread::spawn(move || {
         copy(from_client, &mut |bytes| {
             let mut sent = sent.lock().expect("because no thread panics");
-            if let Some(connection) = sent.get_mut(number) {
-                connection.extend_from_slice(bytes);
+            let Some(connection) = sent.get_mut(number) else {
+                return true;
+            };
+            connection.extend_from_slice(bytes);
+            match manner {
+                Manner::Faithful => true,
+                Manner::RefusesChunks => {
+                    let is_chunked = heads(bytes).iter().any(|head| head.contains("transfer-encoding"));
+                    // The client may have gone.
+                    _ = back.write_all(if is_chunked { LENGTH_REQUIRED } else { b"" });
+                    !is_chunked
+                }
+                Manner::SilentAt(method) => !heads(connection).iter().any(|head| head.starts_with(method)),
             }
         });
     });
-    thread::spawn(move || copy(from_server, &mut |_| {}));
+    thread::spawn(move || copy(from_server, &mut |_| true));
 }
 
-/// Copies a stream to another one, each piece after a look at it.
-fn copy((mut from, mut to): (TcpStream, TcpStream), look: &mut dyn FnMut(&[u8])) {
+/// Copies a stream to another one: the pieces for which `look` returns true.
+fn copy((mut from, mut to): (TcpStream, TcpStream), look: &mut dyn FnMut(&[u8]) -> bool) {
     let mut buffer = vec![0; 64 << 10];
     loop {
         match from.read(&mut buffer) {
             Ok(count) if count > 0 => {
-                look(&buffer[..count]);
-                if to.write_all(&buffer[..count]).is_err() {
+                if look(&buffer[..count]) && to.write_all(&buffer[..count]).is_err() {
                     break;
                 }
             }
