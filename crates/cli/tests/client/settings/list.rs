@@ -46,7 +46,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         "config",
         "helpers",
         "diff-cmd",
-        &[None, Some("true")],
+        &[None, Some("true"), Some("echo")],
         cases::compared,
     ),
     case(
