@@ -160,7 +160,7 @@ fn redirects_lead_to_other_servers() {
             for side in Side::BOTH {
                 crate::twins::trust_test_servers(&twins.home(side));
             }
-            if (transport, access) == (Transport::Https, Access::Http) {
+            if (transport, access.transport()) == (Transport::Https, Some(Transport::Http)) {
                 from.tool(&twins, Side::Theirs, "svn list {AWAY}").ok();
                 let output = from.tool(&twins, Side::Ours, "svn list {AWAY}").run();
                 assert!(output.code == 1 && output.err().contains("E175011"), "{output:?}");
