@@ -199,6 +199,17 @@ impl Connection {
         }
     }
 
+    /// Reads the next message with `read` if it is a list and all of it has been received. Returns `None` otherwise, and if `read` fails:
+    /// then [`Connection::receive`] waits for the rest, or tells what is wrong.
+    pub(super) fn read_received<T>(&mut self, read: impl FnOnce(&mut Tuple<'_>) -> Result<T>) -> Option<T> {
+        if self.lost.is_some() {
+            return None;
+        }
+        let (value, length) = Item::read_list(&self.input[self.start..], read)?;
+        self.start += length;
+        Some(value)
+    }
+
     /// Returns where the next message is in `input`.
     fn receive_message(&mut self) -> Result<Range<usize>> {
         if let Some(error) = &self.lost {
