@@ -1,7 +1,7 @@
 //! Users, hosts and ports of URLs that are odd, beside Subversion's client: the canonical URL in messages, the number of the error, and the
 //! words that a tunnel gets.
 //!
-//! Each authority has two schemes; with `AUTHORITY_SCHEMES=all` it has all of them.
+//! Each authority has two schemes, and each command one URL; with `AUTHORITY_SCHEMES=all` they have all of them.
 
 use testkit::{Spec, build};
 
@@ -154,15 +154,18 @@ fn no_program_uses_a_url_without_a_server() {
         "svnrdump dump U/y",
         "svnrdump load U/y",
     ];
-    check(lines.iter().flat_map(|line| {
-        [
-            "svn://h:x",
-            "svn+ssh://h::1",
-            "http://h:+",
-            "file://localhost:x",
-            "foo://h:x",
-        ]
-        .map(|url| {
+    let urls = [
+        "svn://h:x",
+        "svn+ssh://h::1",
+        "http://h:+",
+        "file://localhost:x",
+        "foo://h:x",
+    ];
+    let has_all = std::env::var_os("AUTHORITY_SCHEMES").is_some();
+    check(lines.iter().enumerate().flat_map(|(number, line)| {
+        let urls = urls.iter().enumerate();
+        let chosen = urls.filter(move |(at, _)| has_all || *at == number % 5);
+        chosen.map(|(_, url)| {
             let line = line.replace('U', url);
             let words: Vec<&str> = line.split(' ').collect();
             tunnels.run(&words, "", None)
