@@ -219,7 +219,7 @@ fn random_histories_pass_through_both_programs() {
         // Over HTTP, Subversion's program fails to set some properties.
         let mirrors = match access {
             Access::Disk | Access::Svn => mirrors,
-            Access::Http | Access::HttpV1 => Mirrors::new(&repo, Access::Svn),
+            Access::Http | Access::HttpV1 | Access::Https => Mirrors::new(&repo, Access::Svn),
         };
         same_load(&mirrors, &stream, "", "", &context);
         let options: &[&str] = [

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use base::{Code, Error, Result, Url};
 use http::header::{AUTHORIZATION, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, WWW_AUTHENTICATE};
-use http::{HeaderValue, Method};
+use http::{HeaderValue, Method, Version};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::SendRequest;
 use hyper::ext::ReasonPhrase;
@@ -62,6 +62,8 @@ pub(super) struct Core {
     progress: Arc<AtomicU64>,
     /// A raised flag ends a wait only after [`GRACE`].
     must_finish: AtomicBool,
+    /// The last response was of HTTP/1.1, which has chunks.
+    knows_chunks: AtomicBool,
     agent: String,
     /// The time that the last connection took.
     pub(super) latency: Mutex<Option<Duration>>,
@@ -81,15 +83,10 @@ impl HttpClient {
     /// Prepares connections to the server of a URL.
     ///
     /// # Errors
-    /// `BAD_URL` for an invalid port; those of certificates of authorities, and of the system.
+    /// `RA_ILLEGAL_URL` for an invalid port; those of certificates of authorities, and of the system.
     pub(super) fn new(url: &Url, options: &OpenOptions, is_redirected: bool) -> Result<HttpClient> {
         let is_tls = url.scheme() == "https";
-        let port = match url.port().map(str::parse) {
-            None if is_tls => 443,
-            None => 80,
-            Some(Ok(port)) => port,
-            Some(Err(_)) => return Err(Error::new(Code::BAD_URL, format!("Invalid port in URL '{url}'"))),
-        };
+        let port = url.port_number()?.unwrap_or(if is_tls { 443 } else { 80 });
         let runtime = Builder::new_current_thread().enable_all().build();
         let mut agent = crate::user_agent();
         if let Some(name) = &options.client_name {
@@ -114,6 +111,7 @@ impl HttpClient {
             proxy_auth: Mutex::default(),
             progress: Arc::default(),
             must_finish: AtomicBool::new(false),
+            knows_chunks: AtomicBool::new(false),
             agent,
         })))
     }
@@ -191,6 +189,8 @@ impl HttpClient {
                 }
             };
             let (parts, incoming) = response.into_parts();
+            let knows_chunks = parts.version >= Version::HTTP_11;
+            self.0.knows_chunks.store(knows_chunks, Ordering::Relaxed);
             let encoding = parts.headers.get(http::header::CONTENT_ENCODING);
             let is_gzip = encoding.is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"gzip"));
             let mut response = Response {
@@ -258,9 +258,13 @@ impl HttpClient {
             return Ok(());
         }
         self.0.proxy_auth.lock().accepted();
+        let credentials = &*self.0.options.credentials;
         let accepted = self.0.auth.lock().accepted();
-        match accepted {
-            Some((realm, password)) => self.0.options.credentials.accepted(&realm, &password),
+        if let Some((realm, password)) = accepted {
+            credentials.accepted(&realm, &password)?;
+        }
+        match &self.0.tls {
+            Some(tls) => tls.accepted(credentials, &self.0.host, self.0.port),
             None => Ok(()),
         }
     }
@@ -335,6 +339,11 @@ impl Core {
         }
     }
 
+    /// True if bodies of requests are sent in chunks: the options say so, and the server has shown that it knows them.
+    pub(super) fn sends_chunks(&self) -> bool {
+        self.options.http.chunked_requests && self.knows_chunks.load(Ordering::Relaxed)
+    }
+
     /// Lets a wait go on: bytes were sent or received.
     pub(super) fn note_progress(&self) {
         self.progress.fetch_add(1, Ordering::Relaxed);
@@ -375,7 +384,7 @@ impl Core {
             true => self.proxy_header(request.method, &uri),
             false => None,
         };
-        let body = SendBody::new(request.body.clone(), self.progress.clone());
+        let body = SendBody::new(request.body.clone(), self.sends_chunks(), self.progress.clone());
         let mut built = http::Request::builder()
             .method(method)
             .uri(uri)
