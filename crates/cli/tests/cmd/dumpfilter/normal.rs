@@ -40,7 +40,7 @@ pub fn difference(theirs: &Output, ours: &Output, input: &[u8]) -> Option<String
         return Some(format!("stderr: {} | {}", first(theirs), first(ours)));
     }
     let is_same = match has_oldest_content(input) {
-        // Where the lengths differ, records cannot be told from contents.
+        // Where the lengths differ, the ends of records are unknown.
         true => loose(&theirs.stdout) == loose(&ours.stdout),
         false => their_stream == our_stream,
     };
