@@ -9,7 +9,7 @@ use std::fmt;
 use crate::error::{Error, Result};
 use crate::error_codes::Code;
 use crate::path::RelPath;
-use crate::percent;
+use crate::percent::{self, AsciiSet};
 
 /// A URL.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -25,8 +25,10 @@ impl Url {
     /// Makes a URL from text that a person typed or a peer sent. Characters of the path that need an escape and have none
     /// get one, as a `%` without two hexadecimal digits does.
     ///
+    /// A host and a port that no server can have are kept, so that messages can show them: [`Url::check_authority`] refuses them.
+    ///
     /// # Errors
-    /// `BAD_URL` for text without a scheme, with a `..` component (escaped or not), or with a path that is not UTF-8.
+    /// `BAD_URL` for text without a scheme, with a `..` component (escaped or not) or host, or with a path that is not UTF-8.
     pub fn canonicalize(text: &str) -> Result<Url> {
         let Some((scheme, rest)) = text.split_once("://").filter(|(scheme, _)| is_scheme(scheme)) else {
             return Err(Error::new(Code::BAD_URL, format!("'{text}' is not a URL")));
@@ -46,7 +48,7 @@ impl Url {
         let Ok(decoded) = std::str::from_utf8(&decoded) else {
             return Err(Error::new(Code::BAD_URL, format!("URL '{text}' is not in UTF-8")));
         };
-        if decoded.split('/').any(|component| component == "..") {
+        if authority == ".." || decoded.split('/').any(|component| component == "..") {
             let message = format!("URL '{text}' contains a '..' element");
             return Err(Error::new(Code::BAD_URL, message));
         }
@@ -72,9 +74,10 @@ impl Url {
         &self.text[..self.scheme]
     }
 
-    /// User, host and port, as they are in the URL.
+    /// User, host and port, as they are in the URL. A `?` or `#` ends them, although it does not begin a path.
     pub fn authority(&self) -> &str {
-        &self.text[self.scheme + 3..self.path]
+        let all = &self.text[self.scheme + 3..self.path];
+        &all[..all.find(['?', '#']).unwrap_or(all.len())]
     }
 
     /// The user name, if there is one.
@@ -92,6 +95,42 @@ impl Url {
     /// The port as text, if it is not the scheme's default one.
     pub fn port(&self) -> Option<&str> {
         host_and_port(self.authority()).1
+    }
+
+    /// The port as a number, if it is not the scheme's default one. As with the incumbent it may have a sign, and of a number that is too
+    /// large the lower 16 bits count.
+    ///
+    /// # Errors
+    /// `RA_ILLEGAL_URL` for a port that is not a number.
+    pub fn port_number(&self) -> Result<Option<u16>> {
+        let Some(text) = self.port() else {
+            return Ok(None);
+        };
+        let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+        if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(self.illegal());
+        }
+        let is_negative = text.starts_with('-');
+        let number = text
+            .parse::<i64>()
+            .unwrap_or(if is_negative { i64::MIN } else { i64::MAX });
+        Ok(Some((number & 0xffff) as u16))
+    }
+
+    /// Refuses a URL that cannot name a server.
+    ///
+    /// # Errors
+    /// `RA_ILLEGAL_URL` for a port that is not a number, and for an address in brackets that has no end or is followed by anything but a port.
+    pub fn check_authority(&self) -> Result<()> {
+        let (host, _) = host_and_port(self.authority());
+        if host.starts_with('[') && !host.ends_with(']') {
+            return Err(self.illegal());
+        }
+        self.port_number().map(drop)
+    }
+
+    fn illegal(&self) -> Error {
+        Error::new(Code::RA_ILLEGAL_URL, format!("Illegal repository URL '{self}'"))
     }
 
     /// The path with its escapes; empty, or beginning with a slash.
@@ -167,15 +206,22 @@ fn is_scheme(text: &str) -> bool {
 /// Splits an authority without its user into host and port.
 fn host_and_port(authority: &str) -> (&str, Option<&str>) {
     let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
-    match host.rsplit_once(':') {
-        Some((host, port)) if !port.contains(']') => (host, Some(port)),
-        _ => (host, None),
+    // The colons of an address in brackets are not before a port.
+    let address = match host.starts_with('[') {
+        true => host.find(']').unwrap_or(host.len()),
+        false => 0,
+    };
+    match host[address..].find(':') {
+        Some(at) => (&host[..address + at], Some(&host[address + at + 1..])),
+        None => (host, None),
     }
 }
 
 fn canonical_authority(scheme: &str, authority: &str) -> String {
-    let user = authority.rsplit_once('@').map(|(user, _)| user);
-    let (host, port) = host_and_port(authority);
+    let (user, host) = match authority.split_once('@') {
+        Some((user, host)) => (Some(user), host),
+        None => (None, authority),
+    };
     let default = match scheme {
         "svn" => "3690",
         "http" => "80",
@@ -184,16 +230,47 @@ fn canonical_authority(scheme: &str, authority: &str) -> String {
     };
     let mut text = String::new();
     if let Some(user) = user {
-        text.push_str(user);
+        text.extend(percent::encode(user.as_bytes(), AUTHORITY));
         text.push('@');
     }
-    text.push_str(&host.to_ascii_lowercase());
-    if let Some(port) = port.filter(|port| !port.is_empty() && *port != default) {
-        text.push(':');
-        text.push_str(port);
+    let (host, rest) = host.split_at(end_of_host(host));
+    let host: String = percent::encode(host.as_bytes(), AUTHORITY).collect();
+    let host = host.to_ascii_lowercase();
+    match host_and_port(&host) {
+        (host, Some(port)) if port.is_empty() || port == default => text.push_str(host),
+        _ => text.push_str(&host),
     }
+    text.extend(percent::encode(
+        &percent::decode(rest.as_bytes()),
+        percent::URL_PATH,
+    ));
     text
 }
+
+/// Returns where a host with its port ends: before what is in brackets and not an address, which gets the escapes of a path.
+fn end_of_host(host: &str) -> usize {
+    let Some(inner) = host.strip_prefix('[') else {
+        return host.len();
+    };
+    let is_address = |byte: u8| byte.is_ascii_hexdigit() || byte == b':';
+    match inner.bytes().position(|byte| !is_address(byte)) {
+        Some(at) if inner.as_bytes()[at] != b']' => at + 1,
+        _ => host.len(),
+    }
+}
+
+/// The bytes of users and hosts that stay.
+const AUTHORITY: &AsciiSet = &AsciiSet::EMPTY
+    .add(b' ')
+    .add(b'"')
+    .add(b'<')
+    .add(b'>')
+    .add(b'\\')
+    .add(b'^')
+    .add(b'`')
+    .add(b'{')
+    .add(b'|')
+    .add(b'}');
 
 #[cfg(test)]
 mod tests {
@@ -228,6 +305,19 @@ mod tests {
                 "svn://localhost:1/a/b%3Bc%3B=%25%25zz",
             ),
             ("http://LocalHost:80/a", "http://localhost/a"),
+            ("svn+ssh://u é@h é/y", "svn+ssh://u%20%C3%A9@h%20%c3%a9/y"),
+            (
+                "svn+ssh://U%41@H%41;[]\\<\t/y",
+                "svn+ssh://U%41@h%41;[]%5c%3c\t/y",
+            ),
+            ("svn+ssh://U@H@G/y", "svn+ssh://U@h@g/y"),
+            ("svn+ssh://[FE80::A]:/y", "svn+ssh://[fe80::a]/y"),
+            ("svn+ssh://[A:G%41]:22/y", "svn+ssh://[a:GA%5D:22/y"),
+            ("svn+ssh://h?q/y", "svn+ssh://h?q/y"),
+            ("svn://[::1]:3690/x", "svn://[::1]/x"),
+            ("svn://h:1:3690/x", "svn://h:1:3690/x"),
+            ("svn://h::/x", "svn://h::/x"),
+            ("svn+ssh://u@../y", "svn+ssh://u@../y"),
         ] {
             assert_eq!(url(typed).as_str(), canonical);
             assert_eq!(url(canonical).as_str(), canonical);
@@ -242,6 +332,8 @@ mod tests {
             "svn://h/%2e%2e/x",
             "svn://h/%ff",
             "svn://h/%00",
+            "svn://../x",
+            "svn://..",
         ] {
             assert_eq!(Url::canonicalize(bad).expect_err(bad).code(), Code::BAD_URL);
         }
@@ -261,6 +353,38 @@ mod tests {
         assert_eq!(url("svn://[::1]:7").port(), Some("7"));
         assert_eq!(url("svn://[::1]").port(), None);
         assert_eq!(url("svn://h").path(), "");
+        assert_eq!(url("svn://u@h:1?x/y").authority(), "u@h:1");
+    }
+
+    #[test]
+    fn ports_are_numbers() {
+        for (text, port) in [
+            ("svn://h", None),
+            ("svn://h:01", Some(1)),
+            ("svn://h:+1", Some(1)),
+            ("svn://h:-1", Some(65535)),
+            ("svn://h:65536", Some(0)),
+            ("svn://h:99999999999999999999", Some(65535)),
+            ("svn://[::1]:2#x", Some(2)),
+        ] {
+            assert_eq!(url(text).port_number().expect("a port"), port, "{text}");
+            assert!(url(text).check_authority().is_ok(), "{text}");
+        }
+        for text in [
+            "svn://h:x",
+            "svn://h:1:2",
+            "svn://h::2",
+            "svn://h:+",
+            "svn://::1",
+            "svn://%5b::1%5d",
+            "svn://[::1",
+            "svn://[::1]:x",
+            "svn://[::1]x",
+            "svn://[h]",
+        ] {
+            let error = url(text).check_authority().expect_err(text);
+            assert_eq!(error.code(), Code::RA_ILLEGAL_URL, "{text}");
+        }
     }
 
     #[test]

@@ -81,9 +81,10 @@ pub use traffic::Traffic;
 /// Opens a session at a URL, which need not exist in the repository.
 ///
 /// # Errors
-/// `RA_ILLEGAL_URL` for a scheme that no implementation knows; `RA_SESSION_URL_MISMATCH` for a temporary redirect;
+/// `RA_ILLEGAL_URL` for a scheme that no implementation knows, and for a host or port that no server can have; `RA_SESSION_URL_MISMATCH` for a temporary redirect;
 /// `RA_CANNOT_CREATE_SESSION` around every other error.
 pub fn open(url: &Url, options: &OpenOptions) -> Result<Box<dyn Session>> {
+    url.check_authority()?;
     let scheme = url.scheme();
     let opened: Result<Box<dyn Session>> = if scheme == "file" {
         local::LocalSession::open(url, options).map(|session| Box::new(session) as _)

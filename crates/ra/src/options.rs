@@ -283,7 +283,8 @@ pub trait Credentials: Send + Sync {
         Ok(None)
     }
 
-    /// What [`Credentials::client_passphrase`] returned for this file is right.
+    /// What [`Credentials::client_passphrase`] returned for this file is right, and the server has accepted the certificate. Follows
+    /// [`Credentials::accepted`] if the same request has a new password.
     ///
     /// # Errors
     /// Any error ends the request of the session.

@@ -2,8 +2,9 @@
 //!
 //! The bytes of all connections are counted together, so a client that connects again does not get them again. After the limit the proxy
 //! closes what is open and refuses what comes ([`Fault::Cut`]), or forwards nothing more and leaves all connections open ([`Fault::Stall`]).
+//! With [`Fault::Delay`] all bytes arrive, but late.
 
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
@@ -30,6 +31,13 @@ pub enum Fault {
     Cut,
     /// Nothing is forwarded any more, in either direction.
     Stall,
+    /// Up to the limit, bytes are forwarded one by one with a pause before each; then there is one long pause.
+    Delay {
+        /// Before each byte.
+        pause: Duration,
+        /// At the limit.
+        long: Duration,
+    },
 }
 
 /// A running proxy. It ends with the value.
@@ -142,6 +150,15 @@ impl Shared {
                 _ = to.shutdown(Shutdown::Write);
                 return;
             }
+            if let (Fault::Delay { pause, long }, true) = (self.fault, side == self.counted) {
+                if self
+                    .forward_slowly(&piece[..count], &mut to, (pause, long))
+                    .is_err()
+                {
+                    return;
+                }
+                continue;
+            }
             let mut forwarded = count;
             if side == self.counted {
                 let before = self.passed.fetch_add(count as u64, Ordering::SeqCst);
@@ -159,6 +176,23 @@ impl Shared {
                 _ = signal.send(());
             }
         }
+    }
+
+    fn forward_slowly(
+        &self,
+        bytes: &[u8],
+        to: &mut TcpStream,
+        (pause, long): (Duration, Duration),
+    ) -> io::Result<()> {
+        for (at, byte) in bytes.iter().enumerate() {
+            match self.passed.fetch_add(1, Ordering::SeqCst) {
+                before if before < self.limit => thread::sleep(pause),
+                before if before == self.limit => thread::sleep(long),
+                _ => return to.write_all(&bytes[at..]),
+            }
+            to.write_all(&[*byte])?;
+        }
+        Ok(())
     }
 
     fn close_all(&self) {

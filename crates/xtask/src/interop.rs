@@ -5,7 +5,7 @@
 //! without) and HTTPS it is Apache with mod_dav_svn.
 //!
 //! Then Sven's own client programs run beside Subversion's (`crates/cli/tests/client`): over `file://`, svn:// and both dialects of HTTP, first
-//! with Subversion's servers, then with Sven's. `--clients` runs these alone.
+//! with Subversion's servers, then with Sven's, and each once more with https:// in the place of http://. `--clients` runs these alone.
 
 use crate::run::{exists, run_with};
 
@@ -77,13 +77,19 @@ pub fn main(rest: &[String]) -> Result<(), String> {
     }
 }
 
-/// Runs the tests of Sven's client programs with both kinds of servers.
+/// Runs the tests of Sven's client programs with both kinds of servers, with and without TLS.
 fn clients_beside_subversions(filters: &[String]) -> Result<(), String> {
-    for servers in ["theirs", "ours"] {
-        println!("client programs, servers: {servers}");
+    for (servers, over) in [
+        ("theirs", "http"),
+        ("ours", "http"),
+        ("theirs", "https"),
+        ("ours", "https"),
+    ] {
+        println!("client programs, servers: {servers}, over {over}");
         let mut args = vec!["test", "--package", "sven", "--locked", "--test", "client", "--"];
         args.extend(filters.iter().map(String::as_str));
-        run_with("cargo", &args, &[("SVEN_CLIENT_SERVERS", servers)])?;
+        let variables = [("SVEN_CLIENT_SERVERS", servers), ("SVEN_CLIENT_OVER", over)];
+        run_with("cargo", &args, &variables)?;
     }
     Ok(())
 }

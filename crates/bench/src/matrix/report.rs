@@ -112,7 +112,7 @@ fn caveats(description: &Value) -> String {
          - {}\n\
          - Subversion {}, its own client with its own server; Sven likewise. A ratio is Subversion's wall time divided by Sven's: below 1 Sven is slower, \
          and the cell says so. Where Subversion's server was measured with block reads too, the faster of the two counts.\n\
-         - A generated history of {} revisions and 520 changes of one file, {} runs a cell, medians. A real history has other proportions (see \
+         - A generated history of {} revisions and 520 changes of one file, runs of each cell: {} (the median counts). A real history has other proportions (see \
          [BENCHMARKS](../BENCHMARKS.md)).\n\
          - *Cold* is a new server and an empty page cache; where this program may not empty it, only the server is new. On a RAM disk files are always in memory.\n\
          - Processor time is counted in ticks of 10 ms: the shares of short jobs are rough. Cells marked *busy* were measured while other programs used \

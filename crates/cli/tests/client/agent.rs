@@ -99,7 +99,8 @@ impl Script {
 fn masked(line: &str) -> String {
     let words = line.split(' ').map(|word| {
         let is_id = word.len() == 32 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
-        match word.split_once("127.0.0.1:") {
+        let host = word.split_once("127.0.0.1:").or(word.split_once("localhost:"));
+        match host {
             _ if is_id => "ID".to_owned(),
             Some((before, rest)) => format!(
                 "{before}HOST{}",

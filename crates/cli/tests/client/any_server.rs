@@ -3,7 +3,6 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
-use testkit::server::TestServer;
 use testkit::{Repo, Side, Spec, Tool, build, normalize};
 
 use crate::twins::{Access, TwinClients};
@@ -72,7 +71,7 @@ fn run(repo: &Repo, access: Access, servers: Side) -> (Vec<String>, String) {
 #[test]
 fn all_clients_and_servers_agree() {
     let repo = build(&Spec::small("1.14"));
-    for access in [Access::Svn, Access::Http, Access::HttpV1] {
+    for access in [Access::Svn, Access::Http, Access::HttpV1, Access::Https] {
         let theirs = run(&repo, access, Side::Theirs);
         let ours = run(&repo, access, Side::Ours);
         for (theirs, ours) in theirs.0.iter().zip(&ours.0) {
@@ -110,39 +109,6 @@ fn redirects_are_followed() {
         ] {
             twins.same(line);
         }
-        twins.same_repositories();
-    }
-}
-
-/// A proxy that demands a password.
-const PROXY: &str = "ProxyRequests On\n<Proxy *>\nAuthType Basic\nAuthName proxy\nAuthUserFile @FOLDER/users\nRequire valid-user\n</Proxy>\n";
-
-#[test]
-fn proxies_are_used() {
-    let repo = build(&Spec::small("1.14"));
-    let users = "alice:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=\n";
-    let proxy = TestServer::apache_with(PROXY, &[("users", users)]);
-    let with = |user: &str, password: &str| {
-        let option =
-            |name: &str, value: &str| format!("--config-option servers:global:http-proxy-{name}={value}");
-        [
-            option("host", "127.0.0.1"),
-            option("port", &proxy.port().to_string()),
-            option("username", user),
-            option("password", password),
-        ]
-        .join(" ")
-    };
-    for servers in Side::BOTH {
-        let twins = TwinClients::with_servers(&repo, Access::Http, servers);
-        let (right, wrong) = (with("alice", "secret"), with("alice", "wrong"));
-        twins.same(&format!("svn list {{URL}}/A {right}"));
-        twins.same(&format!(
-            "svn mkdir -m m {{URL}}/new --username alice --password secret {right}"
-        ));
-        twins.same(&format!("svn list {{URL}} {wrong} --non-interactive"));
-        let excepted = "--config-option servers:global:http-proxy-exceptions=127.0.0.*";
-        twins.same(&format!("svn list {{URL}} {wrong} {excepted}"));
         twins.same_repositories();
     }
 }

@@ -164,7 +164,7 @@ fn difference(
     prepare: impl Fn(Tool) -> Tool,
 ) -> Option<String> {
     let outputs = twins.outputs(words, prepare);
-    let is_http = matches!(access, Access::Http | Access::HttpV1);
+    let is_http = matches!(access, Access::Http | Access::HttpV1 | Access::Https);
     let [theirs, ours] = outputs.map(|output| {
         let output = without_temporary_names(&output);
         let (out, rest) = output.split_once("\n--- stderr\n").expect("a shape");

@@ -9,7 +9,7 @@ use testkit::server::http::{HttpSite, READ_FREELY};
 use testkit::server::transport::Transport;
 use testkit::{Output, Repo, Side, Tool, normalize};
 
-use crate::twins::Access;
+use crate::twins::{Access, trust_test_servers};
 
 /// A directory of repositories, which Subversion's server serves: `source`, and any that [`Mirrors::create`] makes.
 pub struct Mirrors {
@@ -34,17 +34,17 @@ impl Mirrors {
             .arg(root.join("source"))
             .ok();
         std::fs::write(root.join("source/conf/svnserve.conf"), SVNSERVE_CONF).expect("because it was copied");
-        let server = match access {
-            Access::Disk => None,
-            Access::Svn => Some(TestServer::svnserve(Side::Theirs, root, &["-T"])),
-            Access::Http | Access::HttpV1 => {
+        let transport = access.transport();
+        if transport == Some(Transport::Https) {
+            trust_test_servers(root);
+        }
+        let server = match transport {
+            None => None,
+            Some(Transport::Svn) => Some(TestServer::svnserve(Side::Theirs, root, &["-T"])),
+            Some(transport) => {
                 let site = HttpSite {
                     apache: READ_FREELY,
-                    transport: if access == Access::Http {
-                        Transport::Http
-                    } else {
-                        Transport::HttpV1
-                    },
+                    transport,
                     ..HttpSite::plain(root)
                 };
                 Some(TestServer::http_site(Side::Theirs, &site))
@@ -100,14 +100,11 @@ impl Mirrors {
 
     /// Returns the URL of a repository.
     pub fn url(&self, name: &str) -> String {
-        let Some(server) = &self.server else {
+        let (Some(server), Some(transport)) = (&self.server, self.access.transport()) else {
             return format!("file://{}", self.path(name).display());
         };
-        let scheme = if self.access == Access::Svn { "svn" } else { "http" };
-        format!(
-            "{scheme}://127.0.0.1:{}/{name}",
-            self.proxy.unwrap_or(server.port())
-        )
+        let port = self.proxy.unwrap_or(server.port());
+        format!("{}://{}:{port}/{name}", transport.scheme(), transport.host())
     }
 
     /// Returns a tool with arguments, in which `{NAME}` stands for the URL of a repository, and the options to log in.
@@ -120,7 +117,7 @@ impl Mirrors {
             };
             made = made.arg(word);
         }
-        if matches!(self.access, Access::Http | Access::HttpV1) {
+        if !matches!(self.access, Access::Disk | Access::Svn) {
             made = made.args(["--username", "alice", "--password", "secret"]);
         }
         made.args(["--non-interactive", "--no-auth-cache"])

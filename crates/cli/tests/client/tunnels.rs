@@ -15,12 +15,14 @@ const RECORD: &str =
 /// The end of a script that serves.
 const SERVE: &str = "exec svnserve -t\n";
 
-struct Tunnels {
+/// Twins whose tunnel programs are scripts.
+pub struct Tunnels {
     twins: TwinClients,
 }
 
 impl Tunnels {
-    fn new(repo: &Repo) -> Tunnels {
+    /// Makes the scripts.
+    pub fn new(repo: &Repo) -> Tunnels {
         let twins = TwinClients::new(repo, Access::Disk);
         for side in Side::BOTH {
             let tools = twins.dir(side).join("tools");
@@ -31,7 +33,7 @@ impl Tunnels {
     }
 
     /// Runs a command on both sides; `config` is the text of the section of tunnels. Returns what is different.
-    fn run(&self, words: &[&str], config: &str, variable: Option<(&str, &str)>) -> Option<String> {
+    pub fn run(&self, words: &[&str], config: &str, variable: Option<(&str, &str)>) -> Option<String> {
         let [theirs, ours] = Side::BOTH.map(|side| {
             let dir = self.twins.dir(side);
             let area = dir.join("area");
@@ -68,7 +70,8 @@ impl Tunnels {
         (theirs != ours).then(message)
     }
 
-    fn set_script(&self, rest: &str) {
+    /// Replaces what the scripts do after they have written down their words.
+    pub fn set_script(&self, rest: &str) {
         for side in Side::BOTH {
             write_script(&self.twins.dir(side).join("tools"), rest);
         }
@@ -83,7 +86,8 @@ fn write_script(tools: &Path, rest: &str) {
     }
 }
 
-fn check(failed: impl IntoIterator<Item = Option<String>>) {
+/// Reports all that differ.
+pub fn check(failed: impl IntoIterator<Item = Option<String>>) {
     let failed: Vec<String> = failed.into_iter().flatten().collect();
     assert!(
         failed.is_empty(),

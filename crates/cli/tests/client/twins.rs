@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use testkit::server::TestServer;
 use testkit::server::http::{HttpSite, READ_FREELY};
-use testkit::server::transport::Transport;
+use testkit::server::transport::{Transport, certificate};
 use testkit::{Output, Repo, Side, Tool, normalize};
 
-/// How the clients reach their repositories.
+/// How the clients reach their repositories. With `SVEN_CLIENT_OVER=https`, [`Access::Http`] is [`Access::Https`] on the network: all tables run over it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// `file://`.
@@ -23,11 +23,39 @@ pub enum Access {
     Http,
     /// As [`Access::Http`], in the older dialect.
     HttpV1,
+    /// As [`Access::Http`], with TLS. The certificate is that of an authority in the configuration area.
+    Https,
 }
 
 impl Access {
-    /// All of them.
+    /// All that differ in more than the encryption.
     pub const ALL: [Access; 4] = [Access::Disk, Access::Svn, Access::Http, Access::HttpV1];
+
+    /// The transport; `None` for repositories on disk.
+    pub fn transport(self) -> Option<Transport> {
+        match self {
+            Access::Disk => None,
+            Access::Svn => Some(Transport::Svn),
+            Access::Http if std::env::var_os("SVEN_CLIENT_OVER").is_some_and(|over| over == "https") => {
+                Some(Transport::Https)
+            }
+            Access::Http => Some(Transport::Http),
+            Access::HttpV1 => Some(Transport::HttpV1),
+            Access::Https => Some(Transport::Https),
+        }
+    }
+}
+
+/// Makes a configuration area that trusts the certificate of the test servers.
+pub fn trust_test_servers(home: &Path) {
+    let area = home.join(".subversion");
+    std::fs::create_dir_all(&area).expect("because the directory is ours");
+    let authority = certificate().certificate.display();
+    std::fs::write(
+        area.join("servers"),
+        format!("[global]\nssl-authority-files = {authority}\n"),
+    )
+    .expect("because the directory is there");
 }
 
 /// Twin clients.
@@ -42,7 +70,9 @@ struct OneSide {
     /// Has `repo`, and `dir`.
     scratch: TempDir,
     url: String,
-    server: Option<TestServer>,
+    /// Host and port of the server; empty for none.
+    host: String,
+    _server: Option<TestServer>,
 }
 
 impl TwinClients {
@@ -76,6 +106,11 @@ impl TwinClients {
     /// Returns the repository of a side.
     pub fn repository(&self, side: Side) -> PathBuf {
         self.of(side).scratch.path().join("repo")
+    }
+
+    /// Returns the home of a side's user.
+    pub fn home(&self, side: Side) -> PathBuf {
+        self.of(side).home().to_owned()
     }
 
     /// Writes a file to both working directories.
@@ -193,10 +228,14 @@ impl OneSide {
         }
         write("conf/svnserve.conf", &settings);
         write("conf/passwd", "[users]\nharry = secret\nalice = secret\n");
-        let server = match access {
-            Access::Disk => None,
-            Access::Svn => Some(TestServer::svnserve(servers, root, &["-T"])),
-            Access::Http | Access::HttpV1 => {
+        let transport = access.transport();
+        if transport == Some(Transport::Https) {
+            trust_test_servers(root);
+        }
+        let server = match transport {
+            None => None,
+            Some(Transport::Svn) => Some(TestServer::svnserve(servers, root, &["-T"])),
+            Some(transport) => {
                 let site = HttpSite {
                     apache: &apache,
                     // Apache closes a connection after a few requests.
@@ -204,26 +243,26 @@ impl OneSide {
                     ours: "[location.auth]\nhtpasswd-file = 'USERS'\n\
                            [[redirect]]\nfrom = '/moved'\nto = '/repo'\npermanent = true\n\
                            [[redirect]]\nfrom = '/elsewhere'\nto = '/repo'\n",
-                    transport: if access == Access::Http {
-                        Transport::Http
-                    } else {
-                        Transport::HttpV1
-                    },
+                    transport,
                     ..HttpSite::plain(root)
                 };
                 Some(TestServer::http_site(servers, &site))
             }
         };
-        let url = match (&server, access) {
-            (Some(server), Access::Svn) => server.url("repo"),
-            (Some(server), _) => format!("http://127.0.0.1:{}/repo", server.port()),
-            (None, _) => format!("file://{}", copy.display()),
+        let host = match (&server, transport) {
+            (Some(server), Some(transport)) => format!("{}:{}", transport.host(), server.port()),
+            _ => String::new(),
+        };
+        let url = match transport {
+            Some(transport) => format!("{}://{host}/repo", transport.scheme()),
+            None => format!("file://{}", copy.display()),
         };
         OneSide {
             side,
             scratch,
             url,
-            server,
+            host,
+            _server: server,
         }
     }
 
@@ -260,10 +299,6 @@ impl OneSide {
 
     /// Returns the output of a tool without what may differ.
     fn shape(&self, output: &Output) -> String {
-        let port = self
-            .server
-            .as_ref()
-            .map_or(String::new(), |server| format!("127.0.0.1:{}", server.port()));
         let text = format!(
             "{}\n--- stderr\n{}\n--- exit {}",
             output.out(),
@@ -273,7 +308,11 @@ impl OneSide {
         let scratch = self.scratch.path().to_string_lossy().into_owned();
         let text = normalize::replace(
             &text,
-            &[(&self.url, "{URL}"), (&scratch, "{SCRATCH}"), (&port, "{PORT}")],
+            &[
+                (&self.url, "{URL}"),
+                (&scratch, "{SCRATCH}"),
+                (&self.host, "{PORT}"),
+            ],
         );
         sort_attributes(&normalize::mask_dates(&normalize::mask_uuids(&text)))
     }

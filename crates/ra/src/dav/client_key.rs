@@ -2,7 +2,8 @@
 
 use std::fs;
 use std::io::{self, Read as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use base::Result;
 use p12_keystore::{KeyStore, Pkcs12ImportPolicy};
@@ -19,6 +20,29 @@ const MOST: u64 = 1 << 20;
 /// The most files that the caller is asked for.
 const MOST_FILES: u32 = 16;
 
+/// A certificate with its key.
+pub(super) struct ClientKey {
+    pub(super) key: Arc<CertifiedKey>,
+    /// The passphrase that opened the file.
+    pub(super) passphrase: Option<Passphrase>,
+}
+
+/// A passphrase that has opened a file. The caller may store it once the server has accepted the certificate.
+pub(super) struct Passphrase {
+    file: PathBuf,
+    text: String,
+}
+
+impl Passphrase {
+    /// Tells the caller that the server has accepted the certificate.
+    ///
+    /// # Errors
+    /// Those of the caller.
+    pub(super) fn accepted(&self, credentials: &dyn Credentials, realm: &str) -> Result<()> {
+        credentials.passphrase_accepted(realm, &self.file, &self.text)
+    }
+}
+
 /// Asks the caller for the certificate of a realm until a file can be used. Without one the session goes on without a certificate.
 ///
 /// # Errors
@@ -27,29 +51,35 @@ pub(super) fn find(
     credentials: &dyn Credentials,
     realm: &str,
     provider: &CryptoProvider,
-) -> Result<Option<CertifiedKey>> {
+) -> Result<Option<ClientKey>> {
+    let found = |parts, passphrase| {
+        certified(parts, provider).map(|key| ClientKey {
+            key: Arc::new(key),
+            passphrase,
+        })
+    };
     for attempt in 0..MOST_FILES {
-        let Some(found) = credentials.client_certificate(realm, attempt)? else {
+        let Some(certificate) = credentials.client_certificate(realm, attempt)? else {
             return Ok(None);
         };
-        let Ok(bytes) = read(&found.file) else {
+        let Ok(bytes) = read(&certificate.file) else {
             continue;
         };
-        if let Some(key) = from_pem(&bytes).and_then(|parts| certified(parts, provider)) {
+        if let Some(key) = from_pem(&bytes).and_then(|parts| found(parts, None)) {
             return Ok(Some(key));
         }
         if !is_pkcs12(&bytes) {
             continue;
         }
         if let Some(parts) = from_pkcs12(&bytes, "") {
-            return Ok(certified(parts, provider));
+            return Ok(found(parts, None));
         }
-        let Some(passphrase) = credentials.client_passphrase(realm, &found.file)? else {
+        let Some(text) = credentials.client_passphrase(realm, &certificate.file)? else {
             return Ok(None);
         };
-        let parts = from_pkcs12(&bytes, &passphrase).ok_or_else(broken)?;
-        credentials.passphrase_accepted(realm, &found.file, &passphrase)?;
-        return Ok(certified(parts, provider));
+        let parts = from_pkcs12(&bytes, &text).ok_or_else(broken)?;
+        let file = certificate.file;
+        return Ok(found(parts, Some(Passphrase { file, text })));
     }
     Ok(None)
 }

@@ -83,15 +83,10 @@ impl HttpClient {
     /// Prepares connections to the server of a URL.
     ///
     /// # Errors
-    /// `BAD_URL` for an invalid port; those of certificates of authorities, and of the system.
+    /// `RA_ILLEGAL_URL` for an invalid port; those of certificates of authorities, and of the system.
     pub(super) fn new(url: &Url, options: &OpenOptions, is_redirected: bool) -> Result<HttpClient> {
         let is_tls = url.scheme() == "https";
-        let port = match url.port().map(str::parse) {
-            None if is_tls => 443,
-            None => 80,
-            Some(Ok(port)) => port,
-            Some(Err(_)) => return Err(Error::new(Code::BAD_URL, format!("Invalid port in URL '{url}'"))),
-        };
+        let port = url.port_number()?.unwrap_or(if is_tls { 443 } else { 80 });
         let runtime = Builder::new_current_thread().enable_all().build();
         let mut agent = crate::user_agent();
         if let Some(name) = &options.client_name {
@@ -263,9 +258,13 @@ impl HttpClient {
             return Ok(());
         }
         self.0.proxy_auth.lock().accepted();
+        let credentials = &*self.0.options.credentials;
         let accepted = self.0.auth.lock().accepted();
-        match accepted {
-            Some((realm, password)) => self.0.options.credentials.accepted(&realm, &password),
+        if let Some((realm, password)) = accepted {
+            credentials.accepted(&realm, &password)?;
+        }
+        match &self.0.tls {
+            Some(tls) => tls.accepted(credentials, &self.0.host, self.0.port),
             None => Ok(()),
         }
     }

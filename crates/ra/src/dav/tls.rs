@@ -17,7 +17,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::client::TlsStream;
 use tokio_rustls::{Connect, TlsConnector};
 
-use super::client_key;
+use super::client_key::{self, Passphrase};
 use super::http_client::bracketed;
 use super::server_certificate::{TrustState, Verifier, describe, untrusted};
 use crate::options::{CertificateTrust, Credentials, HttpOptions};
@@ -42,6 +42,8 @@ struct ClientState {
     demanded: Mutex<bool>,
     was_asked: Mutex<bool>,
     key: Mutex<Option<Arc<CertifiedKey>>>,
+    /// The passphrase of a certificate that the server has not accepted yet.
+    passphrase: Mutex<Option<Passphrase>>,
 }
 
 impl Tls {
@@ -101,7 +103,7 @@ impl Tls {
     /// # Errors
     /// `RA_SERF_SSL_CERT_UNTRUSTED` if the caller rejects the certificate; those of credentials.
     pub(super) fn ask(&self, credentials: &dyn Credentials, host: &str, port: u16) -> Result<()> {
-        let realm = format!("https://{}:{port}", bracketed(host));
+        let realm = realm(host, port);
         if let Some((der, failures)) = self.trust.take_refused() {
             let problem = describe(host, &realm, &der, failures);
             return match credentials.server_certificate(&problem)? {
@@ -113,9 +115,29 @@ impl Tls {
             };
         }
         *self.client.was_asked.lock() = true;
-        *self.client.key.lock() = client_key::find(credentials, &realm, &self.provider)?.map(Arc::new);
+        if let Some(found) = client_key::find(credentials, &realm, &self.provider)? {
+            *self.client.key.lock() = Some(found.key);
+            *self.client.passphrase.lock() = found.passphrase;
+        }
         Ok(())
     }
+
+    /// Notes that the server has accepted a request, and with it the certificate.
+    ///
+    /// # Errors
+    /// Those of credentials.
+    pub(super) fn accepted(&self, credentials: &dyn Credentials, host: &str, port: u16) -> Result<()> {
+        let passphrase = self.client.passphrase.lock().take();
+        match passphrase {
+            Some(passphrase) => passphrase.accepted(credentials, &realm(host, port)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Returns the realm of a server's certificate, and of the client's for that server.
+fn realm(host: &str, port: u16) -> String {
+    format!("https://{}:{port}", bracketed(host))
 }
 
 /// The number of the error of a connection that TLS does not allow.

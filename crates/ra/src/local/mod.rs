@@ -9,7 +9,7 @@ mod edits;
 use std::path::Path;
 
 use base::{
-    Code, Date, Depth, Error, FsPath, Lock, Mergeinfo, NodeKind, Props, RelPath, Result, Revnum, Url,
+    Code, Date, Depth, Error, FsPath, Lock, Mergeinfo, NodeKind, Props, RelPath, Result, Revnum, Url, percent,
 };
 use delta::editor::Editor;
 use repos::access::Everything;
@@ -52,7 +52,8 @@ impl LocalSession {
     /// # Errors
     /// `RA_ILLEGAL_URL` for another host; `RA_LOCAL_REPOS_OPEN_FAILED`.
     pub(crate) fn open(url: &Url, options: &OpenOptions) -> Result<LocalSession> {
-        if !matches!(url.authority(), "" | "localhost") {
+        let host = url.as_str()["file://".len()..].split('/').next().unwrap_or("");
+        if !matches!(&*percent::decode(host.as_bytes()), b"" | b"localhost") {
             let message = format!("Local URL '{url}' contains unsupported hostname");
             return Err(Error::new(Code::RA_ILLEGAL_URL, message));
         }

@@ -33,7 +33,7 @@ const SLICE: Duration = Duration::from_millis(250);
 const MOST_GARBAGE: usize = 1 << 20;
 
 /// The port of svn://.
-const PORT: u16 = 3690;
+pub(super) const PORT: u16 = 3690;
 
 /// A connection to a server.
 pub(super) struct Connection {
@@ -197,6 +197,17 @@ impl Connection {
             Ok(list) => Ok(list),
             Err(what) => Err(self.lost.get_or_insert(what.into()).clone()),
         }
+    }
+
+    /// Reads the next message with `read` if it is a list and all of it has been received. Returns `None` otherwise, and if `read` fails:
+    /// then [`Connection::receive`] waits for the rest, or tells what is wrong.
+    pub(super) fn read_received<T>(&mut self, read: impl FnOnce(&mut Tuple<'_>) -> Result<T>) -> Option<T> {
+        if self.lost.is_some() {
+            return None;
+        }
+        let (value, length) = Item::read_list(&self.input[self.start..], read)?;
+        self.start += length;
+        Some(value)
     }
 
     /// Returns where the next message is in `input`.
@@ -369,11 +380,7 @@ impl Stream {
 /// Connects to the first address of the host that accepts.
 fn connect(url: &Url, options: &OpenOptions) -> Result<TcpStream> {
     let host = url.host();
-    let port = match url.port().map(str::parse) {
-        None => PORT,
-        Some(Ok(port)) => port,
-        Some(Err(_)) => return Err(Error::new(Code::BAD_URL, format!("Invalid port in URL '{url}'"))),
-    };
+    let port = url.port_number()?.unwrap_or(PORT);
     let unknown = || Error::new(UNKNOWN_HOST, format!("Unknown hostname '{host}'"));
     if host.is_empty() {
         return Err(unknown());

@@ -39,13 +39,13 @@ impl SvnSession {
         });
         self.start(&command)?;
         let mut limit = LogLimit::new(request.limit);
-        self.stream(|tuple| {
-            let entry = log_entry(tuple, &request.revprops)?;
-            match limit.admits(&entry) {
+        self.stream(
+            |tuple| log_entry(tuple, &request.revprops),
+            |entry| match limit.admits(&entry) {
                 true => sink(&entry),
                 false => Ok(()),
-            }
-        })
+            },
+        )
     }
 
     pub(super) fn read_locations(
@@ -61,14 +61,17 @@ impl SvnSession {
         };
         self.start(&command)?;
         let mut found = Vec::new();
-        self.stream(|tuple| {
-            // A server sends one location for each revision: more would only fill the memory.
-            if found.len() == revs.len() {
-                return Err(Malformed::Order.into());
-            }
-            found.push(parse_location(tuple)?);
-            Ok(())
-        })?;
+        self.stream(
+            |tuple| Ok(parse_location(*tuple)?),
+            |location| {
+                // A server sends one location for each revision: more would only fill the memory.
+                if found.len() == revs.len() {
+                    return Err(Malformed::Order.into());
+                }
+                found.push(location);
+                Ok(())
+            },
+        )?;
         found.sort_unstable_by_key(|(rev, _)| std::cmp::Reverse(*rev));
         Ok(found)
     }
@@ -79,14 +82,17 @@ impl SvnSession {
         sink: &mut dyn FnMut(&LocationSegment) -> Result<()>,
     ) -> Result<()> {
         self.start(command)?;
-        self.stream(|tuple| {
-            let segment = response_read::LocationSegment::parse(tuple)?;
-            sink(&LocationSegment {
-                start: segment.start,
-                end: segment.end,
-                path: segment.path.map(FsPath::canonicalize).transpose()?,
-            })
-        })
+        self.stream(
+            |tuple| {
+                let segment = response_read::LocationSegment::parse(*tuple)?;
+                Ok(LocationSegment {
+                    start: segment.start,
+                    end: segment.end,
+                    path: segment.path.map(FsPath::canonicalize).transpose()?,
+                })
+            },
+            |segment| sink(&segment),
+        )
     }
 
     pub(super) fn read_file_revs(
@@ -196,7 +202,7 @@ impl FileRevStream<'_> {
 }
 
 /// Reads an entry of a log.
-fn log_entry(tuple: Tuple<'_>, wanted: &LogRevprops) -> Result<LogEntry> {
+fn log_entry(tuple: &mut Tuple<'_>, wanted: &LogRevprops) -> Result<LogEntry> {
     let mut changes = Vec::new();
     let (head, has_revprops) = response::LogEntry::parse(tuple, &mut changes)?;
     let mut entry = LogEntry {

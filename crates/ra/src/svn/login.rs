@@ -7,7 +7,7 @@ use wire::svn::handshake::{AuthRequest, Capabilities, Greeting, Hello, ReposInfo
 use wire::svn::{Malformed, Writer};
 
 use super::SvnSession;
-use super::connection::Connection;
+use super::connection::{Connection, PORT};
 use crate::options::{OpenOptions, Password, PasswordRequest};
 
 /// The version of the protocol.
@@ -98,9 +98,9 @@ impl SvnSession {
     /// Authenticates with CRAM-MD5 until the server accepts a password, or there is none left.
     fn prove_password(&mut self, realm: &str) -> Result<()> {
         let url = self.url.clone();
-        let port = url.port().unwrap_or(match url.scheme() {
-            "svn" => "3690",
-            _ => "0",
+        let port = url.port_number()?.unwrap_or(match url.scheme() {
+            "svn" => PORT,
+            _ => 0,
         });
         let realm = format!("<{}://{}:{port}> {realm}", url.scheme(), url.host());
         let credentials = self.options.credentials.clone();

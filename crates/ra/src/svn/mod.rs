@@ -93,21 +93,28 @@ impl SvnSession {
         self.response(read)
     }
 
-    /// Reads a stream of lists up to the word `done`, and the response behind it. An error of `each` makes the connection
-    /// unusable, because the rest of the stream is not read.
-    fn stream(&mut self, mut each: impl FnMut(Tuple<'_>) -> Result<()>) -> Result<()> {
+    /// Reads a stream of lists up to the word `done`, and the response behind it. `read` makes a value of each list; it may be called
+    /// twice for one. An error of `read` or `each` makes the connection unusable, because the rest of the stream is not read.
+    fn stream<T>(
+        &mut self,
+        read: impl Fn(&mut Tuple<'_>) -> Result<T>,
+        mut each: impl FnMut(T) -> Result<()>,
+    ) -> Result<()> {
         loop {
-            let read = match self.conn.receive()? {
-                Item::Word("done") => break,
-                Item::List(tuple) => match failure(tuple) {
-                    // An error that the server found before the stream began.
-                    Some(Ok(error)) => return Err(error),
-                    Some(Err(what)) => Err(what.into()),
-                    None => each(tuple),
+            let value = match self.conn.read_received(&read) {
+                Some(value) => Ok(value),
+                None => match self.conn.receive()? {
+                    Item::Word("done") => break,
+                    Item::List(mut tuple) => match failure(tuple) {
+                        // An error that the server found before the stream began.
+                        Some(Ok(error)) => return Err(error),
+                        Some(Err(what)) => Err(what.into()),
+                        None => read(&mut tuple),
+                    },
+                    _ => Err(Malformed::Kind.into()),
                 },
-                _ => Err(Malformed::Kind.into()),
             };
-            if let Err(error) = read {
+            if let Err(error) = value.and_then(&mut each) {
                 return Err(self.conn.lose(error));
             }
         }

@@ -122,12 +122,15 @@ impl SvnSession {
         });
         self.start(&command)?;
         let top = self.fs_path(request.path);
-        self.stream(|tuple| {
-            let (path, found) = response::Dirent::parse_listed(tuple)?;
-            let path = base::FsPath::parse(path).map_err(|_| Malformed::Text)?;
-            let below = path.relative_to(&top).ok_or(Malformed::Text)?;
-            entry(&below, &dirent(found))
-        })
+        self.stream(
+            |tuple| {
+                let (path, found) = response::Dirent::parse_listed(*tuple)?;
+                let path = base::FsPath::parse(path).map_err(|_| Malformed::Text)?;
+                let below = path.relative_to(&top).ok_or(Malformed::Text)?;
+                Ok((below, dirent(found)))
+            },
+            |(below, found)| entry(&below, &found),
+        )
     }
 
     pub(super) fn read_mergeinfo(

@@ -1,6 +1,6 @@
 //! The `svn://` protocol: one long, ordered conversation of nested lists.
 //!
-//! From the bottom up: [`item`] finds the end of an item and reads it, [`mod@write`] appends items, [`handshake`] opens
+//! From the bottom up: [`scanner`] finds the end of an item and [`item`] reads it, [`mod@write`] appends items, [`handshake`] opens
 //! the conversation, [`auth`] authenticates the user, [`command`] has the requests of clients, [`report`] the
 //! descriptions of working copies, [`response`] the responses ([`response_read`] the client's half), [`edit`] the messages of an edit in either direction.
 //!
@@ -19,9 +19,11 @@ pub mod item;
 pub mod report;
 pub mod response;
 pub mod response_read;
+pub mod scanner;
 pub mod write;
 
 pub use edit_decode::{Consumed, EditDecoder, EditFault};
 pub use edit_drive::{EditDriver, MessageSink, write_revprops};
-pub use item::{Item, Malformed, Scanner, Tuple};
+pub use item::{Item, Malformed, Tuple};
+pub use scanner::Scanner;
 pub use write::Writer;

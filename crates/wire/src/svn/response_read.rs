@@ -87,7 +87,7 @@ impl<'a> LogEntry<'a> {
     ///
     /// # Errors
     /// If it has another shape.
-    pub fn parse(mut tuple: Tuple<'a>, changes: &mut Vec<LogChange<'a>>) -> Result<(Self, bool), Malformed> {
+    pub fn parse(tuple: &mut Tuple<'a>, changes: &mut Vec<LogChange<'a>>) -> Result<(Self, bool), Malformed> {
         tuple.within(|list| {
             while let Some(change) = LogChange::next(list)? {
                 changes.push(change);
@@ -109,11 +109,13 @@ impl<'a> LogEntry<'a> {
                 entry.rev = None;
             }
             tuple.number()?;
-            let mut list = tuple.list()?;
-            while !list.is_empty() {
-                let mut prop = list.list()?;
-                entry.revprops.push((prop.text()?, prop.string()?));
-            }
+            tuple.within(|list| {
+                while !list.is_empty() {
+                    let prop = list.within(|prop| Ok((prop.text()?, prop.string()?)))?;
+                    entry.revprops.push(prop);
+                }
+                Ok(())
+            })?;
             entry.subtractive = !tuple.is_empty() && tuple.boolean()?;
         }
         Ok((entry, has_revprops))
@@ -342,14 +344,16 @@ mod tests {
             changes.iter().for_each(|change| change.write(w))
         });
         let mut back_changes = Vec::new();
-        let (back, has_revprops) = LogEntry::parse(list(&out), &mut back_changes).expect("an entry");
+        let (back, has_revprops) = LogEntry::parse(&mut list(&out), &mut back_changes).expect("an entry");
         assert!(has_revprops);
         assert_eq!(back, entry);
         assert_eq!(back_changes, changes);
         out.clear();
         LogEntry::default().write(&mut Writer(&mut out), |_| ());
         assert_eq!(
-            LogEntry::parse(list(&out), &mut Vec::new()).expect("an entry").0,
+            LogEntry::parse(&mut list(&out), &mut Vec::new())
+                .expect("an entry")
+                .0,
             LogEntry::default()
         );
     }
@@ -358,7 +362,7 @@ mod tests {
     fn entries_of_old_servers_are_short() {
         let mut changes = Vec::new();
         let bytes = b"( ( ( 2:/a M ( ) ) ) 3 ( ) ( ) ( 1:m ) ) ";
-        let (entry, has_revprops) = LogEntry::parse(list(bytes), &mut changes).expect("an entry");
+        let (entry, has_revprops) = LogEntry::parse(&mut list(bytes), &mut changes).expect("an entry");
         assert_eq!(
             (entry.rev, entry.message, has_revprops),
             (Some(Revnum(3)), Some(&b"m"[..]), false)

@@ -39,14 +39,14 @@ pub fn any_message(bytes: &[u8]) {
 /// Reads a tuple as everything that a server streams.
 fn any_streamed(tuple: Tuple<'_>) {
     let mut read = Vec::new();
-    if let Ok((entry, _)) = response::LogEntry::parse(tuple, &mut read) {
+    if let Ok((entry, _)) = response::LogEntry::parse(&mut tuple.clone(), &mut read) {
         let mut out = Vec::new();
         entry.write(&mut Writer(&mut out), |w| {
             read.iter().for_each(|change| change.write(w));
         });
         let back = Item::parse(&out).and_then(Item::list);
         let back = back
-            .and_then(|tuple| response::LogEntry::parse(tuple, &mut Vec::new()))
+            .and_then(|mut tuple| response::LogEntry::parse(&mut tuple, &mut Vec::new()))
             .expect("because it was written");
         assert_eq!(back.0, entry);
     }

@@ -234,7 +234,7 @@ impl<'a> Printer<'a> {
 /// Returns a property as text: up to its first NUL.
 fn value<'a>(all: &'a Props, name: &str) -> Option<&'a [u8]> {
     all.get(name).map(|value| {
-        let end = value.iter().position(|byte| *byte == 0);
+        let end = memchr::memchr(0, value);
         &value[..end.unwrap_or(value.len())]
     })
 }
@@ -242,6 +242,12 @@ fn value<'a>(all: &'a Props, name: &str) -> Option<&'a [u8]> {
 /// Returns the changed paths as they are printed: what is below a path follows it. Of several changes of one path, which
 /// Subversion's servers send with `-g`, the last one counts.
 fn sorted_changes(entry: &LogEntry) -> Vec<&LogChange> {
+    let is_sorted = entry
+        .changes
+        .is_sorted_by(|a, b| a.path.cmp_tree(&b.path).is_lt());
+    if is_sorted {
+        return entry.changes.iter().collect();
+    }
     let mut changes: Vec<&LogChange> = entry.changes.iter().rev().collect();
     changes.sort_by(|a, b| a.path.cmp_tree(&b.path));
     changes.dedup_by(|a, b| a.path == b.path);

@@ -110,12 +110,8 @@ fn shown_date(value: Option<&[u8]>) -> String {
 
 /// Returns the number of lines of a message: one more than it has line ends of any kind.
 fn lines(message: &[u8]) -> usize {
-    let carriage_returns = message
-        .iter()
-        .enumerate()
-        .filter(|(at, byte)| **byte == b'\r' && message.get(at + 1) != Some(&b'\n'))
-        .count();
-    carriage_returns + message.iter().filter(|byte| **byte == b'\n').count() + 1
+    let is_end = |at: &usize| message[*at] == b'\n' || message.get(at + 1) != Some(&b'\n');
+    memchr::memchr2_iter(b'\r', b'\n', message).filter(is_end).count() + 1
 }
 
 /// The line around entries.

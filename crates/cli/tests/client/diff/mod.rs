@@ -25,7 +25,7 @@ fn same(twins: &TwinClients, access: Access, words: &[&str], note: &str) {
     let [theirs, ours] = twins.outputs(words, |tool| tool.env("LC_ALL", "C.UTF-8"));
     let order = match access {
         Access::Svn => shape::Order::Exact,
-        Access::Disk | Access::Http | Access::HttpV1 => shape::Order::Any,
+        Access::Disk | Access::Http | Access::HttpV1 | Access::Https => shape::Order::Any,
     };
     assert!(
         shape::same(&theirs, &ours, order) || known::is_missing_beside(twins, words),

@@ -44,6 +44,7 @@ fn run(site: &mut Site, case: Case, random: &mut Random) -> Result<(), String> {
     }
     let status = outcome.status;
     let is_right = match fault {
+        Fault::Delay { .. } => unreachable!("a connection that is only slow"),
         Fault::Cut => status.code() == Some(1) && outcome.stderr.contains(": E"),
         Fault::Stall => {
             status.signal() == Some(2) && outcome.stderr.trim_end().ends_with("E200015: Caught signal")
