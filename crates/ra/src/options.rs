@@ -129,6 +129,9 @@ pub struct HttpOptions {
     pub bulk_updates: BulkUpdates,
     /// The most connections of one session for replays; at least 1. A report has two: one for the edit, one for its texts.
     pub connections: usize,
+    /// Whether bodies of requests are sent in chunks to servers of HTTP/1.1. Their lengths are always known, so this is only for the
+    /// user who wants it.
+    pub chunked_requests: bool,
     /// The longest time in which a server neither sends nor receives anything, in place of [`Limits::idle`].
     pub timeout: Option<Duration>,
 }
@@ -143,6 +146,7 @@ impl Default for HttpOptions {
             compression: true,
             bulk_updates: BulkUpdates::Auto,
             connections: 4,
+            chunked_requests: false,
             timeout: None,
         }
     }

@@ -77,10 +77,16 @@ impl Tool {
     pub fn bound_by_permissions(mut self) -> Self {
         let is_root = std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
         if is_root {
-            let program = std::mem::replace(&mut self.program, "setpriv".into());
-            let privileges = "--bounding-set=-dac_override,-dac_read_search".into();
-            self.args.splice(..0, [privileges, program]);
+            self = self.under("setpriv", &["--bounding-set=-dac_override,-dac_read_search"]);
         }
+        self
+    }
+
+    /// Lets another program start this one: `args` are its own arguments, which the command line follows.
+    pub fn under(mut self, starter: &str, args: &[&str]) -> Self {
+        let program = std::mem::replace(&mut self.program, starter.into());
+        let args = args.iter().map(OsString::from).chain([program]);
+        self.args.splice(..0, args);
         self
     }
 

@@ -37,11 +37,42 @@ pub struct SplitWords {
     pub stopped: Option<ArgumentError>,
 }
 
-/// Splits `argv` (without the program's name) by the options in `table`. A second use of an option in `once` is an
-/// error.
-pub fn split(table: &[Arg], once: &[&str], argv: impl IntoIterator<Item = OsString>) -> SplitWords {
+/// The options before another one in an argument list. Their values have not been checked.
+pub struct OptionsBefore<'a> {
+    table: &'a [Arg],
+    options: &'a [GivenOption],
+}
+
+impl OptionsBefore<'_> {
+    /// Returns the values of the options with this clap id.
+    pub fn values(&self, id: &str) -> impl Iterator<Item = &OsStr> {
+        let options = self.options.iter();
+        let options = options.filter(move |given| self.table[given.option].get_id() == id);
+        options.filter_map(|given| given.value.as_deref())
+    }
+}
+
+/// A function that refuses an option, named by its clap id, after certain other options.
+pub type MayFollow = fn(before: &OptionsBefore<'_>, id: &str) -> Result<(), ArgumentError>;
+
+/// Accepts options in any order.
+#[expect(clippy::unnecessary_wraps, reason = "it is one of several functions")]
+pub fn any_order(_before: &OptionsBefore<'_>, _id: &str) -> Result<(), ArgumentError> {
+    Ok(())
+}
+
+/// Refuses a second `-r`.
+pub fn one_revision(before: &OptionsBefore<'_>, id: &str) -> Result<(), ArgumentError> {
+    match id == "revision" && before.values(id).next().is_some() {
+        true => Err(ArgumentError::RevisionTwice),
+        false => Ok(()),
+    }
+}
+
+/// Splits `argv` (without the program's name) by the options in `table`, up to an option that `may_follow` refuses.
+pub fn split(table: &[Arg], may_follow: MayFollow, argv: impl IntoIterator<Item = OsString>) -> SplitWords {
     let mut words = SplitWords::default();
-    if let Err(error) = split_into(table, once, argv.into_iter(), &mut words) {
+    if let Err(error) = split_into(table, may_follow, argv.into_iter(), &mut words) {
         words.stopped = Some(error);
     }
     words
@@ -49,7 +80,7 @@ pub fn split(table: &[Arg], once: &[&str], argv: impl IntoIterator<Item = OsStri
 
 fn split_into(
     table: &[Arg],
-    once: &[&str],
+    may_follow: MayFollow,
     mut argv: impl Iterator<Item = OsString>,
     words: &mut SplitWords,
 ) -> Result<(), ArgumentError> {
@@ -75,9 +106,9 @@ fn split_into(
                 (false, Some(_)) => return Err(ArgumentError::ErroneousArgument(lossy(&word))),
                 (false, None) => None,
             };
-            push(table, once, words, option, value)?;
+            push(table, may_follow, words, option, value)?;
         } else if bytes.first() == Some(&b'-') {
-            bundle(table, once, &bytes[1..], &mut argv, words)?;
+            bundle(table, may_follow, &bytes[1..], &mut argv, words)?;
         } else {
             words.operands.push_back(word);
         }
@@ -88,7 +119,7 @@ fn split_into(
 /// Splits a bundle of short options such as `-qvr5`.
 fn bundle(
     table: &[Arg],
-    once: &[&str],
+    may_follow: MayFollow,
     letters: &[u8],
     argv: &mut impl Iterator<Item = OsString>,
     words: &mut SplitWords,
@@ -103,7 +134,7 @@ fn bundle(
             .position(|arg| is_short(arg, letter))
             .ok_or(ArgumentError::InvalidCharacter(letter))?;
         if !takes_value(&table[option]) {
-            push(table, once, words, option, None)?;
+            push(table, may_follow, words, option, None)?;
             continue;
         }
         let attached = &letters[at + 1..];
@@ -113,22 +144,23 @@ fn bundle(
         } else {
             OsStr::from_bytes(attached).to_owned()
         };
-        return push(table, once, words, option, Some(value));
+        return push(table, may_follow, words, option, Some(value));
     }
     Ok(())
 }
 
 fn push(
     table: &[Arg],
-    once: &[&str],
+    may_follow: MayFollow,
     words: &mut SplitWords,
     option: usize,
     value: Option<OsString>,
 ) -> Result<(), ArgumentError> {
-    let id = table[option].get_id().as_str();
-    if once.contains(&id) && words.options.iter().any(|given| given.option == option) {
-        return Err(ArgumentError::RevisionTwice);
-    }
+    let before = OptionsBefore {
+        table,
+        options: &words.options,
+    };
+    may_follow(&before, table[option].get_id().as_str())?;
     words.options.push(GivenOption { option, value });
     Ok(())
 }
@@ -176,7 +208,7 @@ mod tests {
     }
 
     fn sorted(argv: &[&str]) -> SplitWords {
-        split(&table(), &["revision"], argv.iter().map(OsString::from))
+        split(&table(), one_revision, argv.iter().map(OsString::from))
     }
 
     fn shape(argv: &[&str]) -> String {

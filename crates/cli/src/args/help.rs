@@ -62,14 +62,19 @@ pub fn subcommand(program: &str, sub: &Command) -> String {
     text
 }
 
-/// Returns an option as help and error messages show it: `-r [--revision] ARG`.
+/// Returns an option as error messages show it: `-r [--revision] ARG`.
 pub fn option_name(arg: &Arg) -> String {
+    option_with_aliases(arg, &[])
+}
+
+/// Returns an option with other names that it has.
+fn option_with_aliases(arg: &Arg, aliases: &[&str]) -> String {
     let mut name = match (arg.get_short(), arg.get_long()) {
         (Some(letter), Some(long)) => format!("-{letter} [--{long}]"),
         (Some(letter), None) => format!("-{letter}"),
         (None, long) => format!("--{}", long.unwrap_or_default()),
     };
-    for alias in arg.get_visible_aliases().unwrap_or_default() {
+    for alias in aliases {
         name.push_str(&format!(" [--{alias}]"));
     }
     if takes_value(arg) {
@@ -80,7 +85,8 @@ pub fn option_name(arg: &Arg) -> String {
 
 /// Returns the wrapped help of an option. Lines that begin with a space are not wrapped.
 pub fn option_line(arg: &Arg) -> String {
-    let mut text = format!("  {:24} : ", option_name(arg));
+    let aliases = arg.get_visible_aliases().unwrap_or_default();
+    let mut text = format!("  {:24} : ", option_with_aliases(arg, &aliases));
     let help = arg
         .get_long_help()
         .or(arg.get_help())

@@ -21,6 +21,7 @@ use base::{Code, Error};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 pub use argument_error::ArgumentError;
+pub use getopt::{MayFollow, OptionsBefore, any_order, one_revision};
 
 /// The description of a tool with subcommands.
 pub struct ToolDefinition {
@@ -28,8 +29,8 @@ pub struct ToolDefinition {
     pub name: &'static str,
     /// The definition: subcommands, options, help texts.
     pub command: fn() -> Command,
-    /// The clap ids of options that may be given once only.
-    pub once: &'static [&'static str],
+    /// Refuses an option after others, before its value is checked: [`any_order`], for example.
+    pub may_follow: MayFollow,
     /// The message for an argument list without a subcommand.
     pub no_subcommand: &'static str,
     /// Checks the first operand after the subcommand. Runs before the check of the subcommand's options.
@@ -76,7 +77,7 @@ pub fn parse(
     }
     let command = with_shared_settings((tool.command)());
     let table = all_options(command.get_subcommands());
-    let mut words = getopt::split(&table, tool.once, argv);
+    let mut words = getopt::split(&table, tool.may_follow, argv);
     check_values(&table, &words)?;
     if let Some(error) = words.stopped.take() {
         return Err(error);
@@ -180,7 +181,7 @@ pub fn parse_flat(
         .filter(|arg| !arg.is_positional())
         .cloned()
         .collect();
-    let mut words = getopt::split(&table, &[], argv);
+    let mut words = getopt::split(&table, any_order, argv);
     check_values(&table, &words)?;
     if let Some(error) = words.stopped.take() {
         return Err(error);

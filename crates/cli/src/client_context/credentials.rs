@@ -1,6 +1,6 @@
 //! Answers the demands of servers for names and passwords.
 //!
-//! The sources, in this order: what was accepted before in this run, the options with the cache, the agent that the cache names, and up to
+//! The sources, in this order: what was accepted before in this run, the options with the cache, the store that the cache names, and up to
 //! three questions to the user. A question has a default name: that of the options, of the cache, of `username` in `servers`, or of the
 //! system. What a server accepts is stored in the cache, if the configuration and the user allow that.
 //!
@@ -16,7 +16,6 @@ use std::thread::{self, ThreadId};
 
 use base::Result;
 use client::config::credential_cache::{Attributes, CachedCredentials, CredentialCache, CredentialKind};
-use client::config::gpg_agent::{AgentRequest, GpgAgent};
 use client::config::{ServerConfig, Tristate};
 use parking_lot::Mutex;
 use ra::{CertificateProblem, CertificateTrust, ClientCertificate, Credentials, Password, PasswordRequest};
@@ -25,14 +24,15 @@ use super::prompt::{Echo, Prompter};
 use super::settings::{self, AccessSettings};
 
 /// The most questions for one realm.
-const MOST_QUESTIONS: u32 = 3;
+pub(super) const MOST_QUESTIONS: u32 = 3;
 /// The attributes of credentials in the cache.
-const USERNAME: &str = "username";
+pub(super) const USERNAME: &str = "username";
 const PASSWORD: &str = "password";
 const PASSPHRASE: &str = "passphrase";
-/// Where the password is: in the file itself, or with the agent.
-const PASSTYPE: &str = "passtype";
-const AGENT: &str = "gpg-agent";
+/// Where the password is: in the file itself, or in one of the stores.
+pub(super) const PASSTYPE: &str = "passtype";
+/// It is in the file.
+const SIMPLE: &str = "simple";
 
 /// The credentials of one account of a run.
 pub struct UserCredentials {
@@ -49,6 +49,8 @@ pub(super) struct CredentialState {
     /// The last password of each realm.
     known: HashMap<String, Password>,
     attempts: HashMap<(ThreadId, String), Attempts>,
+    /// The passwords that stores returned, by realm.
+    kept: HashMap<String, Password>,
     /// The secrets that were stored, or not to be stored, by realm.
     decided: HashMap<String, String>,
     /// The certificates of servers that are trusted.
@@ -62,11 +64,11 @@ pub(super) struct CredentialState {
 
 /// How far one exchange with a server has come.
 #[derive(Default)]
-struct Attempts {
+pub(super) struct Attempts {
     last: Option<Password>,
     has_tried_stored: bool,
-    /// The requests to the agent that keeps passwords.
-    agent_requests: u32,
+    /// The requests to the store that keeps the password.
+    pub(super) store_requests: u32,
     questions: u32,
 }
 
@@ -96,6 +98,11 @@ impl UserCredentials {
             .config
             .flag("auth", "store-auth-creds", true)?;
         Ok(!self.settings.no_auth_cache && server.flag("store-auth-creds", default)?)
+    }
+
+    /// Returns the record of a realm's password.
+    pub(super) fn cached_password(&self, realm: &str) -> Option<CachedCredentials> {
+        self.cached(CredentialKind::Simple, realm)
     }
 
     fn cached(&self, kind: CredentialKind, realm: &str) -> Option<CachedCredentials> {
@@ -128,7 +135,7 @@ impl UserCredentials {
     }
 
     /// Returns the user and the password of the options, as far as they are for the host that asks.
-    fn options_for(&self, request: &PasswordRequest<'_>) -> (Option<&str>, Option<&str>) {
+    pub(super) fn options_for(&self, request: &PasswordRequest<'_>) -> (Option<&str>, Option<&str>) {
         let password = self.settings.password.as_deref();
         (
             self.settings.username.as_deref(),
@@ -190,7 +197,8 @@ impl UserCredentials {
                 return Ok(stored);
             }
         }
-        if let Some(password) = self.ask_agent(request, attempts) {
+        if let Some(password) = self.ask_store(request, attempts) {
+            state.kept.insert(request.realm.to_owned(), password.clone());
             return Ok(Some(password));
         }
         if !self.prompter.is_interactive() || attempts.questions >= MOST_QUESTIONS {
@@ -198,36 +206,6 @@ impl UserCredentials {
         }
         attempts.questions += 1;
         self.ask(request, attempts.questions == 1).map(Some)
-    }
-
-    /// Returns the password that the agent keeps, if the cache names the agent.
-    fn ask_agent(&self, request: &PasswordRequest<'_>, attempts: &mut Attempts) -> Option<Password> {
-        let agent = self.settings.agent.as_ref()?;
-        let (user, password) = self.options_for(request);
-        let may_ask = self.prompter.is_interactive();
-        let most = if may_ask { MOST_QUESTIONS } else { 1 };
-        let cached = self.cached(CredentialKind::Simple, request.realm)?;
-        if password.is_some() || cached.text(PASSTYPE) != Some(AGENT) || attempts.agent_requests >= most {
-            return None;
-        }
-        let was_refused = attempts.agent_requests > 0;
-        attempts.agent_requests += 1;
-        if was_refused {
-            agent.forget(request.realm);
-        }
-        let user = user.or_else(|| cached.text(USERNAME))?.to_owned();
-        let password = agent.password(&AgentRequest {
-            realm: request.realm,
-            user: &user,
-            was_refused,
-            may_ask,
-        })?;
-        Some(Password { user, password })
-    }
-
-    /// True if passwords are left to the agent, which asks for them itself.
-    fn is_kept_by_agent(&self) -> bool {
-        self.settings.agent.as_ref().is_some_and(GpgAgent::is_there)
     }
 
     /// Returns whether secrets of a host may be stored.
@@ -265,6 +243,13 @@ impl UserCredentials {
         }
     }
 
+    /// True if a record has no password because it was not to be stored, and this one is that of the options: it is not offered again.
+    fn is_left_out(&self, cached: &CachedCredentials, password: &Password) -> bool {
+        let is_typed = self.settings.password.as_ref() != Some(&password.password);
+        let is_elsewhere = cached.text(PASSTYPE).is_some_and(|kind| kind != SIMPLE);
+        !is_typed && !is_elsewhere && cached.text(PASSWORD).is_none()
+    }
+
     fn store_password(&self, realm: &str, password: &Password, state: &mut CredentialState) -> Result<()> {
         let decision = format!("{}\n{}", password.user, password.password);
         if state.decided.get(realm) == Some(&decision) {
@@ -274,8 +259,11 @@ impl UserCredentials {
         let server = self.settings.config.server(host_of(realm));
         let cached = self.cached(CredentialKind::Simple, realm);
         let is_stored = cached.as_ref().is_some_and(|cached| {
+            let is_kept = state.kept.get(realm) == Some(password);
             cached.text(USERNAME) == Some(&password.user)
-                && cached.secret(PASSWORD) == Some(&password.password)
+                && (is_kept
+                    || self.is_left_out(cached, password)
+                    || cached.secret(PASSWORD) == Some(&password.password))
         });
         if is_stored || self.cache.is_none() || !self.may_store(&server)? {
             return Ok(());
@@ -284,18 +272,21 @@ impl UserCredentials {
         let policy = self.password_policy(&server)?;
         let question = SecretQuestion::Password { realm };
         let mut decision = Ok(false);
-        if policy.secrets && self.is_kept_by_agent() {
-            attributes.extend(self::attributes([(PASSTYPE, AGENT)]));
-        } else {
-            decision = self.may_store_secret(policy, &question);
+        let store = match policy.secrets {
+            true => self.keep_password(realm, password),
+            false => None,
+        };
+        match store {
+            Some(store) => attributes.extend(self::attributes([(PASSTYPE, store)])),
+            None => decision = self.may_store_secret(policy, &question),
         }
         if let Ok(true) = decision {
             attributes.extend(self::attributes([
                 (PASSWORD, password.password.as_str()),
-                (PASSTYPE, "simple"),
+                (PASSTYPE, SIMPLE),
             ]));
         }
-        // The record of a password that the agent keeps is the same each time.
+        // The record of a password that a store keeps is the same each time.
         if cached.is_none_or(|cached| cached.attributes != attributes) {
             self.store(CredentialKind::Simple, realm, &attributes);
         }
@@ -340,8 +331,12 @@ impl Credentials for UserCredentials {
             return Ok(Some(configured));
         }
         let cached = self.cached(CredentialKind::ClientPassphrase, &name);
-        if let Some(passphrase) = cached.as_ref().and_then(|cached| cached.secret(PASSPHRASE)) {
-            return Ok(Some(passphrase.to_owned()));
+        let stored = cached.and_then(|cached| match cached.secret(PASSPHRASE) {
+            Some(passphrase) => Some(passphrase.to_owned()),
+            None => self.kept_passphrase(&cached, &name),
+        });
+        if let Some(passphrase) = stored {
+            return Ok(Some(passphrase));
         }
         if !self.prompter.is_interactive() {
             return Ok(None);
@@ -377,8 +372,15 @@ impl Credentials for UserCredentials {
             secrets: server.flag("store-ssl-client-cert-pp", true)?,
             plaintext: server.tristate("store-ssl-client-cert-pp-plaintext", "ask")?,
         };
-        if self.may_store_secret(policy, &SecretQuestion::Passphrase { file: &name })? {
-            let attributes = attributes([(PASSPHRASE, passphrase), (PASSTYPE, "simple")]);
+        let store = match policy.secrets {
+            true => self.keep_passphrase(&name, passphrase),
+            false => None,
+        };
+        if let Some(store) = store {
+            let attributes = attributes([(PASSTYPE, store)]);
+            self.store(CredentialKind::ClientPassphrase, &name, &attributes);
+        } else if self.may_store_secret(policy, &SecretQuestion::Passphrase { file: &name })? {
+            let attributes = attributes([(PASSPHRASE, passphrase), (PASSTYPE, SIMPLE)]);
             self.store(CredentialKind::ClientPassphrase, &name, &attributes);
         }
         Ok(())

@@ -39,7 +39,8 @@ pub fn http_options(config: &RuntimeConfig, url: &Url) -> Result<HttpOptions> {
     let timeout = timeout(&server)?;
     let files = server.text("ssl-authority-files")?.unwrap_or_default();
     let files = files.split(';').map(str::trim).filter(|file| !file.is_empty());
-    server.tristate("http-chunked-requests", "auto")?;
+    // Every server takes a body with a length, so `auto` needs no request to find out whether this one takes chunks.
+    let chunked_requests = server.tristate("http-chunked-requests", "auto")? == Tristate::Yes;
     Ok(HttpOptions {
         proxy: proxy(&server, url)?,
         authority_files: files.map(PathBuf::from).collect(),
@@ -58,6 +59,7 @@ pub fn http_options(config: &RuntimeConfig, url: &Url) -> Result<HttpOptions> {
             Some(number) => usize::try_from(number.clamp(1, MOST_CONNECTIONS)).unwrap_or(1),
             None => defaults.connections,
         },
+        chunked_requests,
         timeout: Some(timeout),
     })
 }

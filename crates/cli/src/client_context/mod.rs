@@ -6,14 +6,16 @@
 //! flag that a signal sets. [`ClientContext::with_account`] makes a second one for a program with two accounts.
 //!
 //! [`target`] parses targets, [`credentials`] and [`certificates`] answer the demands of servers, [`hosts`] has the options of sessions that
-//! depend on the host, [`prompt`] the questions on the terminal, [`log_message`] gets the message of a commit.
+//! depend on the host, [`password_stores`] the programs that keep passwords, [`prompt`] the questions on the terminal, [`log_message`] gets the message of a commit.
 
 pub mod certificates;
 pub mod credentials;
 pub mod hosts;
+mod keyring;
 pub mod log_message;
 pub mod options;
 mod pair;
+mod password_stores;
 pub mod prompt;
 pub mod revprop_arg;
 pub mod settings;

@@ -61,6 +61,11 @@ impl Prompter {
         self.is_interactive
     }
 
+    /// The flag that ends questions.
+    pub fn cancel(&self) -> &Cancel {
+        &self.cancel
+    }
+
     /// Prints a text and returns the line that the user types.
     ///
     /// # Errors
@@ -180,7 +185,7 @@ impl Drop for Terminal {
 }
 
 /// Waits for a byte; `None` at the end.
-fn next_byte(from: BorrowedFd<'_>, cancel: &Cancel) -> Result<Option<u8>> {
+pub(super) fn next_byte(from: BorrowedFd<'_>, cancel: &Cancel) -> Result<Option<u8>> {
     let failed = |error: rustix::io::Errno| Error::os(&error.into(), "Can't read from the terminal");
     loop {
         cancel.check()?;

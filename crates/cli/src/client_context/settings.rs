@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::{Code, Error, Result};
-use client::config::gpg_agent::GpgAgent;
 use client::config::option::{ConfigOption, OptionFile};
-use client::config::{RuntimeConfig, area, list};
+use client::config::{RuntimeConfig, area};
 use nix::unistd::{Uid, User};
 use ra::CertificateFailures;
 
 use super::options::AccessOptions;
+use super::password_stores::PasswordStore;
 use crate::args::operand;
 use crate::out::Out;
 
@@ -37,8 +37,8 @@ pub struct AccessSettings {
     pub trusted_failures: CertificateFailures,
     /// The configuration.
     pub config: Arc<RuntimeConfig>,
-    /// The agent that keeps passwords, if the configuration allows that.
-    pub agent: Option<GpgAgent>,
+    /// The programs that keep passwords, the preferred one first.
+    pub stores: Vec<PasswordStore>,
 }
 
 impl AccessSettings {
@@ -49,7 +49,8 @@ impl AccessSettings {
     pub fn of_options(options: &AccessOptions, out: &mut Out) -> Result<AccessSettings> {
         warn_of_unknown_names(&options.config_option, out)?;
         let user = user_area(options.config_dir.as_deref());
-        if let Some(user) = &user {
+        // The incumbent's svnmucc makes none.
+        if let Some(user) = user.as_deref().filter(|_| !out.program().ends_with("svnmucc")) {
             area::create(user);
         }
         options.check()?;
@@ -65,7 +66,7 @@ impl AccessSettings {
             no_auth_cache: options.no_auth_cache,
             is_interactive: options.is_interactive(),
             trusted_failures: options.trusted_failures()?,
-            agent: uses_agent(&config)?.then(gpg_agent),
+            stores: PasswordStore::configured(&config)?,
             config: Arc::new(config),
         })
     }
@@ -125,41 +126,11 @@ fn user_area(config_dir: Option<&str>) -> Option<PathBuf> {
     home().map(|home| home.join(".subversion"))
 }
 
-fn home() -> Option<PathBuf> {
+/// Returns the home directory of the user.
+pub(super) fn home() -> Option<PathBuf> {
     match env::var_os("HOME") {
         Some(home) => Some(PathBuf::from(home)),
         None => Some(User::from_uid(Uid::current()).ok().flatten()?.dir),
-    }
-}
-
-/// True if passwords may be in `gpg-agent`.
-fn uses_agent(config: &RuntimeConfig) -> Result<bool> {
-    let stores = config.config.text("auth", "password-stores")?;
-    // All kinds of stores by default.
-    Ok(stores.is_none_or(|stores| list(&stores).contains(&"gpg-agent")))
-}
-
-/// Returns how the environment says that `gpg-agent` is reached.
-fn gpg_agent() -> GpgAgent {
-    let value = |name| env::var(name).ok();
-    let sockets = match value("GPG_AGENT_INFO") {
-        // The rest are a number and a version of the protocol.
-        Some(info) => vec![PathBuf::from(info.split(':').next().unwrap_or_default())],
-        None => {
-            let run = format!("run/user/{}/gnupg", Uid::current());
-            let mut folders = vec![Path::new("/").join(&run), Path::new("/var").join(&run)];
-            folders.extend(home().map(|home| home.join(".gnupg")));
-            folders.iter().map(|folder| folder.join("S.gpg-agent")).collect()
-        }
-    };
-    GpgAgent {
-        sockets,
-        terminal: value("GPG_TTY"),
-        terminal_type: value("TERM"),
-        locale: value("LC_ALL")
-            .or_else(|| value("LC_CTYPE"))
-            .or_else(|| value("LANG")),
-        display: value("DISPLAY"),
     }
 }
 

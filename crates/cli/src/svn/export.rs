@@ -16,7 +16,7 @@ use super::options::{NonRecursiveOption, RevisionOption, TargetsOption};
 use crate::args::date;
 use crate::args::revision::Revision;
 use crate::client_context::target::{self, TypedTarget};
-use crate::client_context::{AccessOptions, ClientContext};
+use crate::client_context::{AccessOptions, ClientContext, hosts};
 use crate::date_text;
 use crate::local_path;
 use crate::locale::Charset;
@@ -85,6 +85,9 @@ impl ExportArgs {
             &received,
             None,
         );
+        // A wrong value is an error of the session, which reads it too.
+        let connections =
+            hosts::http_options(context.config(), &request.url).map_or(0, |http| http.connections);
         let charset = out.charset();
         let here = std::env::current_dir().unwrap_or_default();
         let options = ExportOptions {
@@ -93,7 +96,7 @@ impl ExportArgs {
             ignore_externals: self.ignore_externals,
             ignore_keywords: self.ignore_keywords,
             native_line_end: self.native_eol.unwrap_or(LineEnd::Lf),
-            sessions: sessions(&request.url),
+            sessions: sessions(&request.url, cores(), connections),
             writes_aside: request.url.scheme() != "file",
             alone_for: match request.url.scheme() {
                 "file" => Duration::ZERO,
@@ -163,14 +166,16 @@ fn export_target(to: &TypedTarget) -> Result<PathBuf> {
     Ok(PathBuf::from(to.as_str()))
 }
 
-/// Returns how many sessions share an export. A tunnel may ask for a password each time, so there is one.
-fn sessions(url: &Url) -> usize {
-    let scheme = url.scheme();
-    match scheme {
-        "file" => cores().min(8),
-        _ if scheme.contains('+') => 1,
-        _ => (cores() / 2).clamp(1, MOST_SESSIONS),
-    }
+/// Returns how many sessions share an export. A tunnel may ask for a password each time, so there is one. Over HTTP each session has a second
+/// connection for texts, and `connections` is the most that the user allows.
+fn sessions(url: &Url, cores: usize, connections: usize) -> usize {
+    let most = match url.scheme() {
+        "file" => return cores.min(8),
+        scheme if scheme.contains('+') => 1,
+        "svn" => MOST_SESSIONS,
+        _ => MOST_SESSIONS.min(connections / 2),
+    };
+    (cores / 2).clamp(1, most.max(1))
 }
 
 fn cores() -> usize {
@@ -222,4 +227,27 @@ fn parse_line_end(name: &str) -> Result<LineEnd> {
         let message = format!("Syntax error in native-eol argument '{name}'");
         Error::new(Code::CL_ARG_PARSING_ERROR, message)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sessions_are_as_many_as_cores_and_the_user_allow() {
+        let sessions = |url: &str, cores, connections| {
+            sessions(
+                &Url::canonicalize(url).expect("because it is a URL"),
+                cores,
+                connections,
+            )
+        };
+        for (connections, most) in [(0, 1), (1, 1), (2, 1), (3, 1), (4, 2), (8, 4)] {
+            assert_eq!(sessions("https://h/r", 64, connections), most);
+            assert_eq!(sessions("http://h/r", 2, connections), 1);
+            assert_eq!(sessions("svn://h/r", 64, connections), MOST_SESSIONS);
+            assert_eq!(sessions("svn+ssh://h/r", 64, connections), 1);
+        }
+        assert_eq!(sessions("file:///r", 3, 4), 3);
+    }
 }

@@ -82,10 +82,9 @@ impl MergeinfoArgs {
         };
         let (source, target) = (source.parse()?, target.parse()?);
         self.check_options()?;
-        // The incumbent looks at the target first, which may be a working copy.
-        target.url()?;
-        source.url()?;
         let Some(which) = self.show_revs else {
+            // The incumbent looks at the target first, which may be a working copy.
+            target.url()?;
             let source = open(context, &source)?;
             return draw(source, open(context, &target)?, out);
         };
@@ -127,11 +126,10 @@ impl MergeinfoArgs {
         which: Which,
         out: &mut Out,
     ) -> Result<()> {
-        let depth = self.depth.depth().unwrap_or(Depth::Empty);
-        let range = self.revision.range();
-        check_range(range)?;
+        let scope = mergeinfo::Scope::of_depth(self.depth.depth().unwrap_or(Depth::Empty))?;
+        check_range(self.revision.range())?;
         let mut target = open(context, target)?;
-        let state = MergedState::read(&mut branch(&mut target), depth, which == Which::Merged)?;
+        let state = MergedState::read(&mut branch(&mut target), scope, which == Which::Merged)?;
         // As in the incumbent, without merges the source may be anything.
         if !state.is_empty() {
             self.print(open(context, source)?, &state, which, out)?;

@@ -137,7 +137,7 @@ impl SvnCommand {
 const TOOL: ToolDefinition = ToolDefinition {
     name: "svn",
     command: SvnCli::command,
-    once: &[],
+    may_follow: options::may_follow,
     no_subcommand: "Subcommand argument required",
     conflicts: client_context::options::conflicts,
     repository,

@@ -4,10 +4,13 @@
 //! is looked at. Therefore an option that two subcommands have is defined here once. The names of the fields are the ids by which
 //! [`check_exclusive`] finds options that exclude each other.
 
+use std::ffi::OsStr;
+
 use base::{Code, Depth, Error, Result, Revnum};
 use clap::ArgMatches;
 
 use crate::args::revision::{Revision, RevisionRangeArg};
+use crate::args::{ArgumentError, OptionsBefore};
 pub use crate::client_context::targets_file::TargetsOption;
 
 /// `-r`, which may be given once.
@@ -195,6 +198,23 @@ pub fn parse_depth(text: &str) -> Result<Depth> {
     }
 }
 
+/// Parses a number that an option has as its argument.
+///
+/// # Errors
+/// `INCORRECT_PARAMS`.
+pub fn parse_int(text: &str) -> Result<i32> {
+    let wrong = |message: String| Err(Error::new(Code::INCORRECT_PARAMS, message));
+    let number = text.trim_start_matches([' ', '\t', '\n', '\x0b', '\x0c', '\r']);
+    let digits = number.strip_prefix(['+', '-']).unwrap_or(number);
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return wrong(format!("Could not convert '{text}' into a number"));
+    }
+    number.parse().or_else(|_| {
+        let (least, most) = (i32::MIN, i32::MAX);
+        wrong(format!("Number '{text}' is out of range '[{least}, {most}]'"))
+    })
+}
+
 /// `--xml` and `--incremental`.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
 pub struct XmlOptions {
@@ -210,8 +230,39 @@ pub struct XmlOptions {
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct ChangelistOption {
     /// only members of changelist ARG, which is a list of files of a working copy
-    #[arg(long, visible_alias = "cl", action = clap::ArgAction::Append)]
+    #[arg(long, visible_alias = "cl", value_parser = parse_changelist, action = clap::ArgAction::Append)]
     pub changelist: Vec<String>,
+}
+
+fn parse_changelist(text: &str) -> Result<String> {
+    match text {
+        "" => Err(Error::new(
+            Code::CL_ARG_PARSING_ERROR,
+            "Changelist names must not be empty",
+        )),
+        name => Ok(name.to_owned()),
+    }
+}
+
+/// Refuses `-c` together with `--old`, whichever comes later.
+///
+/// # Errors
+/// `CL_ARG_PARSING_ERROR`.
+pub fn may_follow(before: &OptionsBefore<'_>, id: &str) -> Result<(), ArgumentError> {
+    // Without any change, as in `-c ''`, it is as if the option had not been given.
+    let has_changes = |value: &OsStr| {
+        let changes = value.to_str().map(parse_changes);
+        matches!(changes, Some(Ok(changes)) if !changes.0.is_empty())
+    };
+    let is_refused = match id {
+        "change" => before.values("old").next().is_some(),
+        "old" => before.values("change").any(has_changes),
+        _ => false,
+    };
+    if is_refused {
+        refuse("Can't specify -c with --old")?;
+    }
+    Ok(())
 }
 
 /// Refuses options that exclude each other in all subcommands, in the incumbent's order. `given` are the options of the subcommand.
@@ -225,9 +276,6 @@ pub fn check_exclusive(subcommand: &str, given: &ArgMatches) -> Result<()> {
     };
     let changes = given.try_get_many::<Changes>("change").ok().flatten();
     let changes: usize = changes.map_or(0, |all| all.map(|changes| changes.0.len()).sum());
-    if changes > 0 && count("old") > 0 {
-        return refuse("Can't specify -c with --old");
-    }
     let takes_many = matches!(subcommand, "log" | "merge");
     if !takes_many && count("revision") + changes > 1 {
         return refuse("Multiple revision arguments encountered; can't specify -c twice, or both -c and -r");

@@ -2,9 +2,9 @@
 
 use std::ffi::OsString;
 
-use base::{Code, Error};
+use base::{Code, Error, Result};
 
-use super::options::ChangelistOption;
+use super::options::{ChangelistOption, parse_int};
 use crate::client_context::AccessOptions;
 
 /// The names of the subcommands.
@@ -38,9 +38,9 @@ pub fn not_supported(subcommand: &str) -> Error {
 #[derive(clap::Args)]
 #[command(hide = true)]
 pub struct WorkingCopyArgs {
-    #[arg(long, value_name = "ARG")]
+    #[arg(long, value_name = "ARG", value_parser = parse_set_depth)]
     set_depth: Option<String>,
-    #[arg(long)]
+    #[arg(long, value_parser = parse_accept)]
     accept: Option<String>,
     #[arg(long)]
     adds_as_modification: bool,
@@ -78,8 +78,8 @@ pub struct WorkingCopyArgs {
     reverse_diff: bool,
     #[arg(short = 'u', long)]
     show_updates: bool,
-    #[arg(long)]
-    strip: Option<String>,
+    #[arg(long, value_parser = parse_strip, allow_hyphen_values = true)]
+    strip: Option<i32>,
     #[arg(long)]
     vacuum_pristines: bool,
     #[command(flatten)]
@@ -87,4 +87,56 @@ pub struct WorkingCopyArgs {
     #[command(flatten)]
     access: AccessOptions,
     operands: Vec<OsString>,
+}
+
+fn parse_set_depth(text: &str) -> Result<String> {
+    match text {
+        "exclude" | "empty" | "files" | "immediates" | "infinity" => Ok(text.to_owned()),
+        _ => {
+            let depths = "'exclude', 'empty', 'files', 'immediates', or 'infinity'";
+            let message = format!("'{text}' is not a valid depth; try {depths}");
+            Err(Error::new(Code::CL_ARG_PARSING_ERROR, message))
+        }
+    }
+}
+
+/// The ways to resolve a conflict, and their short forms.
+const ACCEPTED: &[&str] = &[
+    "postpone",
+    "p",
+    "working",
+    "base",
+    "mine-conflict",
+    "mc",
+    "theirs-conflict",
+    "tc",
+    "mine-full",
+    "mf",
+    "theirs-full",
+    "tf",
+    "edit",
+    "e",
+    "launch",
+    "l",
+    "recommended",
+    "r",
+];
+
+fn parse_accept(text: &str) -> Result<String> {
+    if ACCEPTED.contains(&text) {
+        return Ok(text.to_owned());
+    }
+    let message = format!("'{text}' is not a valid --accept value");
+    Err(Error::new(Code::CL_ARG_PARSING_ERROR, message))
+}
+
+fn parse_strip(text: &str) -> Result<i32> {
+    let outer = || format!("Invalid strip count '{text}'");
+    match parse_int(text).map_err(|error| error.wrap(Code::CL_ARG_PARSING_ERROR, outer()))? {
+        ..0 => Err(Error::new(
+            Code::INCORRECT_PARAMS,
+            "Argument to --strip must be positive",
+        )),
+        count => Ok(count),
+    }
 }

@@ -127,7 +127,7 @@ impl AdminCommand {
 const TOOL: ToolDefinition = ToolDefinition {
     name: "svnadmin",
     command: SvnAdminCli::command,
-    once: &["revision"],
+    may_follow: args::one_revision,
     no_subcommand: "subcommand argument required",
     conflicts: |_| Ok(()),
     repository,

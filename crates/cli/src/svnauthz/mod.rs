@@ -41,7 +41,7 @@ const NO_SUBCOMMAND: &str = "subcommand argument required";
 const TOOL: ToolDefinition = ToolDefinition {
     name: "svnauthz",
     command: SvnAuthzCli::command,
-    once: &[],
+    may_follow: args::any_order,
     no_subcommand: NO_SUBCOMMAND,
     conflicts: |_| Ok(()),
     repository: |_: &str, _: args::IsGiven<'_>, _: Option<&OsStr>| -> Result<(), ArgumentError> { Ok(()) },

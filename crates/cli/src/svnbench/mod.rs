@@ -62,7 +62,7 @@ impl SvnbenchCommand {
 const TOOL: ToolDefinition = ToolDefinition {
     name: "svnbench",
     command: SvnbenchCli::command,
-    once: &[],
+    may_follow: args::any_order,
     no_subcommand: "Subcommand argument required",
     conflicts,
     repository,

@@ -2,11 +2,13 @@
 
 use std::ffi::OsString;
 
-use base::{Code, Depth, Error, NodeKind, RelPath, Result};
-use ra::{DirentFields, ListRequest};
+use base::{Code, Depth, Error, NodeKind, Result};
+use client::list::{self, ListEvent, ListOptions};
+use ra::DirentFields;
 
 use super::measure;
 use super::report::{StatisticsOption, count};
+use crate::args::date;
 use crate::args::revision::Revision;
 use crate::client_context::target::Target;
 use crate::client_context::{AccessOptions, ClientContext};
@@ -82,28 +84,27 @@ impl NullListArgs {
         let url = target.url()?;
         let peg = target.peg.unwrap_or(Revision::Head);
         let operative = self.revision.start().unwrap_or(peg);
-        let mut node = context.open_node(url, peg.of_url()?, operative.of_url()?)?;
-        let path = RelPath::empty();
-        let depth = self.depth.depth().unwrap_or(Depth::Immediates);
-        let locks = match self.verbose {
-            true => node.session.get_locks(&path, depth)?.len(),
-            false => 0,
-        };
-        counts.locks = locks as u64;
-        let request = ListRequest {
-            path: &path,
-            rev: Some(node.rev),
-            depth,
+        let options = ListOptions {
+            depth: self.depth.depth().unwrap_or(Depth::Immediates),
+            patterns: &self.search,
             fields: match self.verbose {
                 true => DirentFields::ALL,
                 false => DirentFields::KIND,
             },
-            patterns: Some(&self.search[..]).filter(|patterns| !patterns.is_empty()),
+            locks: self.verbose,
+            externals: false,
+            open: &|url| context.open(url),
+            parse_date: &date::parse,
+            fold: &repos::list::fold,
         };
-        node.session.list(&request, &mut |_, entry| {
-            match entry.kind {
-                NodeKind::Dir => counts.directories += 1,
-                _ => counts.files += 1,
+        list::list(url, peg.of_url()?, operative.of_url()?, &options, &mut |event| {
+            // Without externals, all events are nodes.
+            if let ListEvent::Node(node) = event {
+                match node.dirent.kind {
+                    NodeKind::Dir => counts.directories += 1,
+                    _ => counts.files += 1,
+                }
+                counts.locks += u64::from(node.lock.is_some());
             }
             Ok(())
         })

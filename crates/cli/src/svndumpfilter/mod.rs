@@ -37,7 +37,7 @@ enum DumpFilterCommand {
 const TOOL: ToolDefinition = ToolDefinition {
     name: "svndumpfilter",
     command: SvnDumpFilterCli::command,
-    once: &[],
+    may_follow: args::any_order,
     no_subcommand: "Subcommand argument required",
     conflicts,
     repository,

@@ -40,7 +40,7 @@ enum FsfsCommand {
 const TOOL: ToolDefinition = ToolDefinition {
     name: "svnfsfs",
     command: SvnFsfsCli::command,
-    once: &["revision"],
+    may_follow: args::one_revision,
     no_subcommand: "subcommand argument required",
     conflicts: |_| Ok(()),
     repository,

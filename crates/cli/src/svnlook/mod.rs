@@ -93,7 +93,7 @@ impl LookCommand {
 const TOOL: ToolDefinition = ToolDefinition {
     name: "svnlook",
     command: SvnLookCli::command,
-    once: &[],
+    may_follow: args::any_order,
     no_subcommand: "Subcommand argument required",
     conflicts,
     repository,

@@ -46,7 +46,7 @@ impl SvnrdumpCommand {
 const TOOL: ToolDefinition = ToolDefinition {
     name: "svnrdump",
     command: SvnrdumpCli::command,
-    once: &["revision"],
+    may_follow: args::one_revision,
     no_subcommand: "",
     conflicts: options::conflicts,
     repository,

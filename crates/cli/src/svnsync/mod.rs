@@ -52,7 +52,7 @@ impl SvnsyncCommand {
 const TOOL: ToolDefinition = ToolDefinition {
     name: "svnsync",
     command: SvnsyncCli::command,
-    once: &[],
+    may_follow: args::any_order,
     no_subcommand: "",
     conflicts,
     repository,

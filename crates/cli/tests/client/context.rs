@@ -23,7 +23,7 @@ use crate::terminal;
 const LOGIN: &str = "AuthType Basic\nAuthName repository\nAuthUserFile USERS\nRequire valid-user\n";
 
 /// Subversion's servers for one repository with the file `iota`. Each is started when a test needs it.
-struct Servers {
+pub struct Servers {
     folder: TempDir,
     svn: OnceCell<TestServer>,
     basic: OnceCell<TestServer>,
@@ -33,7 +33,7 @@ struct Servers {
 }
 
 impl Servers {
-    fn new() -> Servers {
+    pub fn new() -> Servers {
         let folder = scratch();
         let repository = folder.path().join("r");
         Tool::new("svnadmin").arg("create").arg(&repository).ok();
@@ -59,11 +59,13 @@ impl Servers {
         }
     }
 
-    fn root(&self) -> &Path {
+    /// The directory of all repositories.
+    pub fn root(&self) -> &Path {
         self.folder.path()
     }
 
-    fn repository(&self) -> PathBuf {
+    /// The repository with `iota`.
+    pub fn repository(&self) -> PathBuf {
         self.root().join("r")
     }
 
@@ -77,11 +79,12 @@ impl Servers {
         Md5::of(self.realm().as_bytes()).to_string()
     }
 
-    fn realm(&self) -> String {
+    /// The realm of svnserve.
+    pub fn realm(&self) -> String {
         format!("<svn://127.0.0.1:{}> My realm", self.svn().port())
     }
 
-    fn site(&self, transport: Transport, apache: &str, apache_wide: &str) -> TestServer {
+    pub fn site(&self, transport: Transport, apache: &str, apache_wide: &str) -> TestServer {
         let site = HttpSite {
             transport,
             apache,
@@ -148,7 +151,7 @@ impl Servers {
     }
 
     /// Runs the same steps for both sides, and compares what they return and the files.
-    fn same(&self, name: &str, steps: impl Fn(&Home<'_>) -> String) {
+    pub fn same(&self, name: &str, mut steps: impl FnMut(&Home<'_>) -> String) {
         let [theirs, ours] = Side::BOTH.map(|side| {
             let home = Home::new(self, side);
             let shown = steps(&home);
@@ -182,14 +185,15 @@ fn digest_server(root: &Path) -> TestServer {
 }
 
 /// A home directory of one side.
-struct Home<'s> {
-    servers: &'s Servers,
-    side: Side,
-    dir: TempDir,
+pub struct Home<'s> {
+    pub servers: &'s Servers,
+    pub side: Side,
+    pub dir: TempDir,
 }
 
 impl<'s> Home<'s> {
-    fn new(servers: &'s Servers, side: Side) -> Home<'s> {
+    /// Makes an empty home directory.
+    pub fn new(servers: &'s Servers, side: Side) -> Home<'s> {
         Home {
             servers,
             side,
@@ -197,17 +201,19 @@ impl<'s> Home<'s> {
         }
     }
 
-    fn area(&self) -> PathBuf {
+    /// The configuration area.
+    pub fn area(&self) -> PathBuf {
         self.dir.path().join(".subversion")
     }
 
     /// Makes the area with this text of `servers`.
-    fn configure(&self, servers: &str) {
+    pub fn configure(&self, servers: &str) {
         fs::create_dir_all(self.area()).expect("the home is writable");
         fs::write(self.area().join("servers"), servers).expect("the area is there");
     }
 
-    fn tool(&self, line: &str) -> Tool {
+    /// Returns a tool. Words are separated by blanks, and the first one is the tool.
+    pub fn tool(&self, line: &str) -> Tool {
         let mut words = line
             .split_ascii_whitespace()
             .map(|word| self.servers.expand(word));
@@ -217,24 +223,25 @@ impl<'s> Home<'s> {
     }
 
     /// Runs a command on a terminal; returns the transcript.
-    fn ask(&self, line: &str, answers: &[&str]) -> String {
+    pub fn ask(&self, line: &str, answers: &[&str]) -> String {
         let output = terminal::run(&self.tool(line), answers);
         format!("{}[exit {}]", self.shape(&output.out()), output.code)
     }
 
     /// Runs a command without a terminal.
-    fn run(&self, line: &str, stdin: &str) -> String {
+    pub fn run(&self, line: &str, stdin: &str) -> String {
         let output = self.tool(line).stdin(stdin).run();
         let (out, err) = (self.shape(&output.out()), self.shape(&output.err()));
         format!("{out}--- stderr\n{err}[exit {}]", output.code)
     }
 
-    fn shape(&self, text: &str) -> String {
+    /// Replaces the path of the home directory.
+    pub fn shape(&self, text: &str) -> String {
         normalize::replace(text, &[(&self.dir.path().to_string_lossy(), "{HOME}")])
     }
 
     /// Returns the paths of the area with their modes, and the texts of credentials. A file with a secret has a stricter mode here.
-    fn files(&self) -> BTreeMap<String, String> {
+    pub fn files(&self) -> BTreeMap<String, String> {
         let mut files = BTreeMap::new();
         collect(self.dir.path(), self.dir.path(), &mut files);
         files
@@ -244,6 +251,10 @@ impl<'s> Home<'s> {
 fn collect(root: &Path, dir: &Path, files: &mut BTreeMap<String, String>) {
     for entry in fs::read_dir(dir).expect("it is a directory") {
         let path = entry.expect("it can be read").path();
+        // Made by libraries of the desktop, if they are installed.
+        if path.ends_with(".cache") {
+            continue;
+        }
         let mode = fs::metadata(&path).expect("it exists").permissions().mode() & 0o777;
         let name = path
             .strip_prefix(root)
@@ -342,6 +353,21 @@ fn stored_passwords_are_used_and_replaced() {
         servers.same(line, |home| {
             home.configure(YES);
             home.run("svn cat {SVN} --username alice --password secret", "") + &home.ask(line, answers)
+        });
+    }
+    // A record without the password: it was not to be stored.
+    for (line, answers) in [
+        ("svn cat {SVN} --username alice --password secret", &["no"][..]),
+        ("svn cat {SVN} --password secret", &["no"]),
+        ("svn cat {SVN} --username alice", &["secret", "no"]),
+        ("svn cat {SVN} --username bob --password pw", &["no"]),
+    ] {
+        servers.same(line, |home| {
+            let first = home.run(
+                "svn cat {SVN} --username alice --password secret --non-interactive",
+                "",
+            );
+            first + &home.ask(line, answers)
         });
     }
     // The other side's client reads what one side has stored.

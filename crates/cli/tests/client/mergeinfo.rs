@@ -243,6 +243,31 @@ fn mergeinfo_below_the_target() {
     }
 }
 
+/// The source is a copy of an older revision of itself, and was changed in that revision: the revision before is not one of its history.
+#[test]
+fn the_last_merge_is_before_a_gap_in_the_history() {
+    let repo = Repo::create("1.14");
+    for line in [
+        "mkdir T mkdir T/a",
+        "cp 1 T B",
+        "propset p 3 B/a",
+        "mkdir x",
+        "cp 3 B C propset p 5 C/a",
+        "propset p 6 C/a",
+    ] {
+        let tool = Side::Theirs
+            .tool("svnmucc")
+            .args(["--non-interactive", "-m", "made for a test", "-U"]);
+        tool.arg(repo.url()).args(line.split(' ')).ok();
+    }
+    let twins = TwinClients::new(&repo, Access::Disk);
+    for table in [["T /B:2-3\n/C:6"], ["T /C:6"], ["T /B:2-3\n/C:5-6"], ["T /B:3"]] {
+        set_mergeinfo(&twins, &table, true);
+        assert_eq!(difference(&twins, "svn mergeinfo {URL}/C {URL}/T"), None);
+        assert_eq!(difference(&twins, "svn mergeinfo {URL}/T {URL}/C"), None);
+    }
+}
+
 /// Sets the mergeinfo of the paths in a table, or removes it, on both sides.
 fn set_mergeinfo(twins: &TwinClients, table: &[&str], is_set: bool) {
     let words = table.iter().flat_map(|line| {

@@ -4,29 +4,77 @@
 
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
-use testkit::{Repo, Spec, build, seeds};
+use testkit::server::TestServer;
+use testkit::server::http::{HttpSite, READ_FREELY};
+use testkit::{Repo, Side, Spec, Tool, build, seeds};
 
 use crate::twins::{Access, TwinClients};
 
+/// Makes a repository with a locked file.
 fn repository() -> Repo {
-    build(&Spec::small("1.14"))
+    let repo = build(&Spec::small("1.14")).copy();
+    Tool::new("svnadmin")
+        .arg("lock")
+        .arg(repo.path())
+        .args(["iota", "alice", "/dev/null", "opaquelocktoken:1"])
+        .ok();
+    repo
 }
 
 /// Runs a command on both sides. Returns the difference, if there is one.
 fn difference(twins: &TwinClients, words: &[&str]) -> Option<String> {
     let outputs = twins.outputs(words, |tool| tool);
-    let [theirs, ours] = outputs.map(|output| {
-        let mut text = String::new();
-        for line in output.lines() {
-            let masked = ["seconds taken", "bytes transferred over network"]
-                .iter()
-                .find(|what| line.ends_with(**what));
-            text.push_str(masked.unwrap_or(&line));
-            text.push('\n');
-        }
-        text
-    });
+    let [theirs, ours] = outputs.map(|output| masked(&output));
     (ours != theirs).then(|| format!("{words:?}\n--- theirs\n{theirs}\n--- ours\n{ours}"))
+}
+
+/// Returns an output without what differs from run to run.
+fn masked(output: &str) -> String {
+    let mut text = String::new();
+    for line in output.lines() {
+        let masked = ["seconds taken", "bytes transferred over network"]
+            .iter()
+            .find(|what| line.ends_with(**what));
+        text.push_str(masked.unwrap_or(&line));
+        text.push('\n');
+    }
+    text
+}
+
+/// A server before 1.10 has no listings: Apache without the header that announces them.
+#[test]
+fn a_server_without_listings() {
+    let repo = repository();
+    let parent = repo.path().parent().expect("because it is in a directory");
+    let site = HttpSite {
+        apache: READ_FREELY,
+        apache_wide: "LoadModule headers_module /usr/lib/apache2/modules/mod_headers.so\n\
+                      Header edit DAV .*svn/list$ 1\n",
+        ..HttpSite::plain(parent)
+    };
+    let server = TestServer::http_site(Side::Theirs, &site);
+    let name = repo.path().file_name().expect("because it is a directory");
+    let url = format!("http://127.0.0.1:{}/{}", server.port(), name.to_string_lossy());
+    for line in [
+        "svnbench null-list URL",
+        "svnbench null-list -R URL",
+        "svnbench null-list -v -R URL",
+        "svnbench null-list -v -R --search=*a* URL",
+        "svnbench null-list -v --search=i* URL URL/nothing",
+        "svnbench null-list -r1 URL/iota",
+        "svn list -v -R URL",
+        "svn list --search=*a* -R URL",
+    ] {
+        let line = line.replace("URL", &url);
+        let mut words = line.split(' ');
+        let tool = words.next().unwrap_or_default();
+        let words: Vec<&str> = words.collect();
+        let [theirs, ours] = Side::BOTH.map(|side| {
+            let output = side.tool(tool).args(&words).run();
+            masked(&format!("{}{}{}", output.out(), output.err(), output.code))
+        });
+        assert_eq!(theirs, ours, "{line}");
+    }
 }
 
 #[test]
@@ -47,6 +95,7 @@ fn counts_and_errors() {
             "null-list -v -R {URL}",
             "null-list -q {URL}/nothing {URL}",
             "null-list --search *a* -R {URL}",
+            "null-list -v --search *a* -R {URL}",
             "null-log {URL}",
             "null-log -v -g {URL}/trunk",
             "null-log -q {URL}",
@@ -129,8 +178,8 @@ fn arguments() {
 fn statistics_are_an_addition() {
     let repo = repository();
     let twins = TwinClients::new(&repo, Access::Svn);
-    let url = twins.url(testkit::Side::Ours);
-    let tool = testkit::Side::Ours
+    let url = twins.url(Side::Ours);
+    let tool = Side::Ours
         .tool("svnbench")
         .args(["null-info", "-R", url, "--statistics"]);
     let text = tool.ok().out();
@@ -153,10 +202,7 @@ fn random_measurements() {
         .map(|access| (access, TwinClients::new(&repo, access)))
         .collect();
     let youngest = repo.youngest();
-    let listing = testkit::Tool::new("svn")
-        .args(["ls", "-R", &repo.url()])
-        .ok()
-        .out();
+    let listing = Tool::new("svn").args(["ls", "-R", &repo.url()]).ok().out();
     let paths: Vec<&str> = listing.lines().map(|path| path.trim_end_matches('/')).collect();
     let mut differences = Vec::new();
     for seed in seeds("SVNBENCH_SEEDS", 0..40) {

@@ -63,6 +63,14 @@ fn same_load(mirrors: &Mirrors, stream: &[u8], folder: &str, options: &str, cont
         let output = mirrors.tool(side, "svnrdump", &line).stdin(stream).run();
         (mirrors.shape(&output, &name), mirrors.dump_of_revisions(&name))
     });
+    // Below a copy, Subversion's program reads properties of the path itself, where the parent of a node has no record of its own.
+    let reads_other_node = theirs.0.contains("E160013: File not found")
+        || theirs.0.contains("E160016: ")
+        || theirs.0 == ours.0 && theirs.1 != ours.1;
+    if folder.is_empty() && reads_other_node && loaded_by_svnadmin(mirrors, stream).as_ref() == Some(&ours.1)
+    {
+        return;
+    }
     assert!(
         theirs.0 == ours.0,
         "{context}\n--- theirs\n{}\n--- ours\n{}",
@@ -73,6 +81,16 @@ fn same_load(mirrors: &Mirrors, stream: &[u8], folder: &str, options: &str, cont
         theirs.1 == ours.1 || !folder.is_empty(),
         "{context}: the repositories differ"
     );
+}
+
+/// Returns the dump of the repository into which `svnadmin` has loaded a stream; `None` if it cannot.
+fn loaded_by_svnadmin(mirrors: &Mirrors, stream: &[u8]) -> Option<String> {
+    let name = "loaded-by-svnadmin";
+    _ = std::fs::remove_dir_all(mirrors.path(name));
+    mirrors.create(name);
+    let tool = Tool::new("svnadmin").args(["load", "-q"]).arg(mirrors.path(name));
+    let is_loaded = tool.stdin(stream).run().code == 0;
+    is_loaded.then(|| mirrors.dump_of_revisions(name))
 }
 
 fn svnadmin_dump(repo: &Repo, options: &[&str]) -> Vec<u8> {

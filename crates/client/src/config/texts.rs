@@ -55,7 +55,7 @@ pub(super) const SERVERS: &str = r#"# How servers are reached.
 #   http-max-connections           connections of one command, at most
 #   http-auth-types                ways to log in: basic, digest (separated by ';')
 #   http-bulk-updates              yes, no, or auto: texts in one response
-#   http-chunked-requests          yes, no, or auto: requests in chunks
+#   http-chunked-requests          yes: requests in chunks; no and auto: with a length
 #   ssl-authority-files            files (PEM) with certificates of authorities that
 #                                  are trusted, separated by ';'
 #   ssl-trust-default-ca           trust the authorities of the system
@@ -111,8 +111,8 @@ pub(super) const SERVERS: &str = r#"# How servers are reached.
 pub(super) const CONFIG: &str = r##"# What the programs do. For passwords and servers, see the file 'servers'.
 
 [auth]
-# Programs that store passwords encrypted; an empty list means none.
-# password-stores =
+# Programs that keep passwords, the preferred one first; an empty list means none.
+# password-stores = gnome-keyring,gpg-agent
 # Ask for the file of a certificate if a server demands one.
 # ssl-client-cert-file-prompt = no
 

@@ -68,8 +68,9 @@ pub(super) fn find(comparison: &Comparison, tree: &TreeOptions<'_>) -> Result<En
             (session, (old.clone(), *old_rev), (new.clone(), *new_rev))
         }
     };
-    let old = end(&mut *session, old)?;
+    // As in the incumbent, the error of the newer end comes first.
     let new = end(&mut *session, new)?;
+    let old = end(&mut *session, old)?;
     let mut ends = Ends { session, old, new };
     check(&mut ends)?;
     check_root(&ends)?;
@@ -91,8 +92,10 @@ fn located(
     let [old, new] = revs.map(|rev| rev.number(&mut *session));
     let (old, new) = (old?, new?);
     let number = |rev| Revision::Number(rev);
-    // In the peg revision the node is at its URL, even if it is not there.
-    let others: Vec<Revnum> = [old, new].into_iter().filter(|rev| *rev != peg).collect();
+    let is_root = session.url() == session.root_url();
+    // In the peg revision the node is at its URL, even if it is not there; so is the root in all revisions.
+    let is_at_url = |rev: Revnum| is_root || rev == peg;
+    let others: Vec<Revnum> = [old, new].into_iter().filter(|rev| !is_at_url(*rev)).collect();
     let mut locations = Vec::new();
     let mut look_up = |revs: &[Revnum]| match session.locations(&RelPath::empty(), peg, revs) {
         Ok(found) => {
@@ -108,7 +111,7 @@ fn located(
         look_up(&[new])?;
     }
     let at = |rev: Revnum| {
-        if rev == peg {
+        if is_at_url(rev) {
             return Some(url.clone());
         }
         let (_, path) = locations.iter().find(|(found, _)| *found == rev)?;

@@ -368,7 +368,7 @@ fn have_same_bytes(paths: &[PathBuf; 2]) -> Result<bool> {
 
 /// Returns the side of a file, with its text if that is needed.
 fn file_side(path: &Path, props: Props, needs: Needs) -> Result<FileSide> {
-    let mut text = Text::default();
+    let mut text = Text::of_file(path);
     if needs.text {
         let file = open(path)?;
         let mut piece = Vec::new();

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::fs::File;
 use std::io::Write as _;
 use std::os::unix::fs::FileExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use base::checksum::{Md5, Md5Stream};
 use base::{Error, Result};
@@ -20,9 +20,23 @@ pub struct Text {
     memory: Vec<u8>,
     file: Option<File>,
     len: u64,
+    source: Option<PathBuf>,
 }
 
 impl Text {
+    /// Returns an empty text that becomes that of the user's file at `path`.
+    pub(super) fn of_file(path: &Path) -> Text {
+        Text {
+            source: Some(path.to_owned()),
+            ..Text::default()
+        }
+    }
+
+    /// The user's file that has this text, if it is one of the local disk.
+    pub fn source(&self) -> Option<&Path> {
+        self.source.as_deref()
+    }
+
     /// Appends to the text.
     ///
     /// # Errors

@@ -37,6 +37,32 @@ pub enum Which {
     Eligible,
 }
 
+/// The nodes of a target whose mergeinfo counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// The target.
+    Node,
+    /// The target and all nodes below it.
+    Tree,
+}
+
+impl Scope {
+    /// Returns the scope of a depth.
+    ///
+    /// # Errors
+    /// `UNSUPPORTED_FEATURE` for depths other than `empty` and `infinity`.
+    pub fn of_depth(depth: Depth) -> Result<Scope> {
+        match depth {
+            Depth::Empty => Ok(Scope::Node),
+            Depth::Infinity => Ok(Scope::Tree),
+            _ => {
+                let message = "Only depths 'infinity' and 'empty' are currently supported";
+                Err(Error::new(Code::UNSUPPORTED_FEATURE, message))
+            }
+        }
+    }
+}
+
 /// A question for revisions.
 #[derive(Clone, Debug)]
 pub struct RevisionsRequest {
@@ -175,21 +201,17 @@ struct MergedNode {
 }
 
 impl MergedState {
-    /// Reads the state. Depth `infinity` looks at the mergeinfo of nodes below the target, `empty` does not. With `only_merged` the state
-    /// is for questions about merged revisions: without mergeinfo there are none, and [`MergedState::is_empty`] is true.
+    /// Reads the state. With `only_merged` it is for questions about merged revisions: without mergeinfo there are none, and
+    /// [`MergedState::is_empty`] is true.
     ///
     /// # Errors
-    /// `FS_NOT_FOUND` for a target that does not exist; `UNSUPPORTED_FEATURE` for other depths; those of the session.
-    pub fn read(target: &mut Branch<'_>, depth: Depth, only_merged: bool) -> Result<MergedState> {
-        if !matches!(depth, Depth::Empty | Depth::Infinity) {
-            let message = "Only depths 'infinity' and 'empty' are currently supported";
-            return Err(Error::new(Code::UNSUPPORTED_FEATURE, message));
-        }
+    /// `FS_NOT_FOUND` for a target that does not exist; those of the session.
+    pub fn read(target: &mut Branch<'_>, scope: Scope, only_merged: bool) -> Result<MergedState> {
         let request = MergeinfoRequest {
             paths: &[RelPath::empty()],
             rev: Some(target.rev),
             of: MergeinfoOf::Inherited,
-            descendants: depth == Depth::Infinity,
+            descendants: scope == Scope::Tree,
         };
         let found = target.session.mergeinfo(&request)?;
         let is_root = target.session.url() == target.session.root_url();

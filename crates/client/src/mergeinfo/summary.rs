@@ -1,9 +1,9 @@
 //! The summary of the merges between two branches.
 
-use base::{Code, Depth, Error, FsPath, Result, Revnum};
+use base::{Code, Error, FsPath, Result, Revnum};
 use ra::LogRevprops;
 
-use super::{Branch, History, MergedState, RevisionsRequest, Which, revisions};
+use super::{Branch, History, MergedState, RevisionsRequest, Scope, Which, revisions};
 
 /// The merges between two branches.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,8 +39,8 @@ pub fn summary(source: &mut Branch<'_>, target: &mut Branch<'_>) -> Result<Summa
         );
         return Err(Error::new(Code::CLIENT_NOT_READY_TO_MERGE, message));
     };
-    let from_source = last_merged(source, target, &target_history, common_rev)?;
-    let from_target = last_merged(target, source, &source_history, common_rev)?;
+    let from_source = last_merged((source, &source_history), (target, &target_history), common_rev)?;
+    let from_target = last_merged((target, &target_history), (source, &source_history), common_rev)?;
     let is_reverse = from_target > from_source;
     let base = from_source.max(from_target);
     Ok(Summary {
@@ -53,16 +53,15 @@ pub fn summary(source: &mut Branch<'_>, target: &mut Branch<'_>) -> Result<Summa
 
 /// Returns the last revision of `source` up to which everything was merged to `target`; the common one without merges.
 fn last_merged(
-    source: &mut Branch<'_>,
-    target: &mut Branch<'_>,
-    target_history: &History,
+    (source, source_history): (&mut Branch<'_>, &History),
+    (target, target_history): (&mut Branch<'_>, &History),
     common: Revnum,
 ) -> Result<Revnum> {
     let source_rev = source.rev;
     if source_rev <= common {
         return Ok(common);
     }
-    let mut state = MergedState::read(target, Depth::Infinity, true)?;
+    let mut state = MergedState::read(target, Scope::Tree, true)?;
     state.set_history(target_history.clone());
     let mut ends = |which, range| {
         let request = RevisionsRequest {
@@ -81,6 +80,10 @@ fn last_merged(
         return Ok(common);
     };
     let (oldest_eligible, _) = ends(Which::Eligible, (common, merged))?;
-    let before = oldest_eligible.map(|rev: Revnum| Revnum(rev.0.saturating_sub(1)));
-    Ok(before.unwrap_or(merged))
+    let Some(eligible) = oldest_eligible else {
+        return Ok(merged);
+    };
+    // The branch may not have been there in the revision before: a copy of an older one.
+    let before = source_history.at_or_before(Revnum(eligible.0.saturating_sub(1)));
+    Ok(before.map_or(common, |(rev, _)| rev))
 }

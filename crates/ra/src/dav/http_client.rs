@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use base::{Code, Error, Result, Url};
 use http::header::{AUTHORIZATION, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, WWW_AUTHENTICATE};
-use http::{HeaderValue, Method};
+use http::{HeaderValue, Method, Version};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::SendRequest;
 use hyper::ext::ReasonPhrase;
@@ -62,6 +62,8 @@ pub(super) struct Core {
     progress: Arc<AtomicU64>,
     /// A raised flag ends a wait only after [`GRACE`].
     must_finish: AtomicBool,
+    /// The last response was of HTTP/1.1, which has chunks.
+    knows_chunks: AtomicBool,
     agent: String,
     /// The time that the last connection took.
     pub(super) latency: Mutex<Option<Duration>>,
@@ -109,6 +111,7 @@ impl HttpClient {
             proxy_auth: Mutex::default(),
             progress: Arc::default(),
             must_finish: AtomicBool::new(false),
+            knows_chunks: AtomicBool::new(false),
             agent,
         })))
     }
@@ -186,6 +189,8 @@ impl HttpClient {
                 }
             };
             let (parts, incoming) = response.into_parts();
+            let knows_chunks = parts.version >= Version::HTTP_11;
+            self.0.knows_chunks.store(knows_chunks, Ordering::Relaxed);
             let encoding = parts.headers.get(http::header::CONTENT_ENCODING);
             let is_gzip = encoding.is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"gzip"));
             let mut response = Response {
@@ -335,6 +340,11 @@ impl Core {
         }
     }
 
+    /// True if bodies of requests are sent in chunks: the options say so, and the server has shown that it knows them.
+    pub(super) fn sends_chunks(&self) -> bool {
+        self.options.http.chunked_requests && self.knows_chunks.load(Ordering::Relaxed)
+    }
+
     /// Lets a wait go on: bytes were sent or received.
     pub(super) fn note_progress(&self) {
         self.progress.fetch_add(1, Ordering::Relaxed);
@@ -375,7 +385,7 @@ impl Core {
             true => self.proxy_header(request.method, &uri),
             false => None,
         };
-        let body = SendBody::new(request.body.clone(), self.progress.clone());
+        let body = SendBody::new(request.body.clone(), self.sends_chunks(), self.progress.clone());
         let mut built = http::Request::builder()
             .method(method)
             .uri(uri)

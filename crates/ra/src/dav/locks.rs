@@ -124,6 +124,12 @@ impl DavSession {
     ) -> Result<()> {
         for target in targets {
             let result = self.unlock_one(target, force);
+            if let Err(error) = &result
+                && error.code() == Code::REPOS_POST_UNLOCK_HOOK_FAILED
+            {
+                // The file is unlocked.
+                outcome(&target.path, Ok(()))?;
+            }
             outcome(&target.path, of_one_path(result)?)?;
         }
         Ok(())

@@ -59,6 +59,17 @@ pub(super) struct Pipeline<T> {
     end: Option<PipelineEnd>,
 }
 
+/// Writes the end of a head, and a body in one chunk.
+fn write_chunked(out: &mut Vec<u8>, body: &[u8]) {
+    out.extend_from_slice(b"transfer-encoding: chunked\r\n\r\n");
+    if !body.is_empty() {
+        out.extend_from_slice(format!("{:x}\r\n", body.len()).as_bytes());
+        out.extend_from_slice(body);
+        out.extend_from_slice(b"\r\n");
+    }
+    out.extend_from_slice(b"0\r\n\r\n");
+}
+
 struct PushedRequest<T> {
     known: T,
     length: usize,
@@ -136,9 +147,12 @@ impl<T> Pipeline<T> {
         }
         match request.method {
             "GET" => out.extend_from_slice(b"\r\n"),
-            _ => out.extend_from_slice(format!("content-length: {}\r\n\r\n", body.len()).as_bytes()),
+            _ if core.sends_chunks() => write_chunked(out, body),
+            _ => {
+                out.extend_from_slice(format!("content-length: {}\r\n\r\n", body.len()).as_bytes());
+                out.extend_from_slice(body);
+            }
         }
-        out.extend_from_slice(body);
         let length = out.len() - before;
         self.bytes += length;
         self.unanswered.push_back(PushedRequest {

@@ -119,15 +119,18 @@ impl Spool {
 pub(super) struct SendBody {
     body: RequestBody,
     sent: u64,
+    /// It is sent in chunks, which need no length in advance.
+    is_chunked: bool,
     /// Counts pieces: a wait for the server goes on while there is progress.
     progress: Arc<AtomicU64>,
 }
 
 impl SendBody {
-    pub(super) fn new(body: RequestBody, progress: Arc<AtomicU64>) -> SendBody {
+    pub(super) fn new(body: RequestBody, is_chunked: bool, progress: Arc<AtomicU64>) -> SendBody {
         SendBody {
             body,
             sent: 0,
+            is_chunked,
             progress,
         }
     }
@@ -180,7 +183,10 @@ impl http_body::Body for SendBody {
     }
 
     fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.left())
+        match self.is_chunked {
+            true => SizeHint::default(),
+            false => SizeHint::with_exact(self.left()),
+        }
     }
 }
 
@@ -198,7 +204,7 @@ mod tests {
             }
             let body = spool.into_body().expect("a file can be written");
             assert_eq!(matches!(body, RequestBody::File(..)), length > MOST_IN_MEMORY);
-            let mut sending = SendBody::new(body, Arc::default());
+            let mut sending = SendBody::new(body, false, Arc::default());
             let mut found = Vec::new();
             while sending.left() > 0 {
                 found.extend_from_slice(&sending.piece().expect("it can be read"));

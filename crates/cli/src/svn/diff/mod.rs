@@ -103,10 +103,7 @@ impl DiffArgs {
         }
         let range = self.revisions.ranges().first().copied();
         let comparisons = match (&self.old, &self.new) {
-            (None, None) => {
-                let found = targets::of_operands(context, out, &self.operands, range)?;
-                found.into_iter().map(Input::Repository).collect()
-            }
+            (None, None) => targets::of_operands(context, out, &self.operands, range)?,
             (Some(old), new) => {
                 targets::of_options(context, out, old, new.as_deref(), &self.operands, range)?
             }
@@ -132,6 +129,7 @@ impl DiffArgs {
             .config
             .flag("miscellany", "diff-ignore-content-type", false)?;
         for comparison in comparisons {
+            let comparison = comparison?;
             match self.summarize {
                 true => self.summarize(&comparison, &tree, out)?,
                 false => self.print(&comparison, &tree, (&texts, ignores_types), out)?,
@@ -174,6 +172,7 @@ impl DiffArgs {
             Input::Local(paths) => output.print(out, |options, write| {
                 client::diff::print_paths(paths, tree.depth, tree.cancel, options, write)
             }),
+            Input::Refused(error) => Err(error.clone()),
         }
     }
 
@@ -191,6 +190,7 @@ impl DiffArgs {
                 let (depth, cancel) = (tree.depth, tree.cancel);
                 client::diff::summarize_paths(paths, depth, cancel, ignore_properties, &mut print)
             }
+            Input::Refused(error) => Err(error.clone()),
         }
     }
 

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::ffi::OsString;
 use std::io::Write as _;
+use std::path::Path;
 
 use base::{Code, Error, Result};
 use client::config::RuntimeConfig;
@@ -143,14 +144,25 @@ fn encoded(charset: Charset, text: &str) -> Result<String> {
 }
 
 fn run_program(program: DiffProgram<'_>, texts: &ExternalTexts<'_>, out: &mut Out) -> Result<()> {
-    let file = |text: &Text| {
-        diff_program::temporary_file(|file| {
+    let copy = |text: &Text| {
+        let made = diff_program::temporary_file(|file| {
             text.each_part(&mut |part| {
                 let outcome = file.write_all(part);
                 outcome.map_err(|e| diff_program::write_failed(&e))
             })
-        })
+        });
+        made.map(Some)
     };
-    let files = [file(texts.texts[0])?, file(texts.texts[1])?];
-    program.run(texts.labels, [files[0].path(), files[1].path()], out)
+    // A file of the user's is compared itself: the program may show its name.
+    let copies = texts.texts.map(|text| match text.source() {
+        Some(_) => Ok(None),
+        None => copy(text),
+    });
+    let [old, new] = copies;
+    let copies = [old?, new?];
+    let path = |side: usize| match &copies[side] {
+        Some(copy) => copy.path(),
+        None => texts.texts[side].source().unwrap_or(Path::new("")),
+    };
+    program.run(texts.labels, [path(0), path(1)], out)
 }

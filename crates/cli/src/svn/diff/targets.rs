@@ -1,4 +1,7 @@
 //! What is compared: the operands, and the options `--old` and `--new`.
+//!
+//! Comparisons are made one after the other, and each is found when those before it are complete. Some errors about what is compared are
+//! found only after the options of texts were checked: [`Input::Refused`].
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -39,6 +42,14 @@ pub enum Input {
     Repository(Target),
     /// Paths of the local disk.
     Local(LocalPaths),
+    /// Nothing that can be compared.
+    Refused(Error),
+}
+
+impl From<Result<Input>> for Input {
+    fn from(found: Result<Input>) -> Input {
+        found.unwrap_or_else(Input::Refused)
+    }
 }
 
 impl Target {
@@ -69,16 +80,16 @@ fn of_end(revision: Revision) -> Result<locate::Revision> {
     revision.of_url().map_err(|_| needs_versioned_path())
 }
 
-/// Returns the comparisons of an argument list without `--old`.
+/// Returns the comparisons of an argument list without `--old`. Missing revisions and paths make comparisons that are refused.
 ///
 /// # Errors
-/// `CLIENT_BAD_REVISION` if revisions are missing; `CL_ARG_PARSING_ERROR` for URLs mixed with paths; `WC_NOT_WORKING_COPY` for paths.
+/// `CL_ARG_PARSING_ERROR` for URLs mixed with paths, and for revisions of targets.
 pub fn of_operands(
     context: &ClientContext,
     out: &mut Out,
     operands: &[OsString],
     range: Option<RevisionRangeArg>,
-) -> Result<Vec<Target>> {
+) -> Result<Vec<Result<Input>>> {
     let mut targets = target::read_targets(context, out, operands, &TargetsOption::default())?;
     if targets.is_empty() {
         targets.push(TypedTarget::current_directory());
@@ -87,43 +98,59 @@ pub fn of_operands(
         && (old.is_url() || new.is_url())
     {
         let ends = [old.parse()?, new.parse()?];
-        let end = |target: &target::Target| -> Result<(Url, Revision)> {
-            Ok((target.url()?.clone(), target.peg.unwrap_or(Revision::Head)))
-        };
-        return Ok(vec![Target::Urls {
-            old: end(&ends[0])?,
-            new: end(&ends[1])?,
-        }]);
+        return Ok(vec![Ok(two_ends(&ends).into())]);
     }
     if targets.iter().any(TypedTarget::is_url) && !targets.iter().all(TypedTarget::is_url) {
         return Err(mixed());
     }
-    let mut found = Vec::new();
-    for target in targets {
-        if range.is_none() && !target.is_url() {
-            // A comparison within a working copy has no peg revisions.
-            target.url()?;
-        }
-        let target = target.parse()?;
-        let url = target.url()?.clone();
-        let Some(range) = range else {
-            let message = "Not all required revisions are specified";
-            return Err(Error::new(Code::CLIENT_BAD_REVISION, message));
-        };
-        found.push(Target::Node {
-            url,
+    Ok(targets.iter().map(|target| one_node(target, range)).collect())
+}
+
+/// Returns the comparison of two nodes.
+///
+/// # Errors
+/// `WC_NOT_WORKING_COPY` for a path.
+fn two_ends(ends: &[target::Target; 2]) -> Result<Input> {
+    let end = |target: &target::Target| -> Result<(Url, Revision)> {
+        Ok((target.url()?.clone(), target.peg.unwrap_or(Revision::Head)))
+    };
+    let (old, new) = (end(&ends[0])?, end(&ends[1])?);
+    Ok(Input::Repository(Target::Urls { old, new }))
+}
+
+/// Returns the comparison of two revisions of a node.
+///
+/// # Errors
+/// `CL_ARG_PARSING_ERROR` for a peg revision that is none.
+fn one_node(typed: &TypedTarget, range: Option<RevisionRangeArg>) -> Result<Input> {
+    if range.is_none()
+        && !typed.is_url()
+        && let Err(error) = typed.url()
+    {
+        // A comparison within a working copy has no peg revisions.
+        return Ok(Input::Refused(error));
+    }
+    let target = typed.parse()?;
+    let found = target.url().and_then(|url| match range {
+        Some(range) => Ok(Input::Repository(Target::Node {
+            url: url.clone(),
             peg: target.peg.unwrap_or(Revision::Head),
             old: range.start,
             new: range.end.unwrap_or(Revision::Head),
-        });
-    }
-    Ok(found)
+        })),
+        None => {
+            let message = "Not all required revisions are specified";
+            Err(Error::new(Code::CLIENT_BAD_REVISION, message))
+        }
+    });
+    Ok(found.into())
 }
 
-/// Returns the comparisons of an argument list with `--old`.
+/// Returns the comparisons of an argument list with `--old`: each has the error `CL_ARG_PARSING_ERROR` for a path that is a URL. Paths
+/// instead of URLs make comparisons that are refused.
 ///
 /// # Errors
-/// `CL_ARG_PARSING_ERROR` for a path that is a URL; `WC_NOT_WORKING_COPY` for paths instead of URLs.
+/// `CL_ARG_PARSING_ERROR` for revisions of the ends.
 pub fn of_options(
     context: &ClientContext,
     out: &mut Out,
@@ -131,7 +158,7 @@ pub fn of_options(
     new: Option<&OsStr>,
     paths: &[OsString],
     range: Option<RevisionRangeArg>,
-) -> Result<Vec<Input>> {
+) -> Result<Vec<Result<Input>>> {
     let none = TargetsOption::default();
     let has_new = new.is_some();
     let paths = target::read_targets(context, out, paths, &none)?;
@@ -160,17 +187,16 @@ pub fn of_options(
         }))
     };
     if paths.is_empty() {
-        return Ok(vec![pair("")?]);
+        return Ok(vec![Ok(pair("").into())]);
     }
-    let mut found = Vec::new();
-    for path in &paths {
-        if path.is_url() {
+    let below = |path: &TypedTarget| match path.is_url() {
+        true => {
             let message = format!("Path '{}' not relative to base URLs", path.as_str());
-            return Err(Error::new(Code::CL_ARG_PARSING_ERROR, message));
+            Err(Error::new(Code::CL_ARG_PARSING_ERROR, message))
         }
-        found.push(pair(path.as_str())?);
-    }
-    Ok(found)
+        false => Ok(pair(path.as_str()).into()),
+    };
+    Ok(paths.iter().map(below).collect())
 }
 
 /// Returns the comparison of two local paths, which exist in no other version.

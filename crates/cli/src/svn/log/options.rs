@@ -3,6 +3,8 @@
 use base::{Code, Error, Result, props};
 use ra::LogRevprops;
 
+use crate::svn::options::parse_int;
+
 /// Which revision properties are printed.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct RevpropNames {
@@ -93,23 +95,10 @@ fn property(text: &str) -> Result<RevpropArg> {
 
 /// Parses the argument of `--limit`.
 pub fn limit(text: &str) -> Result<u64> {
-    let wrong = |message: String| {
-        let outer = "Non-numeric limit argument given";
-        Err(Error::new(Code::INCORRECT_PARAMS, message).wrap(Code::CL_ARG_PARSING_ERROR, outer))
-    };
-    let number = text.trim_start_matches([' ', '\t', '\n', '\x0b', '\x0c', '\r']);
-    let digits = number.strip_prefix(['+', '-']).unwrap_or(number);
-    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return wrong(format!("Could not convert '{text}' into a number"));
-    }
-    match number.parse::<i32>() {
-        Err(_) => wrong(format!(
-            "Number '{text}' is out of range '[{}, {}]'",
-            i32::MIN,
-            i32::MAX
-        )),
-        Ok(limit) if limit > 0 => Ok(u64::from(limit.unsigned_abs())),
-        Ok(_) => Err(Error::new(
+    let outer = "Non-numeric limit argument given";
+    match parse_int(text).map_err(|error| error.wrap(Code::CL_ARG_PARSING_ERROR, outer))? {
+        limit if limit > 0 => Ok(u64::from(limit.unsigned_abs())),
+        _ => Err(Error::new(
             Code::INCORRECT_PARAMS,
             "Argument to --limit must be positive",
         )),
