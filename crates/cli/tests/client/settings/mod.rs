@@ -6,6 +6,7 @@
 //! same with all of them, so a client that ignores the setting fails. A setting without a meaning must have none for either client.
 
 mod cases;
+mod groups;
 mod list;
 mod random_values;
 mod recorder;
