@@ -465,7 +465,8 @@ mod tests {
     fn the_host_of_a_realm() {
         for (realm, host) in [
             ("<svn://127.0.0.1:3690> My: realm", "127.0.0.1"),
-            ("<http://[::1]:80> x", "::1"),
+            ("<http://::1:80> x", "::1"),
+            ("<svn://[::1]:80> x", "::1"),
             ("https://localhost:443", "localhost"),
             ("09eb9f85-0bbb", ""),
         ] {

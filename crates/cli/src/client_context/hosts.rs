@@ -20,47 +20,65 @@ const TIMEOUT: Duration = Duration::from_secs(600);
 /// `BAD_CONFIG_VALUE`.
 pub fn check_storage(config: &RuntimeConfig, url: &Url) -> Result<()> {
     let server = config.server(url.host());
-    server.flag("store-passwords", true)?;
-    server.tristate("store-plaintext-passwords", "ask")?;
-    server.flag("store-ssl-client-cert-pp", true)?;
-    server.tristate("store-ssl-client-cert-pp-plaintext", "ask")?;
-    server.flag("store-auth-creds", true)?;
+    for server in [server.without_group(), server] {
+        server.flag("store-passwords", true)?;
+        server.tristate("store-plaintext-passwords", "ask")?;
+        server.flag("store-ssl-client-cert-pp", true)?;
+        server.tristate("store-ssl-client-cert-pp-plaintext", "ask")?;
+        server.flag("store-auth-creds", true)?;
+    }
     Ok(())
 }
 
-/// Returns how HTTP is spoken with the host of a URL.
+/// Returns how HTTP is spoken with the host of a URL. The settings are read in the incumbent's order, so that of several wrong ones the same
+/// one is the error.
 ///
 /// # Errors
 /// `BAD_CONFIG_VALUE`, `INCORRECT_PARAMS` and `RA_ILLEGAL_URL` for wrong values.
 pub fn http_options(config: &RuntimeConfig, url: &Url) -> Result<HttpOptions> {
     let server = config.server(url.host());
     let defaults = HttpOptions::default();
-    let compression = server.tristate("http-compression", "auto")?;
+    switches(&server.without_group(), &defaults)?;
+    let options = switches(&server, &defaults)?;
     let timeout = timeout(&server)?;
+    let proxy = proxy(&server)?;
+    let mechanisms = match server.text("http-auth-types")? {
+        Some(words) => mechanisms(&words)?,
+        None => defaults.mechanisms,
+    };
     let files = server.text("ssl-authority-files")?.unwrap_or_default();
     let files = files.split(';').map(str::trim).filter(|file| !file.is_empty());
+    Ok(HttpOptions {
+        proxy,
+        authority_files: files.map(PathBuf::from).collect(),
+        mechanisms,
+        timeout: Some(timeout),
+        ..options
+    })
+}
+
+/// Returns the options that are switches or numbers.
+fn switches(server: &ServerConfig<'_>, defaults: &HttpOptions) -> Result<HttpOptions> {
+    let compression = server.tristate("http-compression", "auto")? != Tristate::No;
+    let trust_default_authorities = server.flag("ssl-trust-default-ca", true)?;
+    let bulk_updates = match server.tristate("http-bulk-updates", "auto")? {
+        Tristate::Yes => BulkUpdates::Always,
+        Tristate::No => BulkUpdates::Never,
+        Tristate::Unknown => BulkUpdates::Auto,
+    };
+    let connections = match server.number("http-max-connections", i64::MIN, i64::MAX)? {
+        Some(number) => usize::try_from(number.clamp(1, MOST_CONNECTIONS)).unwrap_or(1),
+        None => defaults.connections,
+    };
     // Every server takes a body with a length, so `auto` needs no request to find out whether this one takes chunks.
     let chunked_requests = server.tristate("http-chunked-requests", "auto")? == Tristate::Yes;
     Ok(HttpOptions {
-        proxy: proxy(&server, url)?,
-        authority_files: files.map(PathBuf::from).collect(),
-        trust_default_authorities: server.flag("ssl-trust-default-ca", true)?,
-        mechanisms: match server.text("http-auth-types")? {
-            Some(words) => mechanisms(&words)?,
-            None => defaults.mechanisms.clone(),
-        },
-        compression: compression != Tristate::No,
-        bulk_updates: match server.tristate("http-bulk-updates", "auto")? {
-            Tristate::Yes => BulkUpdates::Always,
-            Tristate::No => BulkUpdates::Never,
-            Tristate::Unknown => BulkUpdates::Auto,
-        },
-        connections: match server.number("http-max-connections", i64::MIN, i64::MAX)? {
-            Some(number) => usize::try_from(number.clamp(1, MOST_CONNECTIONS)).unwrap_or(1),
-            None => defaults.connections,
-        },
+        compression,
+        trust_default_authorities,
+        bulk_updates,
+        connections,
         chunked_requests,
-        timeout: Some(timeout),
+        ..defaults.clone()
     })
 }
 
@@ -75,19 +93,20 @@ fn timeout(server: &ServerConfig<'_>) -> Result<Duration> {
         .map_or(TIMEOUT, Duration::from_secs))
 }
 
-fn proxy(server: &ServerConfig<'_>, url: &Url) -> Result<Option<Proxy>> {
-    let host = server.text("http-proxy-host")?.filter(|host| !host.is_empty());
+fn proxy(server: &ServerConfig<'_>) -> Result<Option<Proxy>> {
+    // A wrong one is an error without a proxy too.
+    let port = server.proxy_port()?;
+    let host = server
+        .proxy_text("http-proxy-host")?
+        .filter(|host| !host.is_empty());
     let Some(host) = host else {
         return Ok(None);
     };
-    if server.is_proxy_exception(url.host())? {
-        return Ok(None);
-    }
-    let user = server.text("http-proxy-username")?;
-    let secret = server.text("http-proxy-password")?;
+    let user = server.proxy_text("http-proxy-username")?;
+    let secret = server.proxy_text("http-proxy-password")?;
     Ok(Some(Proxy {
         host,
-        port: server.proxy_port()?,
+        port,
         password: user.map(|user| Password {
             user,
             password: secret.unwrap_or_default(),

@@ -3,8 +3,13 @@
 //!
 //! Each authority has two schemes, and each command one URL; with `AUTHORITY_SCHEMES=all` they have all of them.
 
-use testkit::{Spec, build};
+use std::net::TcpListener;
 
+use testkit::server::TestServer;
+use testkit::server::transport::certificate;
+use testkit::{Side, Spec, Tool, build};
+
+use crate::terminal;
 use crate::tunnels::{Tunnels, check};
 
 /// What is between `://` and the path.
@@ -171,4 +176,45 @@ fn no_program_uses_a_url_without_a_server() {
             tunnels.run(&words, "", None)
         })
     }));
+}
+
+/// Realms name an IPv6 address without brackets, so that each client finds what the other has stored.
+#[test]
+fn realms_have_addresses_without_brackets() {
+    if TcpListener::bind("[::1]:0").is_err() {
+        println!("there is no IPv6");
+        return;
+    }
+    let folder = testkit::scratch();
+    Tool::new("svnadmin")
+        .arg("create")
+        .arg(folder.path().join("r"))
+        .ok();
+    let tls = "LoadModule ssl_module /usr/lib/apache2/modules/mod_ssl.so\nSSLEngine on\n";
+    let pair = certificate().certificate.display();
+    let tls = format!("{tls}SSLCertificateFile \"{pair}\"\n");
+    let login = "AuthType Basic\nAuthName realm\nAuthUserFile \"@FOLDER/users\"\nRequire valid-user\n";
+    for (scheme, lines, login, answers) in [
+        ("http", "", login, &["secret", "no"][..]),
+        ("https", &tls, "Require all granted\n", &["p"]),
+    ] {
+        let lines = format!(
+            "Listen [::1]:@PORT\n{lines}<Location />\nDAV svn\nSVNParentPath \"{}\"\n{login}</Location>\n",
+            folder.path().display()
+        );
+        let users = "alice:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=\n";
+        let server = TestServer::apache_with(&lines, &[("users", users)]);
+        let url = format!("{scheme}://[::1]:{}/r", server.port());
+        let [theirs, ours] = Side::BOTH.map(|side| {
+            let home = testkit::scratch();
+            let tool = |words: &[&str]| side.tool("svn").args(words).env("HOME", home.path());
+            let asked = terminal::run(
+                &tool(&["info", "--show-item=url", &url, "--username=alice"]),
+                answers,
+            );
+            let text = asked.out() + &tool(&["auth"]).ok().out();
+            text.replace(&home.path().display().to_string(), "{HOME}")
+        });
+        assert!(theirs == ours, "--- theirs\n{theirs}\n--- ours\n{ours}");
+    }
 }

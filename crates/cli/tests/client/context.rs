@@ -444,7 +444,18 @@ fn options_of_servers_have_the_incumbents_errors() {
     ] {
         servers.same(option, |home| home.run(&format!("{line}{option}"), ""));
     }
-    for port in ["x", "99999", "-5", "1"] {
+    for port in [
+        "x",
+        "99999",
+        "-5",
+        "1",
+        "",
+        "-0",
+        "99999999999999999999",
+        "-99999999999999999999",
+        "0x1",
+        "+1",
+    ] {
         let options =
             format!("http-proxy-host=localhost --config-option servers:global:http-proxy-port={port}");
         servers.same(&options, |home| home.run(&format!("{line}{options}"), ""));

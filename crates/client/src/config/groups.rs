@@ -12,6 +12,7 @@ const GLOBAL: &str = "global";
 pub struct ServerConfig<'a> {
     servers: &'a ConfigFile,
     group: Option<String>,
+    host: String,
 }
 
 /// A value that is yes, no, or decided elsewhere (`auto`, `ask`).
@@ -42,7 +43,11 @@ impl<'a> ServerConfig<'a> {
             .map(|at| &groups[at as usize])
             .find(|(_, patterns)| has_host(patterns))
             .map(|(name, _)| name.clone());
-        ServerConfig { servers, group }
+        ServerConfig {
+            servers,
+            group,
+            host: host.to_owned(),
+        }
     }
 
     /// Returns the section that has an option: the group's, or the global one.
@@ -97,15 +102,31 @@ impl<'a> ServerConfig<'a> {
         }
     }
 
-    /// True if one of the patterns of `http-proxy-exceptions` matches the host. Case matters.
+    /// Returns these values without those of the group. A wrong value in `[global]` is an error even if the group has another one.
+    pub fn without_group(&self) -> ServerConfig<'a> {
+        ServerConfig {
+            servers: self.servers,
+            group: None,
+            host: self.host.clone(),
+        }
+    }
+
+    /// Returns the value of an option about the proxy. `http-proxy-exceptions` of `[global]` are patterns of hosts for which its own proxy does
+    /// not count. Case matters in them.
     ///
     /// # Errors
     /// `BAD_CONFIG_VALUE` for references that expand too far.
-    pub fn is_proxy_exception(&self, host: &str) -> Result<bool> {
-        let patterns = self.text("http-proxy-exceptions")?.unwrap_or_default();
-        Ok(list(&patterns)
-            .iter()
-            .any(|pattern| glob::matches(pattern.as_bytes(), host.as_bytes())))
+    pub fn proxy_text(&self, option: &str) -> Result<Option<String>> {
+        let section = self.section_of(option)?;
+        let patterns = match section {
+            GLOBAL => self.servers.text(GLOBAL, "http-proxy-exceptions")?,
+            _ => None,
+        };
+        let is_exception = |pattern: &&str| glob::matches(pattern.as_bytes(), self.host.as_bytes());
+        match list(&patterns.unwrap_or_default()).iter().any(is_exception) {
+            true => Ok(None),
+            false => self.servers.text(section, option),
+        }
     }
 
     /// Returns the port of the proxy, 80 by default.
@@ -113,17 +134,25 @@ impl<'a> ServerConfig<'a> {
     /// # Errors
     /// `RA_ILLEGAL_URL`.
     pub fn proxy_port(&self) -> Result<u16> {
-        let Some(text) = self.text("http-proxy-port")? else {
+        let Some(text) = self.proxy_text("http-proxy-port")? else {
             return Ok(80);
         };
         let wrong = |what: &str| Err(Error::new(Code::RA_ILLEGAL_URL, format!("Invalid URL: {what}")));
-        match text.trim_ascii_start().parse::<i64>() {
-            Err(_) => wrong("illegal character in proxy port number"),
-            Ok(port) if port < 0 => wrong("negative proxy port number"),
-            Ok(port) => match u16::try_from(port) {
-                Ok(port) => Ok(port),
-                Err(_) => wrong("proxy port number greater than maximum TCP port number 65535"),
-            },
+        let trimmed = text.trim_ascii_start();
+        let digits = trimmed.strip_prefix(['+', '-']).unwrap_or(trimmed);
+        let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+        if !is_number && !text.is_empty() {
+            return wrong("illegal character in proxy port number");
+        }
+        // Nothing is 0, and -0 is not negative.
+        let digits = digits.trim_start_matches('0');
+        if trimmed.starts_with('-') && !digits.is_empty() {
+            return wrong("negative proxy port number");
+        }
+        match digits.parse() {
+            Ok(port) => Ok(port),
+            Err(_) if digits.is_empty() => Ok(0),
+            Err(_) => wrong("proxy port number greater than maximum TCP port number 65535"),
         }
     }
 }
@@ -134,4 +163,40 @@ pub fn list(text: &str) -> Vec<&str> {
         .map(str::trim_ascii)
         .filter(|part| !part.is_empty())
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_of_proxies_are_numbers() {
+        let port = |text: &str| {
+            let mut servers = ConfigFile::default();
+            servers.set(GLOBAL, "http-proxy-port", text);
+            let port = ServerConfig::new(&servers, "h").proxy_port();
+            port.map_err(|error| error.to_string())
+        };
+        for (text, number) in [
+            ("", 0),
+            ("8080", 8080),
+            ("+5", 5),
+            ("-0", 0),
+            ("00080", 80),
+            ("65535", 65535),
+        ] {
+            assert_eq!(port(text), Ok(number), "{text}");
+        }
+        for (text, part) in [
+            ("x", "illegal"),
+            ("+", "illegal"),
+            ("5 ", "illegal"),
+            ("-1", "negative"),
+            ("65536", "greater"),
+            ("99999999999999999999", "greater"),
+        ] {
+            let message = port(text).expect_err(text);
+            assert!(message.contains(part), "{text}: {message}");
+        }
+    }
 }

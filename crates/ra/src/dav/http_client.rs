@@ -220,7 +220,8 @@ impl HttpClient {
         match response.status {
             401 => {
                 let scheme = if core.tls.is_some() { "https" } else { "http" };
-                let host = format!("<{scheme}://{}:{}>", bracketed(&core.host), core.port);
+                // An IPv6 address has no brackets here, as with the incumbent.
+                let host = format!("<{scheme}://{}:{}>", core.host, core.port);
                 self.answer(exchange.generations.0, response, &host)?;
                 Ok(true)
             }

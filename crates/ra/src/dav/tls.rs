@@ -18,7 +18,6 @@ use tokio_rustls::client::TlsStream;
 use tokio_rustls::{Connect, TlsConnector};
 
 use super::client_key::{self, Passphrase};
-use super::http_client::bracketed;
 use super::server_certificate::{TrustState, Verifier, describe, untrusted};
 use crate::options::{CertificateTrust, Credentials, HttpOptions};
 
@@ -135,9 +134,9 @@ impl Tls {
     }
 }
 
-/// Returns the realm of a server's certificate, and of the client's for that server.
+/// Returns the realm of a server's certificate, and of the client's for that server. An IPv6 address has no brackets in it, as with the incumbent.
 fn realm(host: &str, port: u16) -> String {
-    format!("https://{}:{port}", bracketed(host))
+    format!("https://{host}:{port}")
 }
 
 /// The number of the error of a connection that TLS does not allow.

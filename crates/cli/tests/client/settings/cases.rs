@@ -8,7 +8,7 @@ use testkit::server::http::READ_FREELY;
 use testkit::server::transport::{Transport, certificate};
 use testkit::{Spec, Tool, build};
 
-use super::recorder::{Manner, Recorder};
+use super::recorder::{Recorder, RelayMode};
 use crate::context::{Home, Servers};
 
 /// The servers of all cases.
@@ -58,7 +58,7 @@ impl World {
     fn record(&self, home: &Home<'_>, line: &str) -> (usize, Vec<String>) {
         let (_, recorder) = self.recorded.get_or_init(|| {
             let server = self.servers.site(Transport::Http, READ_FREELY, "");
-            let recorder = Recorder::new(server.port(), Manner::Faithful);
+            let recorder = Recorder::new(server.port(), RelayMode::Faithful);
             (server, recorder)
         });
         let url = format!("http://127.0.0.1:{}", recorder.port());
@@ -93,6 +93,7 @@ pub(super) fn any_work(world: &World, home: &Home<'_>) -> String {
         format!("svn export {}/d/1 out", world.second()),
         format!("svn diff -r0:1 {}/d/1@1", world.second()),
         "svn ls {SVN} --username alice --password secret --non-interactive".to_owned(),
+        "svn ls {BASIC} --username alice --password secret --non-interactive".to_owned(),
     ]
     .map(|line| home.run(&line, ""))
     .concat()

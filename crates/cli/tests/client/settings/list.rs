@@ -209,7 +209,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         "ssl-pkcs11-provider",
         "the library of HTTP has no such providers",
     ),
-    elsewhere("servers", "global", "http-library", ERRORS),
+    meaningless("servers", "global", "http-library", "there is one library"),
     case(
         "servers",
         "global",

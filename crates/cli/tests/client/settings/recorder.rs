@@ -7,7 +7,7 @@ use std::thread;
 
 /// What a relay does with requests.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Manner {
+pub(super) enum RelayMode {
     /// It passes all on.
     Faithful,
     /// It answers those in chunks with status 411.
@@ -16,7 +16,7 @@ pub(super) enum Manner {
     SilentAt(&'static str),
 }
 
-/// The response of [`Manner::RefusesChunks`].
+/// The response of [`RelayMode::RefusesChunks`].
 const LENGTH_REQUIRED: &[u8] = b"HTTP/1.1 411 Length Required\r\nContent-Length: 0\r\n\r\n";
 
 /// A relay. Its threads end with the test program.
@@ -28,7 +28,7 @@ pub(super) struct Recorder {
 
 impl Recorder {
     /// Relays to a port of this machine.
-    pub(super) fn new(server: u16, manner: Manner) -> Recorder {
+    pub(super) fn new(server: u16, mode: RelayMode) -> Recorder {
         let listener = TcpListener::bind("127.0.0.1:0").expect("because there are free ports");
         let port = listener.local_addr().expect("because it is bound").port();
         let sent = Arc::new(Mutex::new(Vec::new()));
@@ -36,7 +36,7 @@ impl Recorder {
         thread::spawn(move || {
             for client in listener.incoming().flatten() {
                 let server = TcpStream::connect(("127.0.0.1", server)).expect("because the server runs");
-                relay(client, server, manner, &shared);
+                relay(client, server, mode, &shared);
             }
         });
         Recorder { port, sent }
@@ -76,7 +76,7 @@ fn heads(bytes: &[u8]) -> Vec<String> {
     heads
 }
 
-fn relay(client: TcpStream, server: TcpStream, manner: Manner, sent: &Arc<Mutex<Vec<Vec<u8>>>>) {
+fn relay(client: TcpStream, server: TcpStream, mode: RelayMode, sent: &Arc<Mutex<Vec<Vec<u8>>>>) {
     let clone = |stream: &TcpStream| stream.try_clone().expect("because there are descriptors left");
     let mut back = clone(&client);
     let (from_client, from_server) = ((clone(&client), clone(&server)), (server, client));
@@ -92,15 +92,15 @@ fn relay(client: TcpStream, server: TcpStream, manner: Manner, sent: &Arc<Mutex<
                 return true;
             };
             connection.extend_from_slice(bytes);
-            match manner {
-                Manner::Faithful => true,
-                Manner::RefusesChunks => {
+            match mode {
+                RelayMode::Faithful => true,
+                RelayMode::RefusesChunks => {
                     let is_chunked = heads(bytes).iter().any(|head| head.contains("transfer-encoding"));
                     // The client may have gone.
                     _ = back.write_all(if is_chunked { LENGTH_REQUIRED } else { b"" });
                     !is_chunked
                 }
-                Manner::SilentAt(method) => !heads(connection).iter().any(|head| head.starts_with(method)),
+                RelayMode::SilentAt(method) => !heads(connection).iter().any(|head| head.starts_with(method)),
             }
         });
     });
