@@ -70,6 +70,7 @@ fn write_tree_at(top: &Path) {
         ("with blank", b"o"),
         ("b.l", b"lower\n"),
         (".svn/entries", b"o"),
+        ("a/b/.svn", b"o"),
         ("dü x@1/&/%20", b"percent\n"),
     ] {
         fs::write(top.join(name), text).expect("new");
@@ -174,6 +175,9 @@ fn arguments_and_errors() {
         "svn import -m msg tree file:///nowhere/x",
         "svn import -m msg tree {URL}/.svn",
         "svn import -m msg tree/f {URL}/x/.svn",
+        "svn import -m msg tree/a/.svn {URL}/admin1",
+        "svn import -m msg tree/a/b/.svn {URL}/admin2",
+        "svn import -q -m msg --no-ignore tree/.svn/../a {URL}/admin3",
         "svn import -m msg tree {URL}/plain/file/x",
         "svn import -m msg --auto-props --no-auto-props tree {URL}/x",
         "svn import tree {URL}/x",
