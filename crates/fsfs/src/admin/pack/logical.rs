@@ -9,7 +9,7 @@ use base::checksum::Md5;
 use base::{Cancel, Code, Error, Result, Revnum};
 
 use super::order::{self, ItemPositions, NodeRecord, sort_path};
-use super::source::{SourceReader, SourceRevision, read_in_order};
+use super::source::{SourceReader, SourceRevision};
 use crate::format::footer::Footer;
 use crate::format::l2p;
 use crate::format::noderev::{MAX_NODEREV, NodeRev};
@@ -65,26 +65,17 @@ fn pack_range(
 ) -> Result<Revnum> {
     let mut sources: Vec<SourceRevision> = Vec::new();
     let (mut count, mut budget) = (0, MAX_KEPT_BYTES);
-    let read = |rev| {
-        let source = SourceRevision::read(fs.disk(), fs.layout().rev(rev), rev);
-        let held = source.as_ref().map_or(0, SourceRevision::held);
-        (source, held)
-    };
-    let taken = read_in_order(start.0..end, read, |source| {
+    let mut rev = start;
+    while rev.0 < end {
         cancel.check()?;
-        let mut source = source?;
+        let source = SourceRevision::read(fs.disk(), fs.layout().rev(rev), rev, &mut budget)?;
         count += source.entries.len();
         if count > pack.max_items && !sources.is_empty() {
-            return Err(RangeEnd::Full);
+            break;
         }
-        source.keep_within(&mut budget);
         sources.push(source);
-        Ok(())
-    });
-    if let Err(RangeEnd::Failed(error)) = taken {
-        return Err(error);
+        rev = Revnum(rev.0 + 1);
     }
-    let rev = Revnum(start.0 + sources.len() as u64);
     let range = RevisionRange {
         items: sources
             .iter()
@@ -117,19 +108,6 @@ fn pack_range(
         range.copy(&range.items[at as usize], pack)?;
     }
     Ok(rev)
-}
-
-/// Why the revisions of a range end before those of the shard.
-enum RangeEnd {
-    /// The items of the next revision would be too many.
-    Full,
-    Failed(Error),
-}
-
-impl From<Error> for RangeEnd {
-    fn from(error: Error) -> RangeEnd {
-        RangeEnd::Failed(error)
-    }
 }
 
 /// The revisions of one range, whose items are placed together.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use base::{Cancel, Error, Result, Revnum};
 
-use super::source::{PIECE, SourceFile, read_in_order};
+use super::source::{PIECE, SourceFile};
 use crate::format::manifest;
 use crate::store::disk::{Create, Disk, DiskWriter};
 use crate::tree::Fs;
@@ -23,32 +23,22 @@ pub(super) fn write(
     let mut position = 0;
     // Small revisions are written together.
     let mut buffer: Vec<u8> = Vec::new();
-    let begin = |rev| {
-        let source = SourceFile::open(fs.disk(), fs.layout().rev(rev));
-        let begun = source.and_then(|source| Ok((source.read(0, source.len.min(PIECE))?, source)));
-        let held = begun.as_ref().map_or(0, |(piece, _)| piece.len());
-        (begun, held)
-    };
-    read_in_order(first.0..first.0 + fs.format().shard_size, begin, |begun| {
+    for rev in first.0..first.0 + fs.format().shard_size {
         cancel.check()?;
         starts.push(position);
-        let (mut piece, source) = begun?;
+        let source = SourceFile::open(fs.disk(), fs.layout().rev(Revnum(rev)))?;
         let mut at = 0;
-        loop {
-            at += piece.len() as u64;
-            buffer.append(&mut piece);
+        while at < source.len {
+            let length = (source.len - at).min(PIECE);
+            buffer.extend_from_slice(&source.read(at, length)?);
+            at += length;
             if buffer.len() as u64 >= PIECE {
                 file.append(&buffer).map_err(failed)?;
                 buffer.clear();
             }
-            if at == source.len {
-                break;
-            }
-            piece = source.read(at, (source.len - at).min(PIECE))?;
         }
         position += source.len;
-        Ok::<_, Error>(())
-    })?;
+    }
     file.append(&buffer).map_err(failed)?;
     let mut text = Vec::new();
     manifest::encode(&mut text, &starts);

@@ -4,7 +4,6 @@ use std::ops::Range;
 
 use base::{Error, Result, Revnum};
 
-use super::source::read_in_order;
 use super::{create_dir, remove_dir, sync_dir};
 use crate::format::revprops_pack::{RevpropsManifest, RevpropsPack};
 use crate::store::disk::{Create, DiskWriter, is_missing};
@@ -20,16 +19,12 @@ pub(in crate::admin) fn pack(fs: &Fs, shard: u64, aim: u64, compress: bool, _: &
     let size = fs.format().shard_size;
     // The list of revision 0 is never packed.
     let first = (shard * size).max(1);
-    let read = |rev| {
-        let path = fs.layout().revprops(rev);
-        let list = disk.read_small(&path);
-        (list.map_err(|e| Error::io("Can't open file", &path, &e)), 0)
-    };
-    let mut lists = Vec::new();
-    read_in_order(first..(shard + 1) * size, read, |list| {
-        lists.push(list?);
-        Ok::<_, Error>(())
-    })?;
+    let lists = (first..(shard + 1) * size).map(|rev| {
+        let path = fs.layout().revprops(Revnum(rev));
+        disk.read_small(&path)
+            .map_err(|e| Error::io("Can't open file", &path, &e))
+    });
+    let lists = lists.collect::<Result<Vec<_>>>()?;
     // Left by an interrupted run, and useless as the unpacked lists exist.
     remove_dir(disk, &dir)?;
     create_dir(disk, &dir)?;

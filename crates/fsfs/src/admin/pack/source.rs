@@ -2,44 +2,16 @@
 //!
 //! Each file is read once from front to back. Its bytes stay in memory as long as all files together are within a budget; the
 //! items of other files are read again when they are written to the pack.
-//!
-//! Files that are not in the page cache are waited for one after the other, although a disk serves many requests at a time:
-//! [`read_in_order`] reads several files at once.
 
-use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use base::ordered::{Limits, in_order};
 use base::{Code, Error, Result, Revnum};
 use parking_lot::Mutex;
 
 use crate::format::footer::{Footer, MAX_FOOTER};
 use crate::format::p2l::{self, P2lEntry, P2lHeader};
 use crate::store::disk::{Disk, DiskFile};
-
-/// Calls `read` for each revision, on several threads, and `take` with the results in the order of revisions. `read` returns how many
-/// bytes its result holds.
-///
-/// # Errors
-/// The first error of `take`. Some later revisions may have been read then.
-pub(super) fn read_in_order<R: Send, E>(
-    revs: Range<u64>,
-    read: impl Fn(Revnum) -> (R, usize) + Send + Sync,
-    take: impl FnMut(R) -> Result<(), E>,
-) -> Result<(), E> {
-    let limits = Limits {
-        tasks: 4 * READERS,
-        bytes: MAX_WAITING,
-    };
-    in_order(READERS, limits, revs.map(Revnum), read, take)
-}
-
-/// Threads that read. They wait for the disk most of the time, so their number does not depend on that of cores.
-const READERS: usize = 8;
-
-/// Most bytes of files that have been read and not taken.
-const MAX_WAITING: usize = 16 << 20;
 
 /// A revision file with logical addressing.
 pub(super) struct SourceRevision {
@@ -55,8 +27,14 @@ pub(super) struct SourceRevision {
 const MAX_KEPT: u64 = 4 << 20;
 
 impl SourceRevision {
-    /// Reads a revision file, or only its P2L index if the file is long.
-    pub(super) fn read(disk: &dyn Disk, path: PathBuf, rev: Revnum) -> Result<SourceRevision> {
+    /// Opens a revision file and reads its P2L index. `budget` is the number of bytes that may stay in memory; what this file
+    /// takes is subtracted.
+    pub(super) fn read(
+        disk: &dyn Disk,
+        path: PathBuf,
+        rev: Revnum,
+        budget: &mut u64,
+    ) -> Result<SourceRevision> {
         let file = SourceFile::open(disk, path)?;
         let whole = match file.len <= MAX_KEPT {
             true => Some(file.read(0, file.len)?),
@@ -82,25 +60,14 @@ impl SourceRevision {
             bytes.truncate(footer.l2p_offset as usize);
             bytes
         });
+        let bytes = bytes.filter(|bytes| bytes.len() as u64 <= *budget);
+        *budget -= bytes.as_ref().map_or(0, |bytes| bytes.len() as u64);
         Ok(SourceRevision {
             rev,
             path: file.path,
             bytes,
             entries,
         })
-    }
-
-    /// Returns how many bytes of the file are in memory.
-    pub(super) fn held(&self) -> usize {
-        self.bytes.as_ref().map_or(0, Vec::len)
-    }
-
-    /// Subtracts the bytes in memory from `budget`, or gives them up if they are more.
-    pub(super) fn keep_within(&mut self, budget: &mut u64) {
-        match budget.checked_sub(self.held() as u64) {
-            Some(left) => *budget = left,
-            None => self.bytes = None,
-        }
     }
 
     /// Returns the revision.
