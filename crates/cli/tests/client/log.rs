@@ -263,7 +263,7 @@ fn same(twins: &TwinClients, line: &str, access: Access) {
 fn same_words(twins: &TwinClients, words: &[&str], about: &str) -> bool {
     let is_merged = words.contains(&"-g");
     let with_limit = |tool: Tool| match is_merged {
-        true => tool.under("timeout", &["10"]),
+        true => tool.under("timeout", &["-s", "KILL", "10"]),
         false => tool,
     };
     let [theirs, ours] = twins
@@ -271,7 +271,7 @@ fn same_words(twins: &TwinClients, words: &[&str], about: &str) -> bool {
         .map(|text| sorted_attributes(&text));
     // Subversion's servers crash in some logs of merges, or stop answering: see the known differences of servers.
     let is_crash = [
-        "--- exit 124",
+        "--- exit 137",
         "E175009",
         "E210002",
         "E175002",
