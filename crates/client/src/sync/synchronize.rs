@@ -116,13 +116,11 @@ impl PendingCopy {
     fn run(
         self,
         mirror: &Url,
-        mut bookkeeping: Box<dyn Session>,
+        bookkeeping: Box<dyn Session>,
         context: &SyncContext<'_>,
         observer: Observer<'_>,
     ) -> (Option<Box<dyn Session>>, Result<()>) {
-        let begun = bookkeeping::set(&mut *bookkeeping, CURRENTLY_COPYING, &self.start.to_string());
-        let opened = begun.and_then(|()| open_mirror(|url| context.connect.mirror(url), mirror));
-        let mut commits = match opened {
+        let mut commits = match open_mirror(|url| context.connect.mirror(url), mirror) {
             Ok(session) => session,
             Err(error) => return (Some(bookkeeping), Err(error)),
         };
@@ -170,6 +168,13 @@ impl PendingCopy {
         let mut revisions = ReplayAhead::start(from, (start, end), options, &context.cancel)?;
         while let Some((rev, props)) = revisions.next_revision()? {
             context.cancel.check()?;
+            if rev == start {
+                // Not before the source has begun to send it: an error of the source leaves the mirror as it was.
+                let note = move |session: &mut dyn Session| {
+                    bookkeeping::set(session, CURRENTLY_COPYING, &rev.to_string())
+                };
+                progress.writer.begin(Box::new(note))?;
+            }
             let wanted = context.encoding.normalize_revprops(&props)?;
             counts.rev_props += wanted.normalized;
             let has_sync_props = wanted.has_sync_props;
