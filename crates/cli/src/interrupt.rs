@@ -6,15 +6,18 @@
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, LazyLock};
 use std::thread;
 use std::time::Duration;
 
 use base::{Cancel, Error, Result};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use nix::sys::signal::{SigSet, Signal};
+use parking_lot::Mutex;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGURG};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
-use signal_hook::low_level::emulate_default_handler;
+use signal_hook::low_level::{emulate_default_handler, raise};
 
 use crate::out::{Out, is_closed_pipe};
 
@@ -33,6 +36,9 @@ static CAUGHT: LazyLock<Arc<AtomicUsize>> = LazyLock::new(Arc::default);
 /// SIGINT has no effect.
 static IS_INT_IGNORED: AtomicBool = AtomicBool::new(false);
 
+/// The answers of the thread that handles signals to SIGURG. `None` before [`Interrupt::install`].
+static ANSWERS: Mutex<Option<Receiver<()>>> = Mutex::new(None);
+
 impl Interrupt {
     /// Installs the handler.
     ///
@@ -43,7 +49,16 @@ impl Interrupt {
         for (signal, number) in [(SIGINT, INT), (SIGHUP, HUP), (SIGTERM, TERM)] {
             flag::register_usize(signal, Arc::clone(&CAUGHT), number).map_err(|e| failed(&e))?;
         }
-        let mut signals = Signals::new([SIGINT, SIGHUP, SIGTERM]).map_err(|e| failed(&e))?;
+        let mut signals = Signals::new([SIGINT, SIGHUP, SIGTERM, SIGURG]).map_err(|e| failed(&e))?;
+        // Threads begin with the mask of the thread that starts them: the signals are handled by the one below alone, as
+        // `wait_for_signals` needs it. The standard library lets child processes begin with an empty mask.
+        let mut handled = SigSet::empty();
+        for signal in [Signal::SIGINT, Signal::SIGHUP, Signal::SIGTERM] {
+            handled.add(signal);
+        }
+        handled.thread_block().map_err(|e| failed(&e.into()))?;
+        let (answer, answers) = sync_channel(1);
+        *ANSWERS.lock() = Some(answers);
         let this = Interrupt {
             cancel: Cancel::new(),
         };
@@ -51,8 +66,13 @@ impl Interrupt {
         thread::Builder::new()
             .name("signals".into())
             .spawn(move || {
+                _ = handled.thread_unblock();
                 let mut is_first = true;
                 for signal in signals.forever() {
+                    if signal == SIGURG {
+                        _ = answer.try_send(());
+                        continue;
+                    }
                     if signal == SIGINT && IS_INT_IGNORED.load(Ordering::SeqCst) {
                         _ = CAUGHT.compare_exchange(INT, 0, Ordering::SeqCst, Ordering::SeqCst);
                         continue;
@@ -95,19 +115,25 @@ impl Interrupt {
     }
 }
 
-/// Runs `work` while SIGINT has no effect on this process, as `system` of C does.
+/// Runs `work` while SIGINT has no effect on this process, as `system` of C does. A signal that was sent before `work` returned is handled
+/// when this returns.
 pub fn without_int<T>(work: impl FnOnce() -> T) -> T {
     IS_INT_IGNORED.store(true, Ordering::SeqCst);
     let outcome = work();
-    // The thread looks at a signal a little later than the handler.
-    for _ in 0..100 {
-        if CAUGHT.load(Ordering::SeqCst) != INT {
-            break;
-        }
-        thread::sleep(Duration::from_millis(1));
-    }
+    wait_for_signals();
     IS_INT_IGNORED.store(false, Ordering::SeqCst);
     outcome
+}
+
+/// Waits until the signals that were sent to this process before are handled. One thread handles them; when it gets to answer a message, no
+/// handler is running in it, and none is due.
+fn wait_for_signals() {
+    let answers = ANSWERS.lock();
+    let Some(answers) = &*answers else { return };
+    // The handler runs in this thread, and wakes the other one.
+    if raise(SIGURG).is_ok() {
+        _ = answers.recv_timeout(Duration::from_secs(1));
+    }
 }
 
 /// The values of [`CAUGHT`].
