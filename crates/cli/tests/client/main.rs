@@ -32,6 +32,7 @@ mod malformed;
 mod memory;
 mod mergeinfo;
 mod mirrors;
+mod missing_revisions;
 mod operands;
 mod option_checks;
 mod props;
