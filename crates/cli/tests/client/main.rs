@@ -53,4 +53,5 @@ mod targets;
 mod terminal;
 mod tunnels;
 mod twins;
+mod user_names;
 mod writing;
