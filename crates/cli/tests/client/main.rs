@@ -42,6 +42,7 @@ mod read_repo;
 mod reading;
 mod requests;
 mod revprops;
+mod rights;
 mod robustness;
 mod settings;
 mod slow;
