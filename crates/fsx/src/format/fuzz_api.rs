@@ -61,6 +61,7 @@ pub fn indexes(data: &[u8]) {
         if let Ok(Some(header)) = L2pHeader::parse(data, expect) {
             for item in [0, 1, 2, 9000, u64::MAX] {
                 if let Ok((page, _)) = header.page_of(Revnum(5), item) {
+                    let page = header.page(page);
                     let _ = page.entries(&data[page.offset as usize..][..page.length as usize]);
                 }
             }
@@ -73,9 +74,8 @@ pub fn indexes(data: &[u8]) {
         };
         if let Ok(Some(header)) = P2lHeader::parse(data, expect) {
             for page in 0..header.page_count() {
-                if let Some((start, end)) = header.page_range(page) {
-                    let _ = p2l::parse_page(&data[start as usize..end as usize], expect);
-                }
+                let (start, end) = header.page_range(page);
+                let _ = p2l::parse_page(&data[start as usize..end as usize], expect);
             }
         }
     }

@@ -19,6 +19,8 @@
 //! | k, 1 to the number of containers, then a number s | sub-item s of container k |
 //! | above | an offset + 1 + the number of containers, sub-item 0 |
 
+use std::ops::Range;
+
 use base::{Code, Revnum};
 
 use super::cursor::{Cursor, DecodeError, Subject};
@@ -133,26 +135,38 @@ impl L2pHeader {
         })
     }
 
-    /// The pages of a revision, by number.
-    pub(crate) fn pages_of(&self, rev: Revnum) -> Result<&[L2pPage], DecodeError> {
+    /// The number of pages.
+    pub(crate) fn page_count(&self) -> usize {
+        self.pages.len()
+    }
+
+    /// A page by its number, which must be below [`L2pHeader::page_count`].
+    pub(crate) fn page(&self, number: usize) -> L2pPage {
+        self.pages[number]
+    }
+
+    /// The numbers of the pages of a revision.
+    fn pages_of(&self, rev: Revnum) -> Result<Range<u32>, DecodeError> {
         let at = rev.0.checked_sub(self.first_rev.0);
         let at = at.and_then(|at| usize::try_from(at).ok());
         match at.and_then(|at| self.rev_pages.get(at..)?.get(..2)) {
-            Some(&[start, end]) => Ok(&self.pages[start as usize..end as usize]),
+            Some(&[start, end]) => Ok(start..end),
             _ => Err(DecodeError::new(OUTSIDE, "the file does not contain it", 0)),
         }
     }
 
-    /// The page with an item of a revision, and the number of the entry in it.
-    pub(crate) fn page_of(&self, rev: Revnum, item: u64) -> Result<(L2pPage, u64), DecodeError> {
+    /// The number of the page with an item of a revision, and that of the entry in it.
+    pub(crate) fn page_of(&self, rev: Revnum, item: u64) -> Result<(usize, usize), DecodeError> {
         let pages = self.pages_of(rev)?;
-        let page = usize::try_from(item / self.page_size).ok();
-        match (
-            page.and_then(|page| pages.get(page).copied()),
-            item % self.page_size,
-        ) {
-            (Some(page), entry) if entry < page.entries => Ok((page, entry)),
-            _ => Err(DecodeError::new(TOO_LARGE, "item number too large", 0)),
+        let (within, entry) = (item / self.page_size, item % self.page_size);
+        let too_large = DecodeError::new(TOO_LARGE, "item number too large", item);
+        if within >= u64::from(pages.end - pages.start) {
+            return Err(too_large);
+        }
+        let page = pages.start as usize + within as usize;
+        match entry < self.pages[page].entries {
+            true => Ok((page, entry as usize)),
+            false => Err(too_large),
         }
     }
 }
@@ -260,6 +274,7 @@ mod tests {
             .expect("valid")
             .expect("whole");
         let (page, entry) = header.page_of(Revnum(0), 2).expect("the root");
+        let page = header.page(page);
         let data = &R0[page.offset as usize..];
         let entries = page.entries(data).expect("a page");
         assert_eq!(entries, [None, plain(57), plain(0)]);
@@ -291,12 +306,7 @@ mod tests {
         let header = L2pHeader::parse(&index, expect(8, 4, &index))
             .expect("valid")
             .expect("whole");
-        let pages = |rev| {
-            header
-                .pages_of(Revnum(rev))
-                .map(<[L2pPage]>::len)
-                .map_err(|e| e.code())
-        };
+        let pages = |rev| header.pages_of(Revnum(rev)).map(|pages| pages.len());
         assert_eq!(
             [pages(8), pages(9), pages(10), pages(11)],
             [Ok(1), Ok(1), Ok(2), Ok(1)]
@@ -344,6 +354,7 @@ mod tests {
             if let Ok(Some(header)) = L2pHeader::parse(&index, expect(0, 1, &index)) {
                 for item in 0..4 {
                     if let Ok((page, _)) = header.page_of(Revnum(0), item) {
+                        let page = header.page(page);
                         let _ = page.entries(&index[page.offset as usize..][..page.length as usize]);
                     }
                 }

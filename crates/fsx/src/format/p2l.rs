@@ -180,9 +180,9 @@ impl P2lHeader {
         self.pages.len() - 1
     }
 
-    /// The start and the end of a page in the index, bytes.
-    pub(crate) fn page_range(&self, page: usize) -> Option<(u64, u64)> {
-        Some((*self.pages.get(page)?, *self.pages.get(page + 1)?))
+    /// The start and the end of a page in the index, bytes. The number must be below [`P2lHeader::page_count`].
+    pub(crate) fn page_range(&self, page: usize) -> (u64, u64) {
+        (self.pages[page], self.pages[page + 1])
     }
 }
 
@@ -273,7 +273,7 @@ mod tests {
     #[test]
     fn the_index_of_revision_0() {
         let header = P2lHeader::parse(R0, expect(R0)).expect("valid").expect("whole");
-        let (start, end) = header.page_range(0).expect("a page");
+        let (start, end) = header.page_range(0);
         let entries = parse_page(&R0[start as usize..end as usize], expect(R0)).expect("valid");
         let kinds: Vec<_> = entries.iter().map(|e| (e.offset, e.size, e.item_type)).collect();
         let filler = (58, (1 << 20) - 58, ItemType::Unused);
@@ -339,9 +339,8 @@ mod tests {
             damage.into_iter().for_each(|(at, byte)| index[at] = byte);
             if let Ok(Some(header)) = P2lHeader::parse(&index, expect(&index)) {
                 for page in 0..header.page_count() {
-                    if let Some((start, end)) = header.page_range(page) {
-                        let _ = parse_page(&index[start as usize..end as usize], expect(&index));
-                    }
+                    let (start, end) = header.page_range(page);
+                    let _ = parse_page(&index[start as usize..end as usize], expect(&index));
                 }
             }
         }
