@@ -1,12 +1,13 @@
 //! Compares everything that the crate reads with what a history contains.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
 use base::checksum::{Md5, Sha1};
 use base::{FsPath, NodeKind, Revnum};
 use fsfs::{ChangeKind, ChangedPath, Relation};
-use fsx::{FsxFs, FsxNode, FsxRoot};
+use fsx::{FsxFs, FsxId, FsxNode, FsxRoot};
 
 use crate::expected::{Expected, ExpectedNode, ExpectedTree};
 use crate::repository::FsxRepository;
@@ -27,9 +28,10 @@ pub fn all(repository: &FsxRepository, expected: &Expected, with_ids: bool) {
 /// Compares the trees, the revision properties and the changed paths.
 pub fn contents(fs: &FsxFs, expected: &Expected) {
     assert_eq!(fs.youngest().unwrap(), Revnum(expected.trees.len() as u64 - 1));
+    let mut contents = NodeContents::new();
     for (rev, tree) in expected.trees.iter().enumerate() {
         let root = fs.root(Revnum(rev as u64)).unwrap();
-        let ours = read(&root);
+        let ours = read(&root, &mut contents);
         if ours != *tree {
             let differs = |path: &&String| ours.get(*path) != tree.get(*path);
             let paths: Vec<_> = ours.keys().chain(tree.keys()).filter(differs).collect();
@@ -50,15 +52,19 @@ pub fn contents(fs: &FsxFs, expected: &Expected) {
     }
 }
 
+/// The contents of node-revisions that were read, so that each is read once and not in each revision.
+type NodeContents = HashMap<FsxId, ExpectedNode>;
+
 /// Reads a whole tree, and checks what its nodes say about themselves.
-pub fn read(root: &FsxRoot) -> ExpectedTree {
+fn read(root: &FsxRoot, contents: &mut NodeContents) -> ExpectedTree {
     let mut tree = ExpectedTree::new();
     let mut nodes = vec![root.root_node().unwrap()];
     while let Some(node) = nodes.pop() {
-        let props = node.props().unwrap();
-        assert_eq!(node.has_props(), !props.is_empty());
+        let content = contents
+            .entry(node.id())
+            .or_insert_with(|| content(&node))
+            .clone();
         assert!(node.created_rev().unwrap() <= root.revision());
-        let text = (node.kind() == NodeKind::File).then(|| Arc::new(text(&node)));
         check_predecessor(root.fs(), &node);
         if node.kind() == NodeKind::Dir {
             let entries = node.entries().unwrap();
@@ -71,9 +77,7 @@ pub fn read(root: &FsxRoot) -> ExpectedTree {
             assert_eq!(node.mergeinfo_count(), own + count);
             nodes.extend(below);
         }
-        assert_eq!(node.has_mergeinfo(), props.contains_key("svn:mergeinfo"));
-        let kind = node.kind();
-        tree.insert(node.path().to_string(), ExpectedNode { kind, props, text });
+        tree.insert(node.path().to_string(), content);
     }
     // A look-up of each path finds the same node.
     for path in tree.keys().take(20) {
@@ -81,6 +85,17 @@ pub fn read(root: &FsxRoot) -> ExpectedTree {
         assert_eq!(root.node(&path).unwrap().path(), &path);
     }
     tree
+}
+
+fn content(node: &FsxNode) -> ExpectedNode {
+    let props = node.props().unwrap();
+    assert_eq!(node.has_props(), !props.is_empty());
+    assert_eq!(node.has_mergeinfo(), props.contains_key("svn:mergeinfo"));
+    ExpectedNode {
+        kind: node.kind(),
+        props,
+        text: (node.kind() == NodeKind::File).then(|| Arc::new(text(node))),
+    }
 }
 
 fn text(node: &FsxNode) -> Vec<u8> {
