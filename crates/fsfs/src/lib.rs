@@ -60,6 +60,7 @@ pub use store::read_mode::ReadMode;
 pub use store::{FsInfo, Store, disk, guard};
 pub use tree::Fs;
 pub use tree::history::{History, NodeItem};
+pub use tree::lock::LockFiles;
 pub use tree::node::{Ancestors, Node, Relation, RepKey};
 pub use tree::rep::{DeltaStream, EncodedText, TextPiece, TextReader};
 pub use tree::revprops_dirs::RevpropsDirs;

@@ -2,10 +2,10 @@
 //!
 //! Callers open an [`FsxFs`], ask it for an [`FsxRoot`] (one revision's tree), and walk [`FsxNode`]s. The modules are layers, each
 //! of which names only those below it: `format` turns bytes into values, `store` finds the items of revision and pack
-//! files, `tree` reads trees. The last has the shape of the layer of this name in crate `fsfs`, whose disk
+//! files, `tree` reads trees, `admin` checks files. `tree` has the shape of the layer of this name in crate `fsfs`, whose disk
 //! ([`fsfs::disk`]) it reads.
 //!
-//! What is absent: everything that writes; transactions, histories of nodes, and users' locks.
+//! What is absent: everything that writes; transactions, and histories of nodes.
 
 #[cfg_attr(
     not(test),
@@ -17,6 +17,8 @@
 mod format;
 mod store;
 mod tree;
+
+mod admin;
 
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]

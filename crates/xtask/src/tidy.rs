@@ -355,7 +355,10 @@ const LAYERS: &[(&str, &[&[&str]])] = &[
             &["fuzz_api"],
         ],
     ),
-    ("crates/fsx/src", &[&["format"], &["store"], &["tree"]]),
+    (
+        "crates/fsx/src",
+        &[&["format"], &["store"], &["tree"], &["admin"]],
+    ),
     (
         "crates/server/src",
         &[

@@ -146,7 +146,7 @@ impl L2pHeader {
     }
 
     /// The numbers of the pages of a revision.
-    fn pages_of(&self, rev: Revnum) -> Result<Range<u32>, DecodeError> {
+    pub(crate) fn pages_of(&self, rev: Revnum) -> Result<Range<u32>, DecodeError> {
         let at = rev.0.checked_sub(self.first_rev.0);
         let at = at.and_then(|at| usize::try_from(at).ok());
         match at.and_then(|at| self.rev_pages.get(at..)?.get(..2)) {

@@ -8,6 +8,7 @@
 //! and offsets change. So an offset is used only with the file that it was looked up in, and a reader that finds its file
 //! missing reads `min-unpacked-rev` once more ([`Store::rev_file`]).
 
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use base::checksum::fnv1a_32x4;
@@ -164,18 +165,43 @@ impl RevFile {
         })
     }
 
-    /// All entries of the P2L index, in the order of the file.
+    /// The footer.
+    pub(crate) fn footer(&self) -> &Footer {
+        &self.footer
+    }
+
+    /// The numbers of the revisions in the file.
+    pub(crate) fn revisions(&self) -> Range<u64> {
+        self.first_rev.0..self.first_rev.0.saturating_add(self.rev_count)
+    }
+
+    /// The number of pages of the P2L index.
     ///
     /// # Errors
     /// `FS_INDEX_CORRUPTION`; the system's.
-    #[cfg(test)]
-    pub(crate) fn all_entries(&self) -> Result<Vec<P2lEntry>> {
-        let index = self.p2l_index()?;
-        let mut all = Vec::new();
-        for number in 0..index.header.page_count() {
-            all.extend_from_slice(&self.p2l_page(index, number)?);
+    pub(crate) fn page_count(&self) -> Result<usize> {
+        Ok(self.p2l_index()?.header.page_count())
+    }
+
+    /// The entries of a page of the P2L index, whose number must be below [`RevFile::page_count`].
+    ///
+    /// # Errors
+    /// `FS_INDEX_CORRUPTION`; the system's.
+    pub(crate) fn page_entries(&self, page: usize) -> Result<Arc<[P2lEntry]>> {
+        self.p2l_page(self.p2l_index()?, page)
+    }
+
+    /// The number of items of a revision according to the L2P index.
+    ///
+    /// # Errors
+    /// `FS_INDEX_CORRUPTION`, `FS_INDEX_REVISION`; the system's.
+    pub(crate) fn used_items(&self, rev: Revnum) -> Result<usize> {
+        let index = self.l2p_index()?;
+        let mut used = 0;
+        for page in self.in_file(index.header.pages_of(rev))? {
+            used += self.l2p_page(index, page as usize)?.iter().flatten().count();
         }
-        Ok(all)
+        Ok(used)
     }
 
     /// Reads the bytes of an item or of its container, and checks them.
@@ -200,31 +226,35 @@ impl RevFile {
     }
 
     fn l2p_entry(&self, rev: Revnum, item: u64) -> Result<Option<L2pEntry>> {
+        let index = self.l2p_index()?;
+        let (page, entry) = self.in_file(index.header.page_of(rev, item))?;
+        Ok(self.l2p_page(index, page)?.get(entry).copied().flatten())
+    }
+
+    fn l2p_index(&self) -> Result<&L2pIndex> {
+        if let Some(index) = self.l2p.get() {
+            return Ok(index);
+        }
         let (start, end) = (self.footer.l2p_offset, self.footer.p2l_offset);
-        let index = match self.l2p.get() {
-            Some(index) => index,
-            None => {
-                let expect = ExpectedL2p {
-                    first_rev: self.first_rev,
-                    rev_count: self.rev_count,
-                    index_len: end - start,
-                };
-                let header = self.read_growing(start, end, |bytes| L2pHeader::parse(bytes, expect))?;
-                let pages = (0..header.page_count()).map(|_| OnceLock::new()).collect();
-                self.l2p.get_or_init(|| L2pIndex { header, pages })
-            }
+        let expect = ExpectedL2p {
+            first_rev: self.first_rev,
+            rev_count: self.rev_count,
+            index_len: end - start,
         };
-        let (number, entry) = self.in_file(index.header.page_of(rev, item))?;
-        let entries = match index.pages[number].get() {
-            Some(entries) => entries,
-            None => {
-                let page = index.header.page(number);
-                let data = self.bytes.read_vec(start + page.offset, page.length)?;
-                let entries: L2pEntries = self.in_file(page.entries(&data))?.into();
-                index.pages[number].get_or_init(|| entries)
-            }
-        };
-        Ok(entries.get(entry).copied().flatten())
+        let header = self.read_growing(start, end, |bytes| L2pHeader::parse(bytes, expect))?;
+        let pages = (0..header.page_count()).map(|_| OnceLock::new()).collect();
+        Ok(self.l2p.get_or_init(|| L2pIndex { header, pages }))
+    }
+
+    fn l2p_page<'a>(&self, index: &'a L2pIndex, number: usize) -> Result<&'a L2pEntries> {
+        if let Some(entries) = index.pages[number].get() {
+            return Ok(entries);
+        }
+        let page = index.header.page(number);
+        let start = self.footer.l2p_offset + page.offset;
+        let data = self.bytes.read_vec(start, page.length)?;
+        let entries: L2pEntries = self.in_file(page.entries(&data))?.into();
+        Ok(index.pages[number].get_or_init(|| entries))
     }
 
     /// The page of the P2L index with the entry that contains `offset`, and the number of the entry in it.

@@ -36,7 +36,7 @@ impl FsxFs {
         Ok(FsxFs(Arc::new(Store::open(db, disk)?)))
     }
 
-    pub(super) fn store(&self) -> &Store {
+    pub(crate) fn store(&self) -> &Store {
         &self.0
     }
 

@@ -8,11 +8,12 @@
 //! | [`rep`] | one stored representation |
 //! | [`text`] | contents, out of delta chains and containers |
 //! | `revprops` | revision properties |
+//! | `lock` | users' locks |
 //!
-//! The types have the methods that their counterparts in `fsfs` have. What is absent: transactions, the history of nodes, and
-//! users' locks.
+//! The types have the methods that their counterparts in `fsfs` have. What is absent: transactions, and the history of nodes.
 
 mod fs;
+mod lock;
 mod node;
 mod rep;
 mod revprops;

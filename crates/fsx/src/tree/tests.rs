@@ -3,17 +3,22 @@
 #![expect(clippy::unwrap_used, reason = "a test fails where it panics")]
 #![expect(clippy::disallowed_methods, reason = "a test may read files as it likes")]
 
+use std::cell::RefCell;
 use std::fs;
 
 use base::checksum::fnv1a_32x4;
 use base::{NodeKind, Revnum};
 use fsfs::RepHeader;
+use testkit::history::Random;
 use testkit::{Repo, Tool, history, scratch};
 
 use super::{FsxFs, FsxNode, FsxTextReader};
+use crate::format::changes_container::ChangesContainer;
 use crate::format::dir::FsxDirEntries;
 use crate::format::noderev::NodeRev;
+use crate::format::noderev_container::NodeRevContainer;
 use crate::format::p2l::ItemType;
+use crate::format::rep_container::RepContainer;
 use crate::format::rep_line::Rep;
 use crate::format::{changes, prop_list, proto_index, small_files};
 use crate::store::container::Container;
@@ -40,7 +45,8 @@ fn repository() -> (tempfile::TempDir, Repo) {
 fn each_item(fs: &FsxFs, rev: Revnum, each: impl Fn(&RevFile, &Item, &[u8])) {
     let file = fs.store().rev_file(rev).unwrap();
     let mut end = 0;
-    for entry in file.all_entries().unwrap() {
+    let pages = (0..file.page_count().unwrap()).map(|page| file.page_entries(page).unwrap());
+    for entry in pages.flat_map(|page| page.to_vec()) {
         assert_eq!(entry.offset, end);
         end = entry.end();
         if entry.items.is_empty() {
@@ -107,6 +113,53 @@ fn records_of_containers() {
         };
         assert_eq!(nodes(&unpacked), nodes(&fs));
         assert_eq!(unpacked.changed_paths(rev), fs.changed_paths(rev));
+    }
+}
+
+#[test]
+fn damaged_containers_are_refused_or_decoded() {
+    let (_folder, repo) = repository();
+    Tool::new("svnadmin").args(["pack", "-q"]).arg(repo.path()).ok();
+    let fs = FsxFs::open(&repo.db()).unwrap();
+    let containers = RefCell::new(Vec::new());
+    for shard in [0, 2, 4] {
+        each_item(&fs, Revnum(shard), |_, item, bytes| {
+            if item.sub_item == 0 {
+                containers.borrow_mut().push((item.item_type, bytes.to_vec()));
+            }
+        });
+    }
+    let mut random = Random::new(17);
+    for (item_type, bytes) in containers.into_inner() {
+        // Without damage, everything is there.
+        assert_eq!(failures(item_type, &bytes), 0);
+        for _ in 0..500 {
+            let mut damaged = bytes.clone();
+            for _ in 0..=random.below(3) {
+                let at = random.below(damaged.len());
+                damaged[at] = random.next() as u8;
+            }
+            failures(item_type, &damaged);
+            failures(item_type, &bytes[..random.below(bytes.len())]);
+        }
+    }
+}
+
+/// Decodes a container and its records; returns the number of errors.
+fn failures(item_type: ItemType, bytes: &[u8]) -> usize {
+    match item_type {
+        ItemType::NodeRevContainer => NodeRevContainer::decode(bytes).map_or(1, |container| {
+            let all = 0..container.len() as u64;
+            all.filter(|&at| container.get(at).is_err()).count()
+        }),
+        ItemType::ChangesContainer => ChangesContainer::decode(bytes).map_or(1, |container| {
+            let all = 0..container.len() as u64;
+            all.filter(|&at| container.get(at).is_err()).count()
+        }),
+        _ => RepContainer::decode(bytes).map_or(1, |container| {
+            let all = 0..container.len() as u64;
+            all.filter(|&at| container.read(at, 0, 1 << 20).is_err()).count()
+        }),
     }
 }
 

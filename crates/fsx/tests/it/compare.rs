@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use base::checksum::{Md5, Sha1};
-use base::{FsPath, NodeKind, Revnum};
+use base::{Cancel, FsPath, NodeKind, Revnum};
 use fsfs::{ChangeKind, ChangedPath, Relation};
 use fsx::{FsxFs, FsxId, FsxNode, FsxRoot};
 
@@ -16,6 +16,8 @@ use crate::repository::FsxRepository;
 pub fn all(repository: &FsxRepository, expected: &Expected, with_ids: bool) {
     let fs = repository.open();
     contents(&fs, expected);
+    fs.verify_files(Revnum(0)..=fs.youngest().unwrap(), &Cancel::new())
+        .unwrap();
     for rev in 0..expected.trees.len() {
         if with_ids {
             let root = fs.root(Revnum(rev as u64)).unwrap();

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use base::{Code, Result, Revnum};
+use base::{Cancel, Code, Result, Revnum};
 use fsx::{FsxFs, FsxNode};
 use testkit::history::{self, Random};
 use testkit::{each_seed, scratch};
@@ -36,6 +36,11 @@ fn read_all(db: &Path) -> Result<u64> {
     Ok(sum)
 }
 
+fn verify(db: &Path) -> Result<()> {
+    let fs = FsxFs::open(db)?;
+    fs.verify_files(Revnum(0)..=fs.youngest()?, &Cancel::new())
+}
+
 fn files_below(dir: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();
@@ -55,6 +60,7 @@ fn random_damage_is_an_error_or_changes_nothing_that_is_checked() {
         if packed {
             repository.pack();
         }
+        verify(&repository.db()).unwrap();
         let whole = read_all(&repository.db()).unwrap();
         (repository, whole)
     });
@@ -75,8 +81,18 @@ fn random_damage_is_an_error_or_changes_nothing_that_is_checked() {
                 }
             }
         }
+        let before = fs::read(file).unwrap();
         fs::set_permissions(file, fs::Permissions::from_mode(0o644)).unwrap();
         fs::write(file, &bytes).unwrap();
+        // Before the footer of a revision file, every byte counts.
+        let footer = match file.file_name().unwrap().to_str().unwrap() {
+            name if name.starts_with('r') || name == "pack" => 1 + usize::from(before[before.len() - 1]),
+            _ => 0,
+        };
+        let end = before.len() - footer;
+        if bytes.get(..end) != Some(&before[..end]) {
+            assert!(verify(&copy.db()).is_err(), "{}", file.display());
+        }
         if let Ok(sum) = read_all(&copy.db()) {
             assert_eq!(sum, *whole, "{}", file.display());
         }

@@ -52,6 +52,16 @@ impl Expected {
         expected
     }
 
+    /// The history up to a revision.
+    pub fn until(&self, rev: u64) -> Self {
+        let count = rev as usize + 1;
+        Expected {
+            trees: self.trees[..count].to_vec(),
+            revprops: self.revprops[..count].to_vec(),
+            changes: self.changes[..count].to_vec(),
+        }
+    }
+
     /// Reads a dump.
     pub fn of_dump(dump: &[u8]) -> Self {
         let mut reader = DumpReader::open(dump).unwrap();

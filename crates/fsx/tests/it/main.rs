@@ -11,6 +11,7 @@ mod compare;
 mod damage;
 mod expected;
 mod known_faults;
+mod locks;
 mod packing;
 mod random;
 mod repository;

@@ -28,10 +28,23 @@ impl Settings {
     }
 }
 
+/// Makes a temporary folder, in memory if possible: `svnadmin load` into FSX waits for the disk after each revision, whatever
+/// its options are.
+fn folder() -> tempfile::TempDir {
+    let in_memory = Path::new("/dev/shm");
+    match tempfile::Builder::new()
+        .prefix("sven-test-")
+        .tempdir_in(in_memory)
+    {
+        Ok(folder) => folder,
+        Err(_) => scratch(),
+    }
+}
+
 impl FsxRepository {
     /// Makes an empty repository.
     pub fn create(settings: &Settings) -> Self {
-        let folder = scratch();
+        let folder = folder();
         let path = folder.path().join("repo");
         Tool::new("svnadmin")
             .args(["create", "--fs-type", "fsx"])
