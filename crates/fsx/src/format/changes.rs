@@ -2,7 +2,7 @@
 //!
 //! An entry is two lines: `<action>-<kind> <text-mod> <prop-mod> <mergeinfo-mod> <path>`, and the copy source `<rev> <path>`
 //! or an empty line. The action is `modify`, `add`, `delete` or `replace`, the kind `file` or `dir`, the others are `true`
-//! or `false`. Paths are escaped ([`path_text`](super::path_text)).
+//! or `false`. Paths are escaped ([`path_text`]).
 //!
 //! The list of a revision has one entry for each path, sorted by the bytes of the path, and ends with an empty line. The
 //! log of a transaction has no end and may have several entries for a path. A packed list is in a

@@ -15,7 +15,7 @@
 //! | `minfo-cnt` | number of nodes with `svn:mergeinfo` at or below, decimal | unless it is 0 |
 //! | `minfo-here` | `y` | if the node has `svn:mergeinfo` |
 //!
-//! Paths are escaped ([`path_text`](super::path_text)). The encoder writes the lines in this order. The parser accepts any
+//! Paths are escaped ([`path_text`]). The encoder writes the lines in this order. The parser accepts any
 //! order and ignores other names. A packed node-revision is a record of a
 //! [container](super::noderev_container) instead.
 

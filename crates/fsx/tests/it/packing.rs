@@ -14,7 +14,10 @@ fn the_rich_history() {
     let expected = Expected::of_stream(&stream.bytes());
     let repository = FsxRepository::load(&Settings::shard(9), &stream.bytes());
     compare::all(&repository, &expected, true);
+    // One handle has read nothing when the shards are packed.
+    let opened_unpacked = repository.open();
     repository.pack();
+    compare::contents(&opened_unpacked, &expected);
     compare::all(&repository, &expected, true);
 }
 
