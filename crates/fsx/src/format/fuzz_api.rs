@@ -5,6 +5,7 @@
 use base::Revnum;
 
 use super::changes_container::ChangesContainer;
+use super::cursor::{Cursor, Subject};
 use super::dir::FsxDirEntries;
 use super::l2p::{ExpectedL2p, L2pHeader};
 use super::noderev::NodeRev;
@@ -69,7 +70,7 @@ pub fn indexes(data: &[u8]) {
         let expect = ExpectedP2l {
             first_rev,
             rev_count,
-            items_len: 809,
+            items_len: announced_items_len(data),
             index_len,
         };
         if let Ok(Some(header)) = P2lHeader::parse(data, expect) {
@@ -79,6 +80,17 @@ pub fn indexes(data: &[u8]) {
             }
         }
     }
+}
+
+/// The size of all items that a P2L index announces; its file says how large they are.
+fn announced_items_len(index: &[u8]) -> u64 {
+    let mut cursor = Cursor::new(index, Subject::file("P2L index"));
+    let mut third = || {
+        cursor.until(b'\n')?;
+        cursor.le()?;
+        cursor.le()
+    };
+    third().unwrap_or(1)
 }
 
 /// The three containers, a string table, and packed revision properties. Most inputs have a wrong checksum: one that is
@@ -108,4 +120,51 @@ pub fn containers(data: &[u8]) {
     let file = [data, &checksum].concat();
     let _ = RevpropsManifest::decode(&file, Revnum(4), 4);
     let _ = revprops_pack::props_in_pack(&file, 2);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Seeds of the fuzz targets: bytes of Subversion's own repositories.
+    const SEEDS: [&[u8]; 12] = [
+        include_bytes!("../../../../fuzz/seeds/fsx_text/noderev"),
+        include_bytes!("../../../../fuzz/seeds/fsx_text/changes"),
+        include_bytes!("../../../../fuzz/seeds/fsx_lists/props"),
+        include_bytes!("../../../../fuzz/seeds/fsx_lists/dir"),
+        include_bytes!("../../../../fuzz/seeds/fsx_lists/children"),
+        include_bytes!("../../../../fuzz/seeds/fsx_indexes/rev-l2p"),
+        include_bytes!("../../../../fuzz/seeds/fsx_indexes/pack-l2p"),
+        include_bytes!("../../../../fuzz/seeds/fsx_indexes/pack-p2l"),
+        include_bytes!("../../../../fuzz/seeds/fsx_containers/noderevs"),
+        include_bytes!("../../../../fuzz/seeds/fsx_containers/changes"),
+        include_bytes!("../../../../fuzz/seeds/fsx_containers/reps"),
+        include_bytes!("../../../../fuzz/seeds/fsx_containers/revprops-manifest"),
+    ];
+
+    #[test]
+    fn seeds_are_what_their_names_say() {
+        assert!(NodeRev::parse(SEEDS[0]).is_ok() && changes::parse(SEEDS[1]).is_ok());
+        assert!(prop_list::decode(SEEDS[2]).is_ok() && FsxDirEntries::decode(SEEDS[3]).is_ok());
+        assert!(NodeRevContainer::decode(SEEDS[8]).is_ok() && ChangesContainer::decode(SEEDS[9]).is_ok());
+        assert!(RepContainer::decode(SEEDS[10]).is_ok());
+    }
+
+    proptest! {
+        #[test]
+        fn damaged_seeds_never_panic(
+            seed in 0..SEEDS.len(),
+            damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
+        ) {
+            let mut bytes = SEEDS[seed].to_vec();
+            for (at, byte) in damage {
+                let at = at.index(bytes.len());
+                bytes[at] = byte;
+            }
+            for decode in [text, lists, indexes, containers] {
+                decode(&bytes);
+            }
+        }
+    }
 }
