@@ -42,6 +42,7 @@ mod kind;
 mod line_ends;
 mod lock;
 pub mod mergeinfo;
+pub mod number;
 pub mod ordered;
 mod path;
 pub mod percent;

@@ -25,7 +25,7 @@ use super::change_list::{Change, ChangeList, ChangeListBuilder};
 use super::decode_error;
 use super::fold::normalize;
 use super::id::{NodeRevId, skip_id};
-use super::number::{BadRev, parse_rev};
+use base::number::{BadRev, parse_rev};
 
 decode_error! {
     /// Why a changed-path list is not usable.

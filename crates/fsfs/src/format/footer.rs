@@ -14,8 +14,8 @@
 use base::checksum::Md5;
 use base::{Error, Revnum};
 
-use super::number::parse_decimal;
 use super::{decode_error, quoted};
+use base::number::parse_decimal;
 
 decode_error! {
     /// Why a footer is not usable.
@@ -34,7 +34,7 @@ decode_error! {
 impl FooterError {
     /// The error for a file that begins with revision `first_rev` and ends with `tail`, in the words of the
     /// incumbent.
-    pub(crate) fn of(self, first_rev: Revnum, tail: &[u8]) -> Error {
+    pub fn of(self, first_rev: Revnum, tail: &[u8]) -> Error {
         let message = match self {
             FooterError::L2pOffset => format!("Invalid L2P offset in r{first_rev} footer"),
             FooterError::P2lOffset => format!("Invalid P2L offset in r{first_rev} footer"),
@@ -75,23 +75,25 @@ fn fields(tail: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// A parsed footer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Footer {
+pub struct Footer {
     /// Start of the L2P index, which is the end of the items, bytes.
-    pub(crate) l2p_offset: u64,
-    pub(crate) l2p_md5: Md5,
+    pub l2p_offset: u64,
+    /// Digest of the L2P index.
+    pub l2p_md5: Md5,
     /// Start of the P2L index, which is the end of the L2P index, bytes.
-    pub(crate) p2l_offset: u64,
-    pub(crate) p2l_md5: Md5,
+    pub p2l_offset: u64,
+    /// Digest of the P2L index.
+    pub p2l_md5: Md5,
     /// Start of the footer, which is the end of the P2L index, bytes.
-    pub(crate) footer_offset: u64,
+    pub footer_offset: u64,
 }
 
 /// The longest footer, bytes, with its length byte.
-pub(crate) const MAX_FOOTER: usize = 256;
+pub const MAX_FOOTER: usize = 256;
 
 impl Footer {
     /// Parses the footer at the end of `tail`, the last bytes of a file of `file_len` bytes.
-    pub(crate) fn parse(tail: &[u8], file_len: u64) -> Result<Self, FooterError> {
+    pub fn parse(tail: &[u8], file_len: u64) -> Result<Self, FooterError> {
         let (&length, rest) = tail.split_last().ok_or(FooterError::Length)?;
         let start = rest
             .len()
@@ -128,7 +130,7 @@ impl Footer {
     }
 
     /// Appends the footer and its length byte.
-    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+    pub fn encode(&self, out: &mut Vec<u8>) {
         let text = format!(
             "{} {} {} {}",
             self.l2p_offset, self.l2p_md5, self.p2l_offset, self.p2l_md5

@@ -15,7 +15,7 @@
 //! numbers to find out.
 
 use super::decode_error;
-use super::number::parse_decimal;
+use base::number::parse_decimal;
 
 decode_error! {
     /// Why a `format` file is not usable.

@@ -21,7 +21,7 @@ use std::fmt;
 use base::Revnum;
 
 use super::decode_error;
-use super::number::{parse_base36, push_base36, push_decimal, take_base36, take_decimal};
+use base::number::{parse_base36, push_base36, push_decimal, take_base36, take_decimal};
 
 decode_error! {
     /// Why a text is not an ID.

@@ -1,6 +1,6 @@
 //! The L2P index (logical addressing, format 7 and later): (revision, item number) to offset in the file.
 //!
-//! All numbers but the offsets are index integers (see [`number`](super::number)).
+//! All numbers but the offsets are index integers (see [`number`](base::number)).
 //!
 //! | field | encoding |
 //! |---|---|
@@ -20,7 +20,7 @@
 use base::Revnum;
 
 use super::decode_error;
-use super::number::{push_int, push_uint, take_int, take_uint};
+use base::number::{push_int, push_uint, take_int, take_uint};
 
 decode_error! {
     /// Why an L2P index is not usable.

@@ -5,7 +5,7 @@
 //! Offsets ascend.
 
 use super::decode_error;
-use super::number::parse_decimal;
+use base::number::parse_decimal;
 
 decode_error! {
     /// Why a manifest is not usable.

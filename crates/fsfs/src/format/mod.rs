@@ -15,7 +15,6 @@
 //! | [`proto_index`] | the indexes of a transaction, logical addressing | 7 and later |
 //! | [`revprops_pack`] | packed revision properties | 6 and later |
 //! | [`lock_digest`] | user locks | all |
-//! | [`number`] | the forms of numbers | all |
 //! | [`history_index`] | the history index, which is of this project | all |
 //!
 //! A parser takes a slice. It returns a value, with the number of bytes that it took if the value is part of a larger
@@ -39,7 +38,6 @@ pub(crate) mod l2p;
 pub(crate) mod lock_digest;
 pub(crate) mod manifest;
 pub(crate) mod noderev;
-pub(crate) mod number;
 pub(crate) mod p2l;
 pub(crate) mod proto_index;
 pub(crate) mod rep_header;
@@ -78,20 +76,20 @@ macro_rules! decode_error {
     ($(#[$doc:meta])* $name:ident { $($variant:ident => $code:ident, $text:literal;)* }) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub(crate) enum $name {
+        pub enum $name {
             $(#[doc = $text] $variant,)*
         }
 
         impl $name {
             /// The error code of this failure.
-            pub(crate) fn code(self) -> base::Code {
+            pub fn code(self) -> base::Code {
                 match self {
                     $($name::$variant => base::Code::$code,)*
                 }
             }
 
             /// The message, one line.
-            pub(crate) fn text(self) -> &'static str {
+            pub fn text(self) -> &'static str {
                 match self {
                     $($name::$variant => $text,)*
                 }

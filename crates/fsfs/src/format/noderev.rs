@@ -20,9 +20,9 @@
 use base::{Code, Error, FsPath, NodeKind, Revnum};
 
 use super::id::NodeRevId;
-use super::number::{BadRev, parse_decimal, parse_rev};
 use super::rep_line::{Rep, RepLineError};
 use super::{decode_error, quoted};
+use base::number::{BadRev, parse_decimal, parse_rev};
 
 decode_error! {
     /// Why a node-revision is not usable.

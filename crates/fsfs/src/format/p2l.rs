@@ -3,7 +3,7 @@
 //!
 //! The items of the file are divided into pages of a fixed number of bytes. The entries of a page are the items whose
 //! last byte is in the page; a page inside of a long item has none. All numbers are index integers (see
-//! [`number`](super::number)).
+//! [`number`](base::number)).
 //!
 //! | field | encoding |
 //! |---|---|
@@ -30,7 +30,7 @@
 use base::Revnum;
 
 use super::decode_error;
-use super::number::{push_int, push_uint, take_int, take_uint};
+use base::number::{push_int, push_uint, take_int, take_uint};
 
 decode_error! {
     /// Why a P2L index is not usable.

@@ -13,8 +13,8 @@
 use base::Revnum;
 
 use super::decode_error;
-use super::number::parse_decimal;
 use super::p2l::{ItemKind, P2lEntry};
+use base::number::parse_decimal;
 
 decode_error! {
     /// Why a transaction's index files are not usable.

@@ -14,7 +14,7 @@
 use base::Revnum;
 
 use super::decode_error;
-use super::number::{BadRev, parse_decimal, parse_rev};
+use base::number::{BadRev, parse_decimal, parse_rev};
 
 decode_error! {
     /// Why a representation's first line is not usable.
@@ -27,7 +27,7 @@ decode_error! {
 
 /// A parsed header: what the body is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RepHeader {
+pub enum RepHeader {
     /// The content itself.
     Plain,
     /// svndiff against the empty text.
@@ -44,11 +44,11 @@ pub(crate) enum RepHeader {
 }
 
 /// The longest header, bytes: `DELTA`, three 64-bit numbers, three spaces, newline.
-pub(crate) const MAX_HEADER: usize = 5 + 3 * (1 + 20) + 1;
+pub const MAX_HEADER: usize = 5 + 3 * (1 + 20) + 1;
 
 impl RepHeader {
     /// Parses the header at the front of `input`. Returns it with its length, or `None` if more bytes are needed.
-    pub(crate) fn parse(input: &[u8]) -> Result<Option<(Self, usize)>, RepHeaderError> {
+    pub fn parse(input: &[u8]) -> Result<Option<(Self, usize)>, RepHeaderError> {
         let window = &input[..input.len().min(MAX_HEADER)];
         let Some(end) = memchr::memchr(b'\n', window) else {
             return if window.len() == MAX_HEADER {
@@ -82,7 +82,7 @@ impl RepHeader {
     }
 
     /// Appends the line.
-    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+    pub fn encode(&self, out: &mut Vec<u8>) {
         match self {
             RepHeader::Plain => out.extend_from_slice(b"PLAIN\n"),
             RepHeader::SelfDelta => out.extend_from_slice(b"DELTA\n"),

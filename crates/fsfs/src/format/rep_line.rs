@@ -21,7 +21,7 @@ use base::checksum::{Md5, Sha1};
 
 use super::decode_error;
 use super::id::TxnId;
-use super::number::{BadRev, parse_base36, parse_decimal, parse_rev, push_base36};
+use base::number::{BadRev, parse_base36, parse_decimal, parse_rev, push_base36};
 
 decode_error! {
     /// Why a rep line is not usable.

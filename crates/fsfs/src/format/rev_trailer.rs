@@ -5,7 +5,7 @@
 //! formats have it; files with logical addressing have a [`footer`](super::footer) instead.
 
 use super::decode_error;
-use super::number::parse_decimal;
+use base::number::parse_decimal;
 
 decode_error! {
     /// Why a trailer is not usable.

@@ -26,7 +26,7 @@ use std::ops::Range;
 use base::Revnum;
 
 use super::decode_error;
-use super::number::parse_decimal;
+use base::number::parse_decimal;
 
 decode_error! {
     /// Why a pack file or a manifest is not usable.

@@ -14,7 +14,7 @@ use std::path::Path;
 
 use base::{Code, Error, Result, Revnum};
 
-use super::number::{parse_base36, push_base36};
+use base::number::{parse_base36, push_base36};
 
 /// Returns the first line of a text without its newline, which must be among the first `limit` bytes. `path` is for
 /// messages.

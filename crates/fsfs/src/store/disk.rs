@@ -362,7 +362,7 @@ pub struct FileMeta {
 ///
 /// # Errors
 /// `Can't open file …` with the system's number. Errors that a replacement may cause are returned after ten attempts.
-pub(crate) fn read_replaced(disk: &dyn Disk, path: &Path) -> Result<Vec<u8>> {
+pub fn read_replaced(disk: &dyn Disk, path: &Path) -> Result<Vec<u8>> {
     let mut attempt = 1;
     loop {
         match disk.read_small(path) {
@@ -404,7 +404,7 @@ fn may_be_replaced(e: &io::Error) -> bool {
 }
 
 /// True if the error is the system's "no such file".
-pub(crate) fn is_missing(e: &Error) -> bool {
+pub fn is_missing(e: &Error) -> bool {
     e.code().0 == Errno::NOENT.raw_os_error()
 }
 
@@ -414,7 +414,7 @@ pub(crate) fn is_forbidden(e: &Error) -> bool {
 }
 
 /// True if the error is the system's "stale file handle": the file was deleted on the server of a network mount.
-pub(crate) fn is_stale(e: &Error) -> bool {
+pub fn is_stale(e: &Error) -> bool {
     e.code().0 == Errno::STALE.raw_os_error()
 }
 

@@ -15,7 +15,7 @@ use crate::store::cache::{Cache, Instance, Key};
 use crate::store::disk::{Disk, DiskFile};
 
 /// An open file with its path and its last bytes in memory.
-pub(crate) struct OpenFile {
+pub struct OpenFile {
     path: PathBuf,
     /// `None` if all of the file is in memory.
     file: Option<Arc<dyn DiskFile>>,
@@ -53,7 +53,7 @@ const TRACKED_BLOCKS: usize = 64;
 
 impl OpenFile {
     /// Opens a file and reads it whole if it is small, else its last `tail` bytes.
-    pub(crate) fn open(disk: &dyn Disk, path: PathBuf, tail: u64) -> Result<Self> {
+    pub fn open(disk: &dyn Disk, path: PathBuf, tail: u64) -> Result<Self> {
         let file = disk
             .open(&path)
             .map_err(|e| Error::io("Can't open file", &path, &e))?;
@@ -100,7 +100,8 @@ impl OpenFile {
     }
 
     /// Bytes of the file when it was opened.
-    pub(crate) fn len(&self) -> u64 {
+    #[expect(clippy::len_without_is_empty, reason = "no file of the engine is empty")]
+    pub fn len(&self) -> u64 {
         self.len
     }
 
@@ -144,7 +145,7 @@ impl OpenFile {
     }
 
     /// Reads exactly `length` bytes. The length of the file bounds what is allocated.
-    pub(crate) fn read_vec(&self, offset: u64, length: u64) -> Result<Vec<u8>> {
+    pub fn read_vec(&self, offset: u64, length: u64) -> Result<Vec<u8>> {
         if offset.checked_add(length).is_none_or(|end| end > self.len) {
             return Err(self.ends_early());
         }
@@ -238,7 +239,7 @@ impl OpenFile {
     ///
     /// # Errors
     /// `FS_CORRUPT` if the file ends before.
-    pub(crate) fn read_into(&self, offset: u64, length: usize, buf: &mut Vec<u8>) -> Result<()> {
+    pub fn read_into(&self, offset: u64, length: usize, buf: &mut Vec<u8>) -> Result<()> {
         buf.clear();
         if length <= MAX_BUFFERED_READ {
             buf.resize(length, 0);
@@ -259,17 +260,17 @@ impl OpenFile {
     }
 
     /// The path of the file.
-    pub(crate) fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// The last bytes of the file: those that are in memory.
-    pub(crate) fn tail(&self) -> &[u8] {
+    pub fn tail(&self) -> &[u8] {
         &self.tail
     }
 
     /// The error for a file that ends inside of an item.
-    pub(crate) fn ends_early(&self) -> Error {
+    pub fn ends_early(&self) -> Error {
         Error::new(
             Code::FS_CORRUPT,
             format!("Unexpected end of file '{}'", self.path.display()),

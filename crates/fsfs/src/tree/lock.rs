@@ -7,14 +7,22 @@
 //!
 //! An expired lock counts as absent. It stays on disk until a process that holds the write lock removes it.
 
+use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use base::checksum::Md5;
 use base::{Code, Date, Depth, Error, FsPath, Lock, Result};
 
 use crate::format::lock_digest::{LockDigest, file_name};
-use crate::store::disk::is_missing;
+use crate::store::disk::{Disk, is_missing};
 use crate::tree::Fs;
+
+/// The digest files of a filesystem. FSX has the same.
+#[derive(Clone, Copy)]
+pub struct LockFiles<'a> {
+    disk: &'a dyn Disk,
+    db: &'a Path,
+}
 
 impl Fs {
     /// The lock on exactly this path; `None` if there is none or it has expired.
@@ -22,13 +30,12 @@ impl Fs {
     /// # Errors
     /// `FS_CORRUPT`, `MALFORMED_FILE`, `BAD_DATE`, or the system's number.
     pub fn lock(&self, path: &FsPath) -> Result<Option<Lock>> {
-        self.lock_at(path, now())
+        self.lock_files().lock(path)
     }
 
     /// The lock on exactly this path at the time `now`.
     pub(crate) fn lock_at(&self, path: &FsPath, now: Date) -> Result<Option<Lock>> {
-        let digest = self.lock_digest(&Md5::of(path.as_bytes()), path)?;
-        Ok(unexpired(digest.and_then(|digest| digest.lock), now))
+        self.lock_files().lock_at(path, now)
     }
 
     /// All locks at or below `path` within `depth`, sorted by path.
@@ -36,14 +43,51 @@ impl Fs {
     /// # Errors
     /// As [`Fs::lock`].
     pub fn locks(&self, path: &FsPath, depth: Depth) -> Result<Vec<Lock>> {
-        let Some(top) = self.lock_digest(&Md5::of(path.as_bytes()), path)? else {
+        self.lock_files().locks(path, depth)
+    }
+
+    /// A digest file; `None` if there is none. `path` is for the message only.
+    pub(crate) fn lock_digest(&self, digest: &Md5, path: &FsPath) -> Result<Option<LockDigest>> {
+        self.lock_files().digest(digest, path)
+    }
+
+    fn lock_files(&self) -> LockFiles<'_> {
+        LockFiles::new(self.disk(), self.layout().db())
+    }
+}
+
+impl<'a> LockFiles<'a> {
+    /// The digest files below `db`.
+    pub fn new(disk: &'a dyn Disk, db: &'a Path) -> Self {
+        LockFiles { disk, db }
+    }
+
+    /// As [`Fs::lock`].
+    ///
+    /// # Errors
+    /// As [`Fs::lock`].
+    pub fn lock(&self, path: &FsPath) -> Result<Option<Lock>> {
+        self.lock_at(path, now())
+    }
+
+    fn lock_at(&self, path: &FsPath, now: Date) -> Result<Option<Lock>> {
+        let digest = self.digest(&Md5::of(path.as_bytes()), path)?;
+        Ok(unexpired(digest.and_then(|digest| digest.lock), now))
+    }
+
+    /// As [`Fs::locks`].
+    ///
+    /// # Errors
+    /// As [`Fs::lock`].
+    pub fn locks(&self, path: &FsPath, depth: Depth) -> Result<Vec<Lock>> {
+        let Some(top) = self.digest(&Md5::of(path.as_bytes()), path)? else {
             return Ok(Vec::new());
         };
         let now = now();
         let mut locks: Vec<Lock> = unexpired(top.lock, now).into_iter().collect();
         if depth != Depth::Empty {
             for child in &top.children {
-                let lock = self.lock_digest(child, path)?.and_then(|digest| digest.lock);
+                let lock = self.digest(child, path)?.and_then(|digest| digest.lock);
                 locks.extend(unexpired(lock, now).filter(|lock| is_within(&lock.path, path, depth)));
             }
         }
@@ -52,11 +96,10 @@ impl Fs {
         Ok(locks)
     }
 
-    /// A digest file; `None` if there is none. `path` is for the message only.
-    pub(crate) fn lock_digest(&self, digest: &Md5, path: &FsPath) -> Result<Option<LockDigest>> {
+    fn digest(&self, digest: &Md5, path: &FsPath) -> Result<Option<LockDigest>> {
         let (folder, name) = file_name(digest);
-        let file = self.layout().file("locks").join(folder).join(name);
-        let bytes = match self.disk().read_small(&file) {
+        let file = self.db.join("locks").join(folder).join(name);
+        let bytes = match self.disk.read_small(&file) {
             Ok(bytes) => bytes,
             Err(e) => {
                 let error = Error::io("Can't open file", &file, &e);
@@ -71,7 +114,7 @@ impl Fs {
             Err(e) if e.code() == Code::FS_CORRUPT => {
                 let message = format!(
                     "Corrupt lockfile for path '{path}' in filesystem '{}'",
-                    self.layout().db().display()
+                    self.db.display()
                 );
                 Err(Error::new(Code::FS_CORRUPT, message))
             }

@@ -23,11 +23,11 @@ use crate::format::changes;
 use crate::format::dir;
 use crate::format::id::{IdPart, IdTail, NodeRevId, TxnId};
 use crate::format::noderev::NodeRev;
-use crate::format::number::{parse_base36, push_base36};
 use crate::format::rep_line::RepLocation;
 use crate::store::disk::write_atomic;
 use crate::tree::Fs;
 use crate::txn::rep_write::RepSharing;
+use base::number::{parse_base36, push_base36};
 
 /// Present if users' locks are enforced.
 pub(super) const CHECK_LOCKS: &str = "svn:check-locks";

@@ -17,7 +17,6 @@ use std::path::{Path, PathBuf};
 
 use base::{Date, Error, Result, Revnum};
 
-use crate::format::number::push_base36;
 use crate::store::GROUP_PREFIX;
 use crate::store::disk::write_atomic;
 use crate::store::guard::WriteLock;
@@ -27,6 +26,7 @@ use crate::txn::commit::is_taken;
 use crate::txn::commit_files::make_shard;
 use crate::txn::strays;
 use crate::txn::{CommitMode, Committed, Txn, TxnOptions, Verify};
+use base::number::push_base36;
 
 /// Commits in groups. Dropping it without [`CommitGroup::flush`] discards what was committed since the last flush.
 pub struct CommitGroup {

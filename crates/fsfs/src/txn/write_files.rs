@@ -13,9 +13,9 @@ use super::state::{NodeKey, ROOT, TxnNode, TxnState};
 use crate::format::changes;
 use crate::format::dir;
 use crate::format::id::TxnId;
-use crate::format::number::push_base36;
 use crate::store::disk::{Create, is_missing};
 use crate::tree::Fs;
+use base::number::push_base36;
 
 impl TxnState {
     /// Writes the root's node-revision into `dir`: enough for the incumbent to open and to remove the transaction.

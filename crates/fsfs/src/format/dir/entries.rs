@@ -15,7 +15,7 @@ use base::{NodeKind, Result, Revnum, common_prefix, common_suffix};
 
 use super::{DirError, EntryChange, encode_entry, split_value};
 use crate::format::id::NodeRevId;
-use crate::format::number::take_decimal;
+use base::number::take_decimal;
 
 /// One entry of a directory.
 #[derive(Clone, Copy)]

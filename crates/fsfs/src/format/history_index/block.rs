@@ -13,7 +13,7 @@ use base::checksum::Md5;
 
 use super::record::{RecordHead, parse_head};
 use super::{HistoryEntry, HistoryIndexError, cmp_paths, list};
-use crate::format::number::take_uint;
+use base::number::take_uint;
 
 /// The number that the checksums of a segment's blocks begin with: a block of another segment has another one.
 pub(crate) type Salt = [u8; 16];

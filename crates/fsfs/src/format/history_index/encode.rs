@@ -8,7 +8,7 @@ use super::block::{BlockPlace, Salt, checksum};
 use super::footer::{Footer, MAGIC, SegmentIdentity};
 use super::record::{Record, RecordEncoder};
 use super::{BLOCK_TARGET, HistoryEntry, LIST_TARGET, list};
-use crate::format::number::push_uint;
+use base::number::push_uint;
 
 /// Encodes one segment.
 pub(crate) struct SegmentEncoder {

@@ -20,7 +20,7 @@ use base::checksum::Md5;
 
 use super::block::{BlockPlace, CHECKSUM_LENGTH, Salt};
 use super::{HistoryIndexError, MAX_BLOCK, MAX_LEVELS};
-use crate::format::number::{push_uint, take_uint};
+use base::number::{push_uint, take_uint};
 
 /// The first and the last bytes of a segment.
 pub(crate) const MAGIC: &[u8; 8] = b"svenhist";

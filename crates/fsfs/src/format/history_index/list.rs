@@ -13,7 +13,7 @@
 use base::Revnum;
 
 use super::{HistoryEntry, HistoryIndexError};
-use crate::format::number::{push_uint, take_uint};
+use base::number::{push_uint, take_uint};
 
 /// Appends an entry; `last` is the one before it in the record.
 pub(crate) fn encode(out: &mut Vec<u8>, last: Option<&HistoryEntry>, entry: &HistoryEntry) {

@@ -15,7 +15,7 @@ use std::ops::Range;
 use base::Revnum;
 
 use super::{HistoryEntry, HistoryIndexError, cmp_paths, list, shared_prefix};
-use crate::format::number::{push_uint, take_uint};
+use base::number::{push_uint, take_uint};
 
 /// The fields of a record besides its path.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,24 +1,24 @@
-//! The forms of numbers in FSFS.
+//! The forms of numbers in the files of FSFS and FSX.
 //!
 //! | form | encoding | used in |
 //! |---|---|---|
 //! | decimal | ASCII digits without sign | most text files |
 //! | base 36 | digits `0-9a-z` | IDs, transaction names |
-//! | index integer | 7 bits a byte, low bits first; the top bit is set on all bytes but the last; at most 10 bytes | L2P and P2L indexes |
-//! | signed index integer | an index integer: 2n for n >= 0, -1 - 2n for n < 0 | L2P and P2L indexes |
+//! | index integer | 7 bits a byte, low bits first; the top bit is set on all bytes but the last; at most 10 bytes | L2P and P2L indexes, packed data of FSX |
+//! | signed index integer | an index integer: 2n for n >= 0, -1 - 2n for n < 0 | as index integers |
 //!
 //! The big-endian integers of svndiff are in crate `delta`.
 
-use base::Revnum;
+use crate::Revnum;
 
 /// Parses ASCII digits without sign; `None` for anything else or beyond 64 bits.
-pub(crate) fn parse_decimal(digits: &[u8]) -> Option<u64> {
+pub fn parse_decimal(digits: &[u8]) -> Option<u64> {
     parse_radix(digits, 10)
 }
 
 /// Why a field is not a revision number. The incumbent has different error codes for the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum BadRev {
+pub enum BadRev {
     /// It does not begin with a digit.
     NoDigit,
     /// Other bytes follow the digits, or the number is too large.
@@ -26,7 +26,7 @@ pub(crate) enum BadRev {
 }
 
 /// Parses a revision number.
-pub(crate) fn parse_rev(field: &[u8]) -> Result<Revnum, BadRev> {
+pub fn parse_rev(field: &[u8]) -> Result<Revnum, BadRev> {
     Revnum::parse(field).ok_or(match field.first() {
         Some(b'0'..=b'9') => BadRev::Trailing,
         _ => BadRev::NoDigit,
@@ -34,17 +34,17 @@ pub(crate) fn parse_rev(field: &[u8]) -> Result<Revnum, BadRev> {
 }
 
 /// Parses digits `0-9a-z`; `None` for anything else or beyond 64 bits.
-pub(crate) fn parse_base36(digits: &[u8]) -> Option<u64> {
+pub fn parse_base36(digits: &[u8]) -> Option<u64> {
     parse_radix(digits, 36)
 }
 
 /// Parses ASCII digits at the front of `text` and moves past them; `None` if there is none, or beyond 64 bits.
-pub(crate) fn take_decimal(text: &mut &[u8]) -> Option<u64> {
+pub fn take_decimal(text: &mut &[u8]) -> Option<u64> {
     take_radix(text, 10)
 }
 
 /// Parses digits `0-9a-z` at the front of `text` and moves past them; `None` if there is none, or beyond 64 bits.
-pub(crate) fn take_base36(text: &mut &[u8]) -> Option<u64> {
+pub fn take_base36(text: &mut &[u8]) -> Option<u64> {
     take_radix(text, 36)
 }
 
@@ -71,12 +71,12 @@ fn take_radix(text: &mut &[u8], radix: u64) -> Option<u64> {
 }
 
 /// Appends a number in base 36.
-pub(crate) fn push_base36(out: &mut String, number: u64) {
+pub fn push_base36(out: &mut String, number: u64) {
     push_digits::<36>(out, number);
 }
 
 /// Appends a decimal number.
-pub(crate) fn push_decimal(out: &mut String, number: u64) {
+pub fn push_decimal(out: &mut String, number: u64) {
     push_digits::<10>(out, number);
 }
 
@@ -97,7 +97,7 @@ fn push_digits<const RADIX: u64>(out: &mut String, number: u64) {
 
 /// Parses an index integer at the front of `input` and moves past it; `None` if it is cut off or does not fit 64
 /// bits.
-pub(crate) fn take_uint(input: &mut &[u8]) -> Option<u64> {
+pub fn take_uint(input: &mut &[u8]) -> Option<u64> {
     let mut value = 0u64;
     for (at, &byte) in input.iter().take(10).enumerate() {
         let bits = u64::from(byte & 0x7f);
@@ -115,14 +115,27 @@ pub(crate) fn take_uint(input: &mut &[u8]) -> Option<u64> {
 }
 
 /// Parses a signed index integer: an even number for 0 and above, an odd one for below.
-pub(crate) fn take_int(input: &mut &[u8]) -> Option<i64> {
-    let raw = take_uint(input)?;
+pub fn take_int(input: &mut &[u8]) -> Option<i64> {
+    Some(signed(take_uint(input)?))
+}
+
+/// The signed number that is stored as `raw`: an even number for 0 and above, an odd one for below.
+pub fn signed(raw: u64) -> i64 {
     let half = (raw >> 1) as i64;
-    Some(if raw & 1 == 0 { half } else { -1 - half })
+    if raw & 1 == 0 { half } else { -1 - half }
+}
+
+/// The form in which a signed number is stored; see [`signed`].
+pub fn unsigned(value: i64) -> u64 {
+    if value < 0 {
+        (((-1 - value) as u64) << 1) | 1
+    } else {
+        (value as u64) << 1
+    }
 }
 
 /// Appends an index integer.
-pub(crate) fn push_uint(out: &mut Vec<u8>, mut value: u64) {
+pub fn push_uint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
         value >>= 7;
@@ -131,13 +144,8 @@ pub(crate) fn push_uint(out: &mut Vec<u8>, mut value: u64) {
 }
 
 /// Appends a signed index integer.
-pub(crate) fn push_int(out: &mut Vec<u8>, value: i64) {
-    let raw = if value < 0 {
-        (((-1 - value) as u64) << 1) | 1
-    } else {
-        (value as u64) << 1
-    };
-    push_uint(out, raw);
+pub fn push_int(out: &mut Vec<u8>, value: i64) {
+    push_uint(out, unsigned(value));
 }
 
 #[cfg(test)]

@@ -1,0 +1,3 @@
+//! For administrators: checking the files of a repository.
+
+mod verify;

@@ -1,0 +1,324 @@
+//! Revision and pack files: from (revision, item) to bytes.
+//!
+//! The L2P index of the file says where an item is, the P2L index what is there: an item, or a container with the item as
+//! one of its records. Both must agree. Indexes are decoded page by page when they are first used, and stay with the open
+//! file.
+//!
+//! Another process may pack a shard at any time. Then the files of its revisions disappear, item numbers stay the same
+//! and offsets change. So an offset is used only with the file that it was looked up in, and a reader that finds its file
+//! missing reads `min-unpacked-rev` once more ([`Store::rev_file`]).
+
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use base::checksum::fnv1a_32x4;
+use base::{Code, Error, Result, Revnum};
+use fsfs::{Footer, MAX_FOOTER, OpenFile};
+
+use super::Store;
+use super::handle::{self, FileKey, no_such_revision};
+use crate::format::cursor::DecodeError;
+use crate::format::l2p::{ExpectedL2p, L2pEntry, L2pHeader};
+use crate::format::p2l::{self, ExpectedP2l, ItemType, P2lEntry, P2lHeader};
+
+/// An open file of one revision or of one packed shard.
+pub(crate) struct RevFile {
+    bytes: OpenFile,
+    first_rev: Revnum,
+    rev_count: u64,
+    is_packed: bool,
+    footer: Footer,
+    l2p: OnceLock<L2pIndex>,
+    p2l: OnceLock<P2lIndex>,
+}
+
+/// The entries of a decoded page of the L2P index.
+type L2pEntries = Arc<[Option<L2pEntry>]>;
+
+struct L2pIndex {
+    header: L2pHeader,
+    pages: Box<[OnceLock<L2pEntries>]>,
+}
+
+struct P2lIndex {
+    header: P2lHeader,
+    pages: Box<[OnceLock<Arc<[P2lEntry]>>]>,
+}
+
+/// An item: where it is, and what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Item {
+    /// Offset of the item or of its container, bytes.
+    pub(crate) offset: u64,
+    /// Length of the item or of its container, bytes.
+    pub(crate) size: u64,
+    pub(crate) item_type: ItemType,
+    /// The number of the record in a container; 0 for a plain item.
+    pub(crate) sub_item: u64,
+    checksum: u32,
+}
+
+/// The first read of an index, bytes: enough for the header of most.
+const INDEX_READ: u64 = 16 << 10;
+
+impl Store {
+    /// The open file that holds `rev`.
+    pub(crate) fn rev_file(&self, rev: Revnum) -> Result<Arc<RevFile>> {
+        let mut retried = false;
+        loop {
+            let is_packed = self.is_packed(rev);
+            let first_rev = if is_packed {
+                self.layout.first_of_shard(rev)
+            } else {
+                rev
+            };
+            let key = (first_rev.0, is_packed);
+            if let Some(file) = self.files.get(&key) {
+                return Ok(file);
+            }
+            match self.open_rev_file(first_rev, is_packed) {
+                Ok(file) => {
+                    let file = Arc::new(file);
+                    self.files.insert(key, file.clone());
+                    return Ok(file);
+                }
+                Err(e) if !fsfs::disk::is_missing(&e) => return Err(e),
+                Err(_) if !retried => {
+                    // Another process may have packed the shard since `min-unpacked-rev` was read.
+                    retried = true;
+                    self.refresh_min_unpacked_rev()?;
+                }
+                Err(_) => return Err(no_such_revision(rev)),
+            }
+        }
+    }
+
+    fn open_rev_file(&self, first_rev: Revnum, is_packed: bool) -> Result<RevFile> {
+        let path = match is_packed {
+            true => self.layout.packed(first_rev, "pack"),
+            false => self.layout.rev(first_rev),
+        };
+        let bytes = OpenFile::open(self.disk(), path, MAX_FOOTER as u64)?;
+        let footer = handle::in_file(Footer::parse(bytes.tail(), bytes.len()), bytes.path())?;
+        Ok(RevFile {
+            bytes,
+            first_rev,
+            rev_count: if is_packed { self.layout.shard_size() } else { 1 },
+            is_packed,
+            footer,
+            l2p: OnceLock::new(),
+            p2l: OnceLock::new(),
+        })
+    }
+}
+
+impl RevFile {
+    /// The key of the file among the open ones.
+    pub(super) fn key(&self) -> FileKey {
+        (self.first_rev.0, self.is_packed)
+    }
+
+    /// The bytes.
+    pub(crate) fn bytes(&self) -> &OpenFile {
+        &self.bytes
+    }
+
+    /// Adds the path of the file to the error of a decoder.
+    pub(crate) fn in_file<T>(&self, result: std::result::Result<T, DecodeError>) -> Result<T> {
+        handle::in_file(result, self.bytes.path())
+    }
+
+    /// Finds an item.
+    ///
+    /// # Errors
+    /// `FS_INDEX_REVISION`, `FS_INDEX_OVERFLOW`, `FS_INDEX_INCONSISTENT`, `FS_CORRUPT` if there is no such item.
+    pub(crate) fn item(&self, rev: Revnum, number: u64) -> Result<Item> {
+        let place = self.l2p_entry(rev, number)?.ok_or_else(|| {
+            let message = format!("Item {number} of revision {rev} does not exist");
+            Error::new(Code::FS_CORRUPT, message)
+        })?;
+        let inconsistent = |what: &str| {
+            let message = format!(
+                "Item {number} of revision {rev} at offset {}: {what}",
+                place.offset
+            );
+            Error::new(Code::FS_INDEX_INCONSISTENT, message)
+        };
+        let Some((page, at)) = self.p2l_at(place.offset)? else {
+            return Err(inconsistent("the P2L index has no item there"));
+        };
+        let entry = &page[at];
+        let sub_item = usize::try_from(place.sub_item).ok();
+        let found = sub_item.and_then(|at| entry.items.get(at));
+        if entry.offset != place.offset || found != Some(&(rev, number)) {
+            return Err(inconsistent("the P2L index has another item there"));
+        }
+        if entry.end() > self.footer.l2p_offset {
+            return Err(inconsistent("it is not inside of the items"));
+        }
+        Ok(Item {
+            offset: entry.offset,
+            size: entry.size,
+            item_type: entry.item_type,
+            sub_item: place.sub_item,
+            checksum: entry.checksum,
+        })
+    }
+
+    /// The footer.
+    pub(crate) fn footer(&self) -> &Footer {
+        &self.footer
+    }
+
+    /// The numbers of the revisions in the file.
+    pub(crate) fn revisions(&self) -> Range<u64> {
+        self.first_rev.0..self.first_rev.0.saturating_add(self.rev_count)
+    }
+
+    /// The number of pages of the P2L index.
+    ///
+    /// # Errors
+    /// `FS_INDEX_CORRUPTION`; the system's.
+    pub(crate) fn page_count(&self) -> Result<usize> {
+        Ok(self.p2l_index()?.header.page_count())
+    }
+
+    /// The entries of a page of the P2L index, whose number must be below [`RevFile::page_count`].
+    ///
+    /// # Errors
+    /// `FS_INDEX_CORRUPTION`; the system's.
+    pub(crate) fn page_entries(&self, page: usize) -> Result<Arc<[P2lEntry]>> {
+        self.p2l_page(self.p2l_index()?, page)
+    }
+
+    /// The number of items of a revision according to the L2P index.
+    ///
+    /// # Errors
+    /// `FS_INDEX_CORRUPTION`, `FS_INDEX_REVISION`; the system's.
+    pub(crate) fn used_items(&self, rev: Revnum) -> Result<usize> {
+        let index = self.l2p_index()?;
+        let mut used = 0;
+        for page in self.in_file(index.header.pages_of(rev))? {
+            used += self.l2p_page(index, page as usize)?.iter().flatten().count();
+        }
+        Ok(used)
+    }
+
+    /// Reads the bytes of an item or of its container, and checks them.
+    ///
+    /// # Errors
+    /// `FS_CORRUPT` if the checksum differs; the system's.
+    pub(crate) fn read_checked(&self, item: &Item) -> Result<Vec<u8>> {
+        let bytes = self.bytes.read_vec(item.offset, item.size)?;
+        let actual = fnv1a_32x4(&bytes);
+        if actual == item.checksum {
+            return Ok(bytes);
+        }
+        let message = format!(
+            "Low-level checksum mismatch while reading {} bytes of meta data at offset {} (file '{}'):\n   \
+             expected:  {:08x}\n     actual:  {actual:08x}\n",
+            item.size,
+            item.offset,
+            self.bytes.path().display(),
+            item.checksum
+        );
+        Err(Error::new(Code::CHECKSUM_MISMATCH, message))
+    }
+
+    fn l2p_entry(&self, rev: Revnum, item: u64) -> Result<Option<L2pEntry>> {
+        let index = self.l2p_index()?;
+        let (page, entry) = self.in_file(index.header.page_of(rev, item))?;
+        Ok(self.l2p_page(index, page)?.get(entry).copied().flatten())
+    }
+
+    fn l2p_index(&self) -> Result<&L2pIndex> {
+        if let Some(index) = self.l2p.get() {
+            return Ok(index);
+        }
+        let (start, end) = (self.footer.l2p_offset, self.footer.p2l_offset);
+        let expect = ExpectedL2p {
+            first_rev: self.first_rev,
+            rev_count: self.rev_count,
+            index_len: end - start,
+        };
+        let header = self.read_growing(start, end, |bytes| L2pHeader::parse(bytes, expect))?;
+        let pages = (0..header.page_count()).map(|_| OnceLock::new()).collect();
+        Ok(self.l2p.get_or_init(|| L2pIndex { header, pages }))
+    }
+
+    fn l2p_page<'a>(&self, index: &'a L2pIndex, number: usize) -> Result<&'a L2pEntries> {
+        if let Some(entries) = index.pages[number].get() {
+            return Ok(entries);
+        }
+        let page = index.header.page(number);
+        let start = self.footer.l2p_offset + page.offset;
+        let data = self.bytes.read_vec(start, page.length)?;
+        let entries: L2pEntries = self.in_file(page.entries(&data))?.into();
+        Ok(index.pages[number].get_or_init(|| entries))
+    }
+
+    /// The page of the P2L index with the entry that contains `offset`, and the number of the entry in it.
+    fn p2l_at(&self, offset: u64) -> Result<Option<(Arc<[P2lEntry]>, usize)>> {
+        let index = self.p2l_index()?;
+        // An item is listed in the page of its last byte, so a long item comes after pages without entries.
+        let first = usize::try_from(offset / index.header.page_size).unwrap_or(usize::MAX);
+        for number in first..index.header.page_count() {
+            let page = self.p2l_page(index, number)?;
+            let at = page.partition_point(|entry| entry.end() <= offset);
+            if let Some(entry) = page.get(at) {
+                return Ok((entry.offset <= offset).then_some((page, at)));
+            }
+        }
+        Ok(None)
+    }
+
+    fn expected_p2l(&self) -> ExpectedP2l {
+        ExpectedP2l {
+            first_rev: self.first_rev,
+            rev_count: self.rev_count,
+            items_len: self.footer.l2p_offset,
+            index_len: self.footer.footer_offset - self.footer.p2l_offset,
+        }
+    }
+
+    fn p2l_index(&self) -> Result<&P2lIndex> {
+        if let Some(index) = self.p2l.get() {
+            return Ok(index);
+        }
+        let expect = self.expected_p2l();
+        let (start, end) = (self.footer.p2l_offset, self.footer.footer_offset);
+        let header = self.read_growing(start, end, |bytes| P2lHeader::parse(bytes, expect))?;
+        let pages = (0..header.page_count()).map(|_| OnceLock::new()).collect();
+        Ok(self.p2l.get_or_init(|| P2lIndex { header, pages }))
+    }
+
+    fn p2l_page(&self, index: &P2lIndex, number: usize) -> Result<Arc<[P2lEntry]>> {
+        let page = &index.pages[number];
+        if let Some(entries) = page.get() {
+            return Ok(entries.clone());
+        }
+        let (start, end) = index.header.page_range(number);
+        let data = self.bytes.read_vec(self.footer.p2l_offset + start, end - start)?;
+        let entries: Arc<[P2lEntry]> = self.in_file(p2l::parse_page(&data, self.expected_p2l()))?.into();
+        Ok(page.get_or_init(|| entries).clone())
+    }
+
+    /// Decodes a header at `start` whose length shows only in decoding. Reads more bytes, up to `end`, until it is
+    /// complete.
+    fn read_growing<T>(
+        &self,
+        start: u64,
+        end: u64,
+        decode: impl Fn(&[u8]) -> std::result::Result<Option<T>, DecodeError>,
+    ) -> Result<T> {
+        let mut length = (end - start).min(INDEX_READ);
+        loop {
+            let data = self.bytes.read_vec(start, length)?;
+            match self.in_file(decode(&data))? {
+                Some(value) => return Ok(value),
+                None if length < end - start => length = length.saturating_mul(4).min(end - start),
+                None => return Err(self.bytes.ends_early()),
+            }
+        }
+    }
+}

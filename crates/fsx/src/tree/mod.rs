@@ -1,0 +1,28 @@
+//! The trees of revisions, read only.
+//!
+//! | module | subject |
+//! |---|---|
+//! | `fs` | [`FsxFs`], an open filesystem |
+//! | `root` | [`FsxRoot`], the tree of a revision; look-up of paths |
+//! | `node` | [`FsxNode`], a node-revision at a path |
+//! | [`rep`] | one stored representation |
+//! | [`text`] | contents, out of delta chains and containers |
+//! | `revprops` | revision properties |
+//! | `lock` | users' locks |
+//!
+//! The types have the methods that their counterparts in `fsfs` have. What is absent: transactions, and the history of nodes.
+
+mod fs;
+mod lock;
+mod node;
+mod rep;
+mod revprops;
+mod root;
+#[cfg(test)]
+mod tests;
+mod text;
+
+pub use fs::FsxFs;
+pub use node::FsxNode;
+pub use root::FsxRoot;
+pub use text::FsxTextReader;

@@ -1,0 +1,128 @@
+//! Damaged files: an error, never a panic, a loop or a wrong content.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use base::{Cancel, Code, Result, Revnum};
+use fsx::{FsxFs, FsxNode};
+use testkit::history::{self, Random};
+use testkit::{each_seed, scratch};
+
+use crate::repository::{FsxRepository, Settings};
+
+/// Reads everything. Returns the number of bytes.
+fn read_all(db: &Path) -> Result<u64> {
+    let fs = FsxFs::open(db)?;
+    let mut sum = 0;
+    for rev in 0..=fs.youngest()?.0 {
+        let root = fs.root(Revnum(rev))?;
+        sum += fs.revprops(Revnum(rev))?.len() as u64 + root.changed_paths()?.len() as u64;
+        let mut nodes: Vec<FsxNode> = vec![root.root_node()?];
+        while let Some(node) = nodes.pop() {
+            sum += node.props()?.len() as u64;
+            if node.kind() == base::NodeKind::File {
+                sum += node.reader()?.read_all()?.len() as u64;
+                continue;
+            }
+            for entry in node.entries()?.iter() {
+                nodes.push(node.child_of(entry)?);
+            }
+            if nodes.len() > 10_000 {
+                return Err(base::Error::new(Code::FS_CORRUPT, "a tree without end"));
+            }
+        }
+    }
+    Ok(sum)
+}
+
+fn verify(db: &Path) -> Result<()> {
+    let fs = FsxFs::open(db)?;
+    fs.verify_files(Revnum(0)..=fs.youngest()?, &Cancel::new())
+}
+
+fn files_below(dir: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files_below(&path, files);
+        } else {
+            files.push(path);
+        }
+    }
+    files.sort();
+}
+
+#[test]
+fn random_damage_is_an_error_or_changes_nothing_that_is_checked() {
+    let repositories = [false, true].map(|packed| {
+        let repository = FsxRepository::load(&Settings::shard(3), &history::small().bytes());
+        if packed {
+            repository.pack();
+        }
+        verify(&repository.db()).unwrap();
+        let whole = read_all(&repository.db()).unwrap();
+        (repository, whole)
+    });
+    each_seed("FSX_SEEDS", 0..60, |seed| {
+        let mut random = Random::new(seed);
+        let (repository, whole) = &repositories[random.below(2)];
+        let copy = repository.repo().copy();
+        let mut files = Vec::new();
+        files_below(&copy.db().join("revs"), &mut files);
+        let file = &files[random.below(files.len())];
+        let mut bytes = fs::read(file).unwrap();
+        match random.below(4) {
+            0 => bytes.truncate(random.below(bytes.len())),
+            _ => {
+                for _ in 0..=random.below(3) {
+                    let at = random.below(bytes.len());
+                    bytes[at] ^= 1 << random.below(8);
+                }
+            }
+        }
+        let before = fs::read(file).unwrap();
+        fs::set_permissions(file, fs::Permissions::from_mode(0o644)).unwrap();
+        fs::write(file, &bytes).unwrap();
+        // Before the footer of a revision file, every byte counts.
+        let footer = match file.file_name().unwrap().to_str().unwrap() {
+            name if name.starts_with('r') || name == "pack" => 1 + usize::from(before[before.len() - 1]),
+            _ => 0,
+        };
+        let end = before.len() - footer;
+        if bytes.get(..end) != Some(&before[..end]) {
+            assert!(verify(&copy.db()).is_err(), "{}", file.display());
+        }
+        if let Ok(sum) = read_all(&copy.db()) {
+            assert_eq!(sum, *whole, "{}", file.display());
+        }
+    });
+}
+
+#[test]
+fn other_filesystems_are_refused() {
+    let folder = scratch();
+    let missing = FsxFs::open(folder.path()).err().unwrap();
+    assert!(missing.code().is_os());
+    let repository = FsxRepository::create(&Settings::shard(7));
+    let set = |name: &str, text: &str| {
+        let path = repository.db().join(name);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        fs::write(path, text).unwrap();
+        FsxFs::open(&repository.db())
+            .map(|fs| fs.youngest())
+            .err()
+            .map(|e| e.code())
+    };
+    assert_eq!(set("format", "2\nlayout sharded 7\n"), None);
+    assert_eq!(
+        set("format", "1\nlayout sharded 7\n"),
+        Some(Code::FS_UNSUPPORTED_FORMAT)
+    );
+    assert_eq!(
+        set("format", "2\nlayout linear\n"),
+        Some(Code::BAD_VERSION_FILE_FORMAT)
+    );
+    assert_eq!(set("format", "2\nlayout sharded 7\n"), None);
+    assert_eq!(set("fs-type", "fsfs\n"), Some(Code::FS_UNKNOWN_FS_TYPE));
+}

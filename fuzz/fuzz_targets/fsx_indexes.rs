@@ -1,0 +1,7 @@
+//! The indexes of FSX: any bytes.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| fsx::fuzz_api::indexes(data));
