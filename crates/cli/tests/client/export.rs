@@ -360,6 +360,36 @@ fn what_is_in_the_way() {
     assert_none(&differences);
 }
 
+/// What is in the way of one of many files: the lines for the files before it are printed, and none for those behind it.
+#[test]
+fn what_is_in_the_way_of_one_of_many_files() {
+    let mut stream = DumpStream::new("1e720ca1-2b3c-4d4e-8f50-0123456789ac");
+    stream.rev("files").mkdirs(["many"]);
+    for number in 0..500 {
+        let text = format!("text {number}\n").repeat(number);
+        stream.add(
+            RecordKind::File,
+            &format!("many/f{number}"),
+            Content::both(&[], text.as_bytes()),
+        );
+    }
+    let repo = build(&Spec::small("1.14").with(stream).named("export-many"));
+    let mut differences = Vec::new();
+    for access in [Access::Disk, Access::Svn, Access::Http] {
+        let twins = TwinClients::new(&repo, access);
+        for number in [0, 77, 250, 499] {
+            clear(&twins);
+            for side in Side::BOTH {
+                let obstacle = twins.dir(side).join(format!("out/f{number}/x"));
+                std::fs::create_dir_all(obstacle).expect("new");
+            }
+            let words = ["svn", "export", "--force", "{URL}/many", "out"];
+            differences.extend(difference(&twins, access, &words, |tool| tool));
+        }
+    }
+    assert_none(&differences);
+}
+
 #[test]
 fn permissions_time_zones_and_character_sets() {
     let mut differences = Vec::new();

@@ -53,7 +53,8 @@ pub struct ExportOptions<'a> {
     pub sessions: usize,
     /// The threads with which each session expands texts and writes files, its own included. With one, nothing is received meanwhile.
     pub writers: usize,
-    /// For how long the first session works alone: a further connection costs more than it saves for a small tree.
+    /// For how long the first session works alone: a further connection costs more than it saves for a small tree. With zero, sessions cost
+    /// nothing, and all are opened at once.
     pub alone_for: Duration,
     /// Asked after that, and again after the same time: whether the machine has time left for a further session.
     pub has_time: &'a (dyn Fn() -> bool + Sync),

@@ -168,6 +168,9 @@ impl Shared<'_> {
 
     /// Waits while the first session works alone, at most until the end of the export.
     fn leave_alone(&self) {
+        if self.options.alone_for.is_zero() {
+            return;
+        }
         let mut until = Instant::now() + self.options.alone_for;
         let mut queue = self.queue.lock();
         while !queue.is_stopped && (queue.active > 0 || !queue.parts.is_empty()) {

@@ -119,6 +119,8 @@ pub(super) struct PartWriter<'w, 's, 'a> {
     sink: &'s mut PartSink<'a>,
     /// The bytes of texts in the queue.
     bytes: usize,
+    /// An error was returned: nothing is reported behind it.
+    is_over: bool,
 }
 
 impl<'w, 's, 'a: 'w> PartWriter<'w, 's, 'a> {
@@ -133,10 +135,11 @@ impl<'w, 's, 'a: 'w> PartWriter<'w, 's, 'a> {
             at: sink.at,
             sink,
             bytes: 0,
+            is_over: false,
         }
     }
 
-    /// Waits until all nodes are written.
+    /// Waits until all nodes are written, unless an error was returned before.
     pub(super) fn finish(&mut self) -> Result<()> {
         while self.report_first()? {}
         Ok(())
@@ -144,19 +147,29 @@ impl<'w, 's, 'a: 'w> PartWriter<'w, 's, 'a> {
 
     /// Reports the first group, once it is written; false if there is none.
     fn report_first(&mut self) -> Result<bool> {
+        if self.is_over {
+            return Ok(false);
+        }
         let WrittenNodes { nodes, bytes, failed } = match self.queue.take() {
             None => return Ok(false),
             Some(Ok(written)) => written,
             Some(Err(panicked)) => std::panic::resume_unwind(panicked),
         };
         self.bytes -= bytes;
+        let reported = self.report(nodes);
+        let outcome = reported.and_then(|()| failed.map_or(Ok(true), Err));
+        self.is_over = outcome.is_err();
+        outcome
+    }
+
+    fn report(&mut self, nodes: Vec<WrittenNode>) -> Result<()> {
         for node in nodes {
             match node {
                 WrittenNode::Directory(path, target) => self.sink.directory(&path, target)?,
                 WrittenNode::File(target) => self.sink.add(target)?,
             }
         }
-        failed.map_or(Ok(true), Err)
+        Ok(())
     }
 }
 
