@@ -206,8 +206,8 @@ const MOST_WRITERS: usize = 4;
 /// the export ends only when the last one was opened.
 const ALONE: Duration = Duration::from_secs(2);
 
-/// The same for HTTP, where servers have a thread for each of a few connections.
-const ALONE_HTTP: Duration = Duration::from_millis(50);
+/// The same for HTTP, where servers have a thread for each of a few connections. A smaller tree is exported before another session helps.
+const ALONE_HTTP: Duration = Duration::from_secs(1);
 
 /// Returns a name of the repository as a name of the file system, whose character set is that of the locale.
 fn file_name(charset: Charset, name: &str, directory: &Path) -> Result<OsString> {
