@@ -48,6 +48,7 @@ pub use admin::{CreateOptions, create};
 pub use format::change_list::{Change, ChangeList, Changes};
 pub use format::changes::{ChangeKind, ChangedPath};
 pub use format::dir::{DirEntries, DirEntry};
+pub use format::fold::fold_changes;
 pub use format::footer::{Footer, MAX_FOOTER};
 pub use format::id::NodeRevId;
 pub use format::rep_header::{MAX_HEADER as MAX_REP_HEADER, RepHeader};

@@ -23,7 +23,7 @@ use crate::format::p2l::{self, ExpectedP2l, ItemType, P2lEntry, P2lHeader};
 
 /// An open file of one revision or of one packed shard.
 pub(crate) struct RevFile {
-    bytes: OpenFile,
+    bytes: Arc<OpenFile>,
     first_rev: Revnum,
     rev_count: u64,
     is_packed: bool,
@@ -101,7 +101,7 @@ impl Store {
         let bytes = OpenFile::open(self.disk(), path, MAX_FOOTER as u64)?;
         let footer = handle::in_file(Footer::parse(bytes.tail(), bytes.len()), bytes.path())?;
         Ok(RevFile {
-            bytes,
+            bytes: Arc::new(bytes),
             first_rev,
             rev_count: if is_packed { self.layout.shard_size() } else { 1 },
             is_packed,
@@ -119,7 +119,7 @@ impl RevFile {
     }
 
     /// The bytes.
-    pub(crate) fn bytes(&self) -> &OpenFile {
+    pub(crate) fn bytes(&self) -> &Arc<OpenFile> {
         &self.bytes
     }
 

@@ -66,7 +66,7 @@ fn read(root: &FsxRoot, contents: &mut NodeContents) -> ExpectedTree {
             .entry(node.id())
             .or_insert_with(|| content(&node))
             .clone();
-        assert!(node.created_rev().unwrap() <= root.revision());
+        assert!(node.created_rev() <= root.revision());
         check_predecessor(root.fs(), &node);
         if node.kind() == NodeKind::Dir {
             let entries = node.entries().unwrap();
