@@ -12,18 +12,17 @@ use fsx::{FsxFs, FsxId, FsxNode, FsxRoot};
 use crate::expected::{Expected, ExpectedNode, ExpectedTree};
 use crate::repository::FsxRepository;
 
-/// Compares all revisions. `with_ids` compares the IDs of all nodes too, with the output of `svnlook`.
+/// Compares all revisions. `with_ids` compares the IDs of all nodes in each third revision too, with the output of
+/// `svnlook`.
 pub fn all(repository: &FsxRepository, expected: &Expected, with_ids: bool) {
     let fs = repository.open();
     contents(&fs, expected);
-    fs.verify_files(Revnum(0)..=fs.youngest().unwrap(), &Cancel::new())
-        .unwrap();
-    for rev in 0..expected.trees.len() {
-        if with_ids {
-            let root = fs.root(Revnum(rev as u64)).unwrap();
-            let theirs = repository.svnlook("tree", &["--show-ids", "--full-paths", "-r", &rev.to_string()]);
-            assert_eq!(ids(&root), theirs, "tree of r{rev}");
-        }
+    let youngest = fs.youngest().unwrap();
+    fs.verify_files(Revnum(0)..=youngest, &Cancel::new()).unwrap();
+    for rev in (0..=youngest.0).rev().step_by(3).filter(|_| with_ids) {
+        let root = fs.root(Revnum(rev)).unwrap();
+        let theirs = repository.svnlook("tree", &["--show-ids", "--full-paths", "-r", &rev.to_string()]);
+        assert_eq!(ids(&root), theirs, "tree of r{rev}");
     }
 }
 

@@ -16,7 +16,7 @@ fn contents_at_the_limits_of_the_format() {
     let expected = Expected::of_stream(&stream.bytes());
     let repository = FsxRepository::load(&Settings::shard(5), &stream.bytes());
     // The changed paths of long revisions are read where the incumbent's own tools fail: see `known_faults`.
-    compare::all(&repository, &expected, true);
+    compare::all(&repository, &expected, false);
     repository.pack();
     compare::all(&repository, &expected, true);
 }
