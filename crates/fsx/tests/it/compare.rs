@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use base::checksum::{Md5, Sha1};
 use base::{Cancel, FsPath, NodeKind, Revnum};
+use delta::window::WINDOW_SIZE;
 use fsfs::{ChangeKind, ChangedPath, Relation};
 use fsx::{FsxFs, FsxId, FsxNode, FsxRoot};
 
@@ -100,7 +101,17 @@ fn content(node: &FsxNode) -> ExpectedNode {
 }
 
 fn text(node: &FsxNode) -> Vec<u8> {
-    let text = node.reader().unwrap().read_all().unwrap();
+    let (mut reader, mut text) = (node.reader().unwrap(), Vec::new());
+    loop {
+        let chunk = reader.fill().unwrap();
+        assert!(chunk.len() <= WINDOW_SIZE, "a text is not streamed");
+        if chunk.is_empty() {
+            break;
+        }
+        text.extend_from_slice(chunk);
+        let length = chunk.len();
+        reader.consume(length);
+    }
     assert_eq!(node.size().unwrap(), text.len() as u64);
     assert_eq!(node.md5().unwrap(), Md5::of(&text));
     if node.has_text() {

@@ -3,17 +3,22 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use base::{Cancel, Code, Result, Revnum};
 use fsx::{FsxFs, FsxNode};
+use testkit::disk::{CountedCalls, DiskFault, FailingDisk};
 use testkit::history::{self, Random};
 use testkit::{each_seed, scratch};
 
 use crate::repository::{FsxRepository, Settings};
 
-/// Reads everything. Returns the number of bytes.
 fn read_all(db: &Path) -> Result<u64> {
-    let fs = FsxFs::open(db)?;
+    read_all_of(&FsxFs::open(db)?)
+}
+
+/// Reads everything. Returns a number that depends on it.
+fn read_all_of(fs: &FsxFs) -> Result<u64> {
     let mut sum = 0;
     for rev in 0..=fs.youngest()?.0 {
         let root = fs.root(Revnum(rev))?;
@@ -97,6 +102,29 @@ fn random_damage_is_an_error_or_changes_nothing_that_is_checked() {
             assert_eq!(sum, *whole, "{}", file.display());
         }
     });
+}
+
+#[test]
+fn a_read_that_fails_is_an_error() {
+    let repository = FsxRepository::load(&Settings::shard(3), &history::small().bytes());
+    for packed in [false, true] {
+        if packed {
+            repository.pack();
+        }
+        let read =
+            |disk: &FailingDisk| read_all_of(&FsxFs::open_on(&repository.db(), Arc::new(disk.clone()))?);
+        let counting = FailingDisk::counting(CountedCalls::Reads);
+        let whole = read(&counting).unwrap();
+        for at in (0..counting.calls()).step_by(5) {
+            for fault in [DiskFault::Eio, DiskFault::Dead] {
+                match read(&FailingDisk::failing(CountedCalls::Reads, at, fault)) {
+                    // A file that other processes replace is read again.
+                    Ok(sum) => assert!(sum == whole && fault == DiskFault::Eio, "{at} {fault:?}"),
+                    Err(e) => assert!(e.has(Code(5)), "{at} {fault:?}: {e}"),
+                }
+            }
+        }
+    }
 }
 
 #[test]
