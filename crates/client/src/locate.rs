@@ -42,9 +42,20 @@ pub fn move_to_node(session: &mut dyn Session, peg: Revision, operative: Revisio
     } else {
         operative.number(session)?
     };
-    // The root is at the root in every revision, even if the peg revision does not exist.
-    if rev == peg_rev || session.url() == session.root_url() {
-        return Ok(rev);
+    move_from_peg(session, peg, peg_rev, rev)?;
+    Ok(rev)
+}
+
+/// As [`move_to_node`], with the numbers of both revisions.
+///
+/// # Errors
+/// As of [`move_to_node`].
+pub fn move_from_peg(session: &mut dyn Session, peg: Revision, peg_rev: Revnum, rev: Revnum) -> Result<()> {
+    if rev == peg_rev {
+        return Ok(());
+    }
+    if session.url() == session.root_url() {
+        return check_root(session, peg, peg_rev, rev);
     }
     let locations = session.locations(&RelPath::empty(), peg_rev, &[rev])?;
     let Some((_, path)) = locations.into_iter().find(|(found, _)| *found == rev) else {
@@ -58,5 +69,16 @@ pub fn move_to_node(session: &mut dyn Session, peg: Revision, operative: Revisio
     if url != *session.url() {
         session.reparent(&url)?;
     }
-    Ok(rev)
+    Ok(())
+}
+
+/// Fails for a revision that does not exist. The root is at its place in every revision, even if the peg revision does not exist; a peg
+/// revision without a number shows that all revisions up to it exist.
+fn check_root(session: &mut dyn Session, peg: Revision, peg_rev: Revnum, rev: Revnum) -> Result<()> {
+    let is_known = rev < peg_rev && !matches!(peg, Revision::Number(_));
+    if is_known || rev <= session.latest_revision()? {
+        return Ok(());
+    }
+    let message = format!("No such revision {rev}");
+    Err(Error::new(Code::FS_NO_SUCH_REVISION, message))
 }

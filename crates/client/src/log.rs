@@ -4,7 +4,7 @@
 //! youngest revision. A single lookup in the youngest of all revisions is enough for one range, because the server follows the
 //! history from there; several ranges need the paths of the node in between ([`Session::location_segments`]).
 
-use base::{Code, Error, RelPath, Result, Revnum};
+use base::{RelPath, Result, Revnum};
 use ra::{LocationSegment, LogEntry, LogRequest, LogRevprops, Session};
 
 use crate::locate::{self, Revision};
@@ -59,15 +59,7 @@ pub fn log(
     }
     let youngest = numbers.iter().map(|(a, b)| *a.max(b)).max();
     let youngest = youngest.expect("because there is at least one range");
-    if session.url() != session.root_url() {
-        locate::move_to_node(session, Revision::Number(peg_rev), Revision::Number(youngest))?;
-    } else if youngest > peg_rev && youngest > session.latest_revision()? {
-        // The root is at its place in every revision, even if the peg revision does not exist yet.
-        return Err(Error::new(
-            Code::FS_NO_SUCH_REVISION,
-            format!("No such revision {youngest}"),
-        ));
-    }
+    locate::move_from_peg(session, peg, peg_rev, youngest)?;
     let mut node = NodePaths::find(session, &numbers, youngest)?;
     let mut left = Some(options.limit).filter(|limit| *limit > 0);
     for (start, end) in numbers {

@@ -35,11 +35,13 @@ pub fn locations(
     readable: &dyn Readable,
 ) -> Result<Vec<(Revnum, FsPath)>> {
     let fs = repo.fs();
-    fs.root(peg)?;
-    check_readable(path, readable)?;
     let mut revs = revs.to_vec();
     revs.sort_unstable_by(|a, b| b.cmp(a));
     revs.dedup();
+    // Of several revisions that do not exist, the youngest is named.
+    let youngest = revs.first().copied().unwrap_or(peg);
+    fs.root(youngest.max(peg))?;
+    check_readable(path, readable)?;
     let mut rest = &revs[..];
 
     // Starts at the youngest revision in which the same path is the same node; it may have moved in between.

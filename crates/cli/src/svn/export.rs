@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use base::{Code, Depth, Error, Result, Url};
 use client::export::{ExportEvent, ExportOptions, Source, export};
 use client::translate::LineEnd;
+use rustix::time::ClockId;
 
 use super::options::{NonRecursiveOption, RevisionOption, TargetsOption};
 use crate::args::date;
@@ -76,6 +77,7 @@ impl ExportArgs {
             // A repository that cannot be opened is the first error.
             context.open(&request.url).and(Err(error))
         })?;
+        let begun = Instant::now();
         let received = Arc::new(AtomicU64::new(0));
         let progress = Progress::of_input(
             self.progress,
@@ -97,12 +99,16 @@ impl ExportArgs {
             ignore_keywords: self.ignore_keywords,
             native_line_end: self.native_eol.unwrap_or(LineEnd::Lf),
             sessions: sessions(&request.url, cores(), connections),
-            writes_aside: request.url.scheme() != "file",
+            writers: match request.url.scheme() {
+                "file" => 1,
+                _ => cores().clamp(2, MOST_WRITERS),
+            },
             alone_for: match request.url.scheme() {
                 "file" => Duration::ZERO,
                 "svn" => ALONE,
                 _ => ALONE_HTTP,
             },
+            has_time: &|| has_time(begun.elapsed(), cores()),
             open: &|url| context.open(url),
             long_date: &date_text::human,
             parse_date: &date::parse,
@@ -166,25 +172,35 @@ fn export_target(to: &TypedTarget) -> Result<PathBuf> {
     Ok(PathBuf::from(to.as_str()))
 }
 
-/// Returns how many sessions share an export. A tunnel may ask for a password each time, so there is one. Over HTTP each session has a second
-/// connection for texts, and `connections` is the most that the user allows.
+/// Returns how many sessions share an export at most. A tunnel may ask for a password each time, so there is one. Over HTTP each session has a
+/// second connection for texts, and `connections` is the most that the user allows.
 fn sessions(url: &Url, cores: usize, connections: usize) -> usize {
-    let most = match url.scheme() {
-        "file" => return cores.min(8),
+    let most = cores.clamp(2, MOST_SESSIONS);
+    match url.scheme() {
+        "file" => cores.min(8),
         scheme if scheme.contains('+') => 1,
-        "svn" => MOST_SESSIONS,
-        _ => MOST_SESSIONS.min(connections / 2),
-    };
-    (cores / 2).clamp(1, most.max(1))
+        "svn" => most,
+        _ => most.min(connections / 2).max(1),
+    }
+}
+
+/// Returns whether this process has used less than half of the cores in the time since it began. If it has used more, a server on the same
+/// machine has none left, and if the server is elsewhere, this machine is what is slow: another session would only add reports.
+fn has_time(since: Duration, cores: usize) -> bool {
+    let used = rustix::time::clock_gettime(ClockId::ProcessCPUTime);
+    let used = Duration::try_from(used).unwrap_or_default();
+    used.as_secs_f64() < since.as_secs_f64() * cores as f64 / 2.0
 }
 
 fn cores() -> usize {
     thread::available_parallelism().map_or(1, NonZero::get)
 }
 
-/// The most connections to a server. Each takes the time of two threads here, and each part of a tree costs the server a report more: on two
-/// cores a second connection makes an export slower.
+/// The most connections to a server. Each part of a tree costs the server a report more.
 const MOST_SESSIONS: usize = 4;
+
+/// The most threads that write what a session receives: by then they wait for the session.
+const MOST_WRITERS: usize = 4;
 
 /// For how long an export over svn:// uses one connection. Subversion's `svnserve -T` makes each further one wait for half a second, and
 /// the export ends only when the last one was opened.
@@ -234,7 +250,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sessions_are_as_many_as_cores_and_the_user_allow() {
+    fn sessions_are_as_many_as_the_server_and_the_user_allow() {
         let sessions = |url: &str, cores, connections| {
             sessions(
                 &Url::canonicalize(url).expect("because it is a URL"),
@@ -244,10 +260,10 @@ mod tests {
         };
         for (connections, most) in [(0, 1), (1, 1), (2, 1), (3, 1), (4, 2), (8, 4)] {
             assert_eq!(sessions("https://h/r", 64, connections), most);
-            assert_eq!(sessions("http://h/r", 2, connections), 1);
-            assert_eq!(sessions("svn://h/r", 64, connections), MOST_SESSIONS);
-            assert_eq!(sessions("svn+ssh://h/r", 64, connections), 1);
         }
+        assert_eq!(sessions("svn://h/r", 1, 4), 2);
+        assert_eq!(sessions("svn://h/r", 64, 4), MOST_SESSIONS);
+        assert_eq!(sessions("svn+ssh://h/r", 64, 4), 1);
         assert_eq!(sessions("file:///r", 3, 4), 3);
     }
 }

@@ -132,7 +132,12 @@ impl MergeinfoArgs {
         let state = MergedState::read(&mut branch(&mut target), scope, which == Which::Merged)?;
         // As in the incumbent, without merges the source may be anything.
         if !state.is_empty() {
-            self.print(open(context, source)?, &state, which, out)?;
+            // A session of its own has other errors for a source that the user may not read.
+            let source = match which {
+                Which::Merged => open(context, source)?,
+                Which::Eligible => open_beside(context, source, target)?,
+            };
+            self.print(source, &state, which, out)?;
         }
         if self.log && !self.incremental {
             out.line(SEPARATOR)?;
@@ -192,6 +197,21 @@ fn resolve(range: Option<RevisionRangeArg>, source: &mut OpenNode) -> Result<(Re
 fn open(context: &ClientContext, target: &Target) -> Result<OpenNode> {
     let peg = target.peg.unwrap_or(Revision::Head).of_url()?;
     context.open_node(target.url()?, peg, peg)
+}
+
+/// As [`open`], with the session of another node if that is in the same repository.
+fn open_beside(context: &ClientContext, target: &Target, other: OpenNode) -> Result<OpenNode> {
+    let (url, mut session) = (target.url()?, other.session);
+    if url.relative_to(session.root_url()).is_none() {
+        return open(context, target);
+    }
+    session.reparent(url)?;
+    let rev = target
+        .peg
+        .unwrap_or(Revision::Head)
+        .of_url()?
+        .number(&mut *session)?;
+    Ok(OpenNode { session, rev })
 }
 
 fn branch(node: &mut OpenNode) -> Branch<'_> {

@@ -1,16 +1,12 @@
 //! Certificates of servers, beside Subversion's client: what is wrong with each, whether it is asked about, and what the options accept.
-//!
-//! One Apache has a certificate for each of its addresses 127.0.0.N, so the addresses are the names in the certificates.
 
 use std::path::{Path, PathBuf};
 
-use rcgen::{
-    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
-    date_time_ymd,
+use rcgen::{CertificateParams, ExtendedKeyUsagePurpose, IsCa, date_time_ymd};
+use testkit::server::certified_hosts::{
+    CertifiedHost, CertifiedHosts, SignedCertificate, certificate_params,
 };
-use tempfile::TempDir;
-use testkit::server::TestServer;
-use testkit::{Side, Tool, normalize, scratch};
+use testkit::{Side, normalize, scratch};
 
 use crate::terminal;
 
@@ -125,8 +121,7 @@ fn cases() -> Vec<Case> {
 }
 
 fn params(name: &str, when: When) -> CertificateParams {
-    let mut params = CertificateParams::new(Vec::new()).expect("because there are no names");
-    params.distinguished_name.push(DnType::CommonName, name);
+    let mut params = certificate_params(name);
     let (from, until) = match when {
         When::Now => (2020, 2200),
         When::Past => (2019, 2021),
@@ -138,79 +133,59 @@ fn params(name: &str, when: When) -> CertificateParams {
 }
 
 /// Writes the certificates of authorities and servers to a folder.
-fn make_certificates(folder: &Path) {
-    let key = || KeyPair::generate().expect("because a key can be made");
-    let mut made: Vec<(&str, Issuer<'static, KeyPair>, String)> = Vec::new();
+fn write_certificates(folder: &Path) {
+    let write = |name: &str, text: String| {
+        std::fs::write(folder.join(name), text).expect("because the folder is ours");
+    };
+    let mut made: Vec<(&str, SignedCertificate)> = Vec::new();
     for (name, issuer, is_authority, when) in AUTHORITIES {
-        let (mut params, own) = (params(name, when), key());
-        params.is_ca = match is_authority {
-            true => IsCa::Ca(BasicConstraints::Unconstrained),
-            false => IsCa::ExplicitNoCa,
+        let issuer = made.iter().find(|(known, _)| *known == issuer);
+        let issuer = issuer.map(|(_, issuer)| issuer);
+        let mut params = params(name, when);
+        params.is_ca = IsCa::ExplicitNoCa;
+        let signed = match is_authority {
+            true => SignedCertificate::authority(params, issuer),
+            false => SignedCertificate::new(params, issuer),
         };
-        let certificate = match made.iter().find(|(known, ..)| *known == issuer) {
-            Some((_, issuer, _)) => params.signed_by(&own, issuer),
-            None => params.self_signed(&own),
-        };
-        let pem = certificate.expect("because the names are good").pem();
-        std::fs::write(folder.join(format!("{name}.pem")), &pem).expect("because the folder is ours");
-        made.push((name, Issuer::new(params, own), pem));
+        write(&format!("{name}.pem"), signed.pem());
+        made.push((name, signed));
     }
-    let all = made.iter().rev().map(|(_, _, pem)| pem.as_str());
-    let all: String = all.collect();
-    std::fs::write(folder.join("all.pem"), all).expect("because the folder is ours");
+    write(
+        "all.pem",
+        made.iter().rev().map(|(_, signed)| signed.pem()).collect(),
+    );
     for (number, case) in cases().into_iter().enumerate() {
         let name = match case.is_for_host {
-            true => address(number),
+            true => CertifiedHosts::address(number),
             false => "host.example".to_owned(),
         };
-        let (mut params, own) = (params(&name, case.when), key());
+        let mut params = params(&name, case.when);
         params.extended_key_usages.extend(case.purpose);
-        let issuer = made.iter().find(|(known, ..)| *known == case.issuer);
-        let certificate = match issuer {
-            Some((_, issuer, _)) => params.signed_by(&own, issuer),
-            None => params.self_signed(&own),
-        };
-        let mut pem = certificate.expect("because the names are good").pem();
-        pem += issuer.filter(|_| case.sends_issuer).map_or("", |(_, _, pem)| pem);
-        pem += &own.serialize_pem();
-        std::fs::write(folder.join(format!("{number}.pem")), pem).expect("because the folder is ours");
+        let issuer = made.iter().find(|(known, _)| *known == case.issuer);
+        let issuer = issuer.map(|(_, issuer)| issuer);
+        let signed = SignedCertificate::new(params, issuer);
+        let sent = issuer.filter(|_| case.sends_issuer);
+        let sent = sent.map(SignedCertificate::pem).unwrap_or_default();
+        write(&format!("{number}.pem"), signed.pem() + &sent + &signed.key_pem());
     }
 }
 
-fn address(number: usize) -> String {
-    format!("127.0.0.{}", number + 2)
-}
-
-/// The servers, and the folder with the repository `r` and the certificates.
-struct Site {
-    folder: TempDir,
-    server: TestServer,
-}
+struct Site(CertifiedHosts);
 
 impl Site {
     fn new() -> Site {
-        let folder = scratch();
-        let at = |name: &str| folder.path().join(name).display().to_string();
-        Tool::new("svnadmin").args(["create", &at("r")]).ok();
-        make_certificates(folder.path());
-        let hosts = (0..cases().len()).map(|number| {
-            let (address, pem) = (address(number), at(&format!("{number}.pem")));
-            format!(
-                "Listen {address}:@PORT\n<VirtualHost {address}:@PORT>\nSSLEngine on\nSSLCertificateFile \"{pem}\"\n\
-                 <Location />\nDAV svn\nSVNPath \"{}\"\nRequire all granted\n</Location>\n</VirtualHost>\n",
-                at("r")
-            )
+        let hosts = (0..cases().len()).map(|number| CertifiedHost {
+            file: format!("{number}.pem"),
+            lines: String::new(),
         });
-        let ssl = "LoadModule ssl_module /usr/lib/apache2/modules/mod_ssl.so\n";
-        let lines = format!("{ssl}{}", hosts.collect::<String>());
-        let server = TestServer::apache_with(&lines, &[]);
-        Site { folder, server }
+        let hosts: Vec<CertifiedHost> = hosts.collect();
+        Site(CertifiedHosts::new(&hosts, &[], write_certificates))
     }
 
     /// Runs commands on both sides, each with a home of its own, and compares what they print and store.
     fn same(&self, number: usize, commands: &[(&str, Option<&[&str]>)]) -> String {
-        let url = format!("https://{}:{}/", address(number), self.server.port());
-        let folder = self.folder.path().display().to_string();
+        let url = self.0.url(number, "r");
+        let folder = self.0.folder().display().to_string();
         let [theirs, ours] = Side::BOTH.map(|side| {
             let home = scratch();
             let mut shown = String::new();

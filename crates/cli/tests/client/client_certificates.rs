@@ -1,74 +1,58 @@
 //! Certificates of clients, beside Subversion's client: which files can be used, what is asked, and when a passphrase is stored.
 //!
-//! One Apache has an address 127.0.0.N for each kind of server. All trust the root's certificates for clients.
+//! All servers trust the root's certificates for clients.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use base::checksum::Md5;
 use base::hashdump::{self, Terminator};
-use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
-use tempfile::TempDir;
-use testkit::server::TestServer;
+use testkit::server::certified_hosts::{
+    CertifiedHost, CertifiedHosts, SignedCertificate, certificate_params,
+};
 use testkit::{Side, Tool, normalize, scratch};
 
 use crate::terminal;
 
-/// The servers, by their addresses: TLS 1.2 and 1.3, one that does without a certificate, and one that demands a password too.
-const SERVERS: [(&str, &str); 4] = [
-    ("127.0.0.2", "SSLProtocol TLSv1.2\nSSLVerifyClient require\n"),
-    ("127.0.0.3", "SSLProtocol TLSv1.3\nSSLVerifyClient require\n"),
-    ("127.0.0.4", "SSLVerifyClient optional\n"),
-    (
-        "127.0.0.5",
-        "SSLVerifyClient require\n<Location />\nAuthType Basic\nAuthName realm\nAuthUserFile \"@FOLDER/users\"\nRequire valid-user\n</Location>\n",
-    ),
+/// The lines of the servers: TLS 1.2 and 1.3, one that does without a certificate, and one that demands a password too.
+const SERVERS: [&str; 4] = [
+    "SSLProtocol TLSv1.2\nSSLVerifyClient require\n",
+    "SSLProtocol TLSv1.3\nSSLVerifyClient require\n",
+    "SSLVerifyClient optional\n",
+    "SSLVerifyClient require\n<Location />\nAuthType Basic\nAuthName realm\nAuthUserFile \"@FOLDER/users\"\nRequire valid-user\n</Location>\n",
 ];
 const TLS12: usize = 0;
 const TLS13: usize = 1;
 const OPTIONAL: usize = 2;
 const LOGIN: usize = 3;
 
-struct Site {
-    folder: TempDir,
-    server: TestServer,
-}
+struct Site(CertifiedHosts);
 
 impl Site {
     fn new() -> Site {
-        let folder = scratch();
-        let at = |name: &str| folder.path().join(name).display().to_string();
-        Tool::new("svnadmin").args(["create", &at("r")]).ok();
-        make_certificates(folder.path());
-        let hosts = SERVERS.map(|(address, lines)| {
-            format!(
-                "Listen {address}:@PORT\n<VirtualHost {address}:@PORT>\nSSLEngine on\nSSLCertificateFile \"{}\"\n\
-                 SSLCACertificateFile \"{}\"\nSSLVerifyDepth 3\n{lines}</VirtualHost>\n",
-                at(&format!("{address}.pem")),
-                at("root.pem")
-            )
+        let hosts = SERVERS.iter().enumerate().map(|(number, lines)| CertifiedHost {
+            file: server_file(number),
+            lines: format!("SSLCACertificateFile \"@CERTIFICATES/root.pem\"\nSSLVerifyDepth 3\n{lines}"),
         });
-        let lines = format!(
-            "LoadModule ssl_module /usr/lib/apache2/modules/mod_ssl.so\n<Location />\nDAV svn\nSVNParentPath \"{}\"\n\
-             Require all granted\n</Location>\n{}",
-            folder.path().display(),
-            hosts.concat()
-        );
+        let hosts: Vec<CertifiedHost> = hosts.collect();
         let users = "alice:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=\n";
-        let server = TestServer::apache_with(&lines, &[("users", users)]);
-        Site { folder, server }
+        Site(CertifiedHosts::new(
+            &hosts,
+            &[("users", users)],
+            write_certificates,
+        ))
     }
 
     /// Runs `svn info` in a new home. Returns the transcript, and what is stored.
     fn run(&self, side: Side, case: &Case) -> String {
         let home = scratch();
-        let file = |name: &str| self.folder.path().join(name).display().to_string();
+        let file = |name: &str| self.0.folder().join(name).display().to_string();
         let path = if case.options.contains("nosuch") {
             "nosuch"
         } else {
             "r"
         };
-        let url = format!("https://{}:{}/{path}", SERVERS[case.server].0, self.server.port());
+        let url = self.0.url(case.server, path);
         let global = |setting: String| format!("--config-option=servers:global:{setting}");
         let own = match case.file {
             "" => "--config-option=config:auth:ssl-client-cert-file-prompt=yes".to_owned(),
@@ -84,7 +68,7 @@ impl Site {
                     .filter(|word| *word != "nosuch"),
             )
             .env("HOME", home.path())
-            .dir(self.folder.path());
+            .dir(self.0.folder());
         if !case.stored.is_empty() {
             store_passphrase(home.path(), &file(case.file), case.stored);
         }
@@ -99,7 +83,7 @@ impl Site {
         for path in stored_files(home.path()) {
             shown += &String::from_utf8_lossy(&fs::read(path).unwrap_or_default());
         }
-        let names = [(home.path(), "{HOME}"), (self.folder.path(), "{SITE}")];
+        let names = [(home.path(), "{HOME}"), (self.0.folder(), "{SITE}")];
         let names = names.map(|(path, name)| (path.display().to_string(), name));
         let names: Vec<(&str, &str)> = names.iter().map(|(path, name)| (path.as_str(), *name)).collect();
         normalize::replace(&shown, &names)
@@ -270,46 +254,33 @@ fn stored_files(home: &Path) -> Vec<PathBuf> {
 }
 
 /// Writes the certificates of the authorities, the servers and the clients to a folder.
-fn make_certificates(folder: &Path) {
-    let write =
-        |name: &str, text: &[u8]| fs::write(folder.join(name), text).expect("because the folder is ours");
-    let authority = |name: &str, issuer: Option<&Issuer<'_, KeyPair>>| {
-        let (mut params, key) = (
-            params(name),
-            KeyPair::generate().expect("because a key can be made"),
-        );
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let certificate = match issuer {
-            Some(issuer) => params.signed_by(&key, issuer),
-            None => params.self_signed(&key),
-        };
-        (
-            certificate.expect("because the name is good").pem(),
-            Issuer::new(params, key),
-        )
+fn write_certificates(folder: &Path) {
+    let write = |name: &str, text: &[u8]| {
+        fs::write(folder.join(name), text).expect("because the folder is ours");
     };
-    let (root_pem, root) = authority("root", None);
-    let (middle_pem, middle) = authority("middle", Some(&root));
-    let (_, foreign) = authority("foreign", None);
-    write("root.pem", root_pem.as_bytes());
-    write("middle.pem", middle_pem.as_bytes());
-    let issue = |name: &str, issuer: &Issuer<'_, KeyPair>| {
-        let key = KeyPair::generate().expect("because a key can be made");
-        let certificate = params(name).signed_by(&key, issuer);
-        let certificate = certificate.expect("because the name is good");
-        let text = certificate.pem() + &key.serialize_pem();
+    let authority = |name: &str, issuer: Option<&SignedCertificate>| {
+        SignedCertificate::authority(certificate_params(name), issuer)
+    };
+    let root = authority("root", None);
+    let middle = authority("middle", Some(&root));
+    let foreign = authority("foreign", None);
+    write("root.pem", root.pem().as_bytes());
+    write("middle.pem", middle.pem().as_bytes());
+    let issue = |name: &str, issuer: &SignedCertificate| {
+        let signed = SignedCertificate::new(certificate_params(name), Some(issuer));
+        let text = signed.pem() + &signed.key_pem();
         write(&format!("{name}.pem"), text.as_bytes());
-        (certificate, text)
+        (signed, text)
     };
-    for (address, _) in SERVERS {
-        issue(address, &root);
+    for number in 0..SERVERS.len() {
+        issue(&CertifiedHosts::address(number), &root);
     }
     let (own, _) = issue("own", &root);
-    write("own.der", own.der());
+    write("own.der", own.certificate.der());
     write("certificate.pem", own.pem().as_bytes());
     issue("stranger", &foreign);
     let (_, text) = issue("chain", &middle);
-    write("chain.pem", (text + &middle_pem).as_bytes());
+    write("chain.pem", (text + &middle.pem()).as_bytes());
     for (name, source, passphrase) in [
         ("own", "own", "geheim"),
         ("empty", "own", ""),
@@ -335,8 +306,7 @@ fn make_certificates(folder: &Path) {
     }
 }
 
-fn params(name: &str) -> CertificateParams {
-    let mut params = CertificateParams::new(Vec::new()).expect("because there are no names");
-    params.distinguished_name.push(DnType::CommonName, name);
-    params
+/// Returns the file with the certificate of a server.
+fn server_file(number: usize) -> String {
+    format!("{}.pem", CertifiedHosts::address(number))
 }

@@ -471,6 +471,17 @@ fn options_of_servers_have_the_incumbents_errors() {
     ] {
         servers.same(option, |home| home.run(&format!("{line}{option}"), ""));
     }
+    // The files of authorities are read when the address of the host is known.
+    for url in [
+        "https://nosuch.invalid/r",
+        "https://127.0.0.1:1/r",
+        "http://127.0.0.1:1/r",
+    ] {
+        let line = format!(
+            "svn cat {url} --non-interactive --config-option servers:global:ssl-authority-files={{PEM}}.none"
+        );
+        servers.same(url, |home| home.run(&line, ""));
+    }
 }
 
 #[test]

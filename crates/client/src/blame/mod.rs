@@ -122,10 +122,10 @@ fn without_end(line: &[u8]) -> &[u8] {
 /// # Errors
 /// `CLIENT_IS_BINARY_FILE`; as of [`locate::move_to_node`] and [`Session::file_revs`].
 pub fn blame(session: &mut dyn Session, peg: Revision, options: &BlameOptions) -> Result<Blame> {
-    let peg = Revision::Number(peg.number(session)?);
+    let peg_rev = peg.number(session)?;
     let start = options.start.number(session)?;
     let end = options.end.number(session)?;
-    locate::move_to_node(session, peg, Revision::Number(start.max(end)))?;
+    locate::move_from_peg(session, peg, peg_rev, start.max(end))?;
     if start < end && !options.force {
         refuse_binary(session, end)?;
     }

@@ -56,8 +56,14 @@ impl Ends {
 /// # Errors
 /// `FS_NOT_FOUND` if there is nothing to compare; `RA_ILLEGAL_URL` for URLs of two repositories; those of the connection.
 pub(super) fn find(comparison: &Comparison, tree: &TreeOptions<'_>) -> Result<Ends> {
+    let mut old_first = false;
     let (mut session, old, new) = match comparison {
-        Comparison::Node { url, peg, old, new } => located(url, *peg, [*old, *new], tree)?,
+        Comparison::Node { url, peg, old, new } => {
+            let (session, peg, [old, new]) = located(url, *peg, [*old, *new], tree)?;
+            // A node in its peg revision is where it is: only the other end is looked up before.
+            old_first = new.1 == peg && old.1 != peg;
+            (session, old, new)
+        }
         Comparison::Urls {
             old,
             old_rev,
@@ -69,8 +75,12 @@ pub(super) fn find(comparison: &Comparison, tree: &TreeOptions<'_>) -> Result<En
         }
     };
     // As in the incumbent, the error of the newer end comes first.
-    let new = end(&mut *session, new)?;
-    let old = end(&mut *session, old)?;
+    let (new, old) = if old_first {
+        let old = end(&mut *session, old)?;
+        (end(&mut *session, new)?, old)
+    } else {
+        (end(&mut *session, new)?, end(&mut *session, old)?)
+    };
     let mut ends = Ends { session, old, new };
     check(&mut ends)?;
     check_root(&ends)?;
@@ -80,13 +90,14 @@ pub(super) fn find(comparison: &Comparison, tree: &TreeOptions<'_>) -> Result<En
 /// An end whose node was not looked up.
 type NamedEnd = (Url, Revision);
 
-/// Returns where a node was in two revisions. A node that was not there in one of them is missing where it was in the other one.
+/// Returns the peg revision and where a node was in two revisions. A node that was not there in one of them is missing where it was in
+/// the other one.
 fn located(
     url: &Url,
     peg: Revision,
     revs: [Revision; 2],
     tree: &TreeOptions<'_>,
-) -> Result<(Box<dyn Session>, NamedEnd, NamedEnd)> {
+) -> Result<(Box<dyn Session>, Revision, [NamedEnd; 2])> {
     let mut session = tree.sessions.take(url)?;
     let peg = peg.number(&mut *session)?;
     let [old, new] = revs.map(|rev| rev.number(&mut *session));
@@ -103,12 +114,14 @@ fn located(
             Ok(true)
         }
         Err(error) if error.has(Code::FS_NOT_FOUND) => Ok(false),
+        // The server names one of the revisions; the incumbent's client asks for the newer end first.
+        Err(error) if revs.len() > 1 && error.has(Code::FS_NO_SUCH_REVISION) => Ok(false),
         Err(error) => Err(error),
     };
     if !others.is_empty() && !look_up(&others)? && others.len() > 1 {
         // A younger revision without the node is an error, which hides the other revision.
-        look_up(&[old])?;
         look_up(&[new])?;
+        look_up(&[old])?;
     }
     let at = |rev: Revnum| {
         if is_at_url(rev) {
@@ -122,7 +135,8 @@ fn located(
         (Some(one), None) | (None, Some(one)) => (one.clone(), one),
         (None, None) => (url.clone(), url.clone()),
     };
-    Ok((session, (old_url, number(old)), (new_url, number(new))))
+    let ends = [(old_url, number(old)), (new_url, number(new))];
+    Ok((session, number(peg), ends))
 }
 
 fn end(session: &mut dyn Session, (url, rev): NamedEnd) -> Result<End> {

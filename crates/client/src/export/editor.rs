@@ -1,24 +1,23 @@
 //! The editor of an export: receives a tree that is only added to, and writes it to disk.
 //!
-//! Directories are made at once. Complete files are gathered for a short while: their digests are computed side by side, and their events are
-//! sent together.
+//! Directories are made at once. Complete files are gathered for a short while ([`ReadyNodes`]).
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
-use base::checksum::{Md5, Md5Stream, md5_many};
-use base::keywords::{FileFacts, KEYWORDS};
-use base::{Code, Date, Error, Props, RelPath, Result, Revnum, Url, props};
+use base::checksum::Md5;
+use base::keywords::KEYWORDS;
+use base::{Code, Error, RelPath, Result, Revnum, Url, props};
 use delta::editor::{CopyFrom, DirToken, Editor, EncodedVersions, FileToken, TextChunk};
 use delta::svndiff::Codec;
 use ra::{FileRequest, Session};
 
-use super::node::{FileForm, IN_MEMORY, TextBuffer, found_at, make_directory};
+use super::node::{IN_MEMORY, found_at, make_directory};
+use super::ready::{FileContent, OpenFile, ReadyNodes};
 use super::{ExportEvent, ExportOptions, Notify};
 use crate::externals::EXTERNALS;
-use crate::translate::{EOL_STYLE, EXECUTABLE, SPECIAL, Translation};
+use crate::translate::{EOL_STYLE, EXECUTABLE, SPECIAL};
 
 /// Where the nodes of an edit are: in the repository and on disk.
 pub(super) struct TreeAt<'a> {
@@ -33,77 +32,13 @@ pub(super) struct TreeAt<'a> {
 
 /// Receives what an edit does.
 pub(super) trait EditSink {
-    /// Directories were made, and files are complete: [`ReadyFile::write`] writes them, in this order.
+    /// Directories were made, and files are complete: [`ReadyNodes::write`] writes them.
     fn nodes(&mut self, nodes: ReadyNodes) -> Result<()>;
 }
 
 impl<S: EditSink> EditSink for &mut S {
     fn nodes(&mut self, nodes: ReadyNodes) -> Result<()> {
         (**self).nodes(nodes)
-    }
-}
-
-/// Nodes of an edit, in its order.
-#[derive(Default)]
-pub(super) struct ReadyNodes(Vec<ReadyNode>);
-
-/// A directory that was made, or a complete file that is not on disk yet.
-pub(super) enum ReadyNode {
-    Directory(RelPath, PathBuf),
-    File(Box<ReadyFile>),
-}
-
-/// A complete file.
-pub(super) struct ReadyFile {
-    file: OpenFile,
-    /// The digest that it should have.
-    expected: Option<Md5>,
-    digest: Option<Md5>,
-}
-
-impl ReadyNodes {
-    /// Returns the nodes. The digests of texts in memory are computed side by side.
-    pub(super) fn digested(mut self) -> impl Iterator<Item = ReadyNode> {
-        let mut digests = {
-            let texts: Vec<&[u8]> = self.0.iter().filter_map(ReadyNode::undigested).collect();
-            md5_many(&texts).into_iter()
-        };
-        for node in &mut self.0 {
-            if node.undigested().is_some()
-                && let ReadyNode::File(file) = node
-            {
-                file.digest = digests.next();
-            }
-        }
-        self.0.into_iter()
-    }
-}
-
-impl ReadyNode {
-    /// Returns the text of a file whose digest is needed and not known.
-    fn undigested(&self) -> Option<&[u8]> {
-        match self {
-            ReadyNode::File(ready) if ready.expected.is_some() && ready.digest.is_none() => {
-                Some(ready.file.content.text.in_memory())
-            }
-            _ => None,
-        }
-    }
-}
-
-impl ReadyFile {
-    /// Writes the file, and returns its path.
-    pub(super) fn write(self, at: &TreeAt<'_>) -> Result<PathBuf> {
-        let OpenFile {
-            path,
-            target,
-            content,
-        } = self.file;
-        if let Some(expected) = self.expected {
-            check_digest(&target, &expected, self.digest)?;
-        }
-        content.finish(at, &path, &target)?;
-        Ok(target)
     }
 }
 
@@ -116,84 +51,11 @@ pub(super) struct ExportEditor<'a, S> {
     /// The bytes of the texts of open files that are in memory.
     open_bytes: usize,
     ready: ReadyNodes,
-    /// The bytes of their texts that are in memory.
-    ready_bytes: usize,
     next: u32,
     codec: Codec,
     text: Vec<u8>,
     /// The directories with the property `svn:externals`.
     pub externals: BTreeMap<RelPath, Vec<u8>>,
-}
-
-struct OpenFile {
-    path: RelPath,
-    target: PathBuf,
-    content: FileContent,
-}
-
-/// What is known of a file before it is written.
-#[derive(Default)]
-struct FileContent {
-    props: Props,
-    text: TextBuffer,
-    /// The digest, once a part of the text is not in memory any more.
-    digest: Option<Md5Stream>,
-}
-
-impl FileContent {
-    /// Appends to the text of the file that will be at `target`. At most `in_memory` bytes are held.
-    fn push(&mut self, target: &Path, bytes: &[u8], in_memory: usize) -> Result<()> {
-        let held = self.text.in_memory();
-        if self.digest.is_none() && held.len() + bytes.len() > in_memory {
-            self.digest.insert(Md5Stream::new()).update(held);
-        }
-        if let Some(digest) = &mut self.digest {
-            digest.update(bytes);
-        }
-        self.text.push(target, bytes, in_memory)
-    }
-
-    /// Writes the file, which is at `path` below the edit's root.
-    fn finish(self, at: &TreeAt<'_>, path: &RelPath, target: &Path) -> Result<()> {
-        let date = self.text_of(props::ENTRY_COMMITTED_DATE);
-        let date = date.and_then(|date| Date::parse(date.as_bytes()).ok());
-        let special = self.props.contains_key(SPECIAL);
-        let form = FileForm {
-            special,
-            executable: self.props.contains_key(EXECUTABLE),
-            translation: match special {
-                true => None,
-                false => self.translation(at, path, date),
-            },
-            date: date.filter(|_| !special),
-        };
-        self.text.finish(target, form)
-    }
-
-    fn text_of(&self, name: &str) -> Option<Cow<'_, str>> {
-        self.props.get(name).map(|value| String::from_utf8_lossy(value))
-    }
-
-    /// Returns the conversion of the text. The values of keywords are only made for files that have any.
-    fn translation(&self, at: &TreeAt<'_>, path: &RelPath, date: Option<Date>) -> Option<Translation> {
-        let options = at.options;
-        if options.ignore_keywords || !self.props.contains_key(KEYWORDS) {
-            return Translation::new(&self.props, options.native_line_end, None);
-        }
-        let url = at.url.join(path);
-        let repos_path = url.relative_to(at.root_url).unwrap_or_else(RelPath::empty);
-        let rev = self.text_of(props::ENTRY_COMMITTED_REV);
-        let facts = FileFacts {
-            rev: rev.and_then(|rev| rev.parse().ok()).map_or(Revnum(0), Revnum),
-            author: &self.text_of(props::ENTRY_LAST_AUTHOR).unwrap_or_default(),
-            date,
-            long_date: &date.map_or(String::new(), options.long_date),
-            url: url.as_str(),
-            root_url: at.root_url.as_str(),
-            path: repos_path.as_str(),
-        };
-        Translation::new(&self.props, options.native_line_end, Some(&facts))
-    }
 }
 
 /// The properties of files that an export reads. Others are not held.
@@ -211,7 +73,7 @@ const READ_PROPS: [&str; 7] = [
 const MOST_OPEN_FILES: usize = 4096;
 
 /// Bytes of the texts of open files that are in memory. A server may open many files before it sends any text.
-const MOST_OPEN_BYTES: usize = 16 * IN_MEMORY;
+const MOST_OPEN_BYTES: usize = 16 << 20;
 
 /// Nodes that are gathered before they are written.
 const MOST_READY: usize = 64;
@@ -228,7 +90,6 @@ impl<'a, S: EditSink> ExportEditor<'a, S> {
             files: HashMap::new(),
             open_bytes: 0,
             ready: ReadyNodes::default(),
-            ready_bytes: 0,
             next: 0,
             codec: Codec::new(),
             text: Vec::new(),
@@ -256,9 +117,9 @@ impl<'a, S: EditSink> ExportEditor<'a, S> {
         self.files.get_mut(&token.0).ok_or_else(misuse)
     }
 
-    fn add_ready(&mut self, node: ReadyNode) -> Result<()> {
-        self.ready.0.push(node);
-        match self.ready.0.len() >= MOST_READY || self.ready_bytes >= MOST_READY_BYTES {
+    /// Hands the nodes to the sink, if they are many.
+    fn write_if_enough(&mut self) -> Result<()> {
+        match self.ready.len() >= MOST_READY || self.ready.bytes() >= MOST_READY_BYTES {
             true => self.write_ready(),
             false => Ok(()),
         }
@@ -266,26 +127,10 @@ impl<'a, S: EditSink> ExportEditor<'a, S> {
 
     /// Hands the directories and the complete files to the sink.
     pub(super) fn write_ready(&mut self) -> Result<()> {
-        self.ready_bytes = 0;
         match std::mem::take(&mut self.ready) {
-            ready if ready.0.is_empty() => Ok(()),
+            ready if ready.len() == 0 => Ok(()),
             ready => self.sink.nodes(ready),
         }
-    }
-}
-
-/// # Errors
-/// `CHECKSUM_MISMATCH`.
-fn check_digest(target: &Path, expected: &Md5, actual: Option<Md5>) -> Result<()> {
-    match actual {
-        Some(actual) if !expected.matches(&actual) => {
-            let message = format!(
-                "Checksum mismatch for '{}':\n   expected:  {expected}\n     actual:  {actual}\n",
-                target.display()
-            );
-            Err(Error::new(Code::CHECKSUM_MISMATCH, message))
-        }
-        _ => Ok(()),
     }
 }
 
@@ -317,7 +162,8 @@ impl<S: EditSink> Editor for ExportEditor<'_, S> {
             self.write_ready()?;
             return Err(error);
         }
-        self.add_ready(ReadyNode::Directory(path.clone(), target.clone()))?;
+        self.ready.push_directory(path.clone(), target.clone());
+        self.write_if_enough()?;
         let token = self.token();
         self.directories.insert(token, (path.clone(), target));
         Ok(DirToken(token))
@@ -367,25 +213,37 @@ impl<S: EditSink> Editor for ExportEditor<'_, S> {
         EncodedVersions::up_to(2)
     }
 
-    fn text_chunk(&mut self, file: FileToken, chunk: TextChunk<'_>) -> Result<()> {
-        let mut text = std::mem::take(&mut self.text);
-        text.clear();
-        match chunk {
-            TextChunk::Decoded(window) => window.apply(&[], &mut text)?,
-            TextChunk::Encoded(window) => window.apply(&[], &mut text, &mut self.codec)?,
-        }
+    fn text_chunk(&mut self, token: FileToken, chunk: TextChunk<'_>) -> Result<()> {
         self.at.options.cancel.check()?;
-        let in_memory = match self.open_bytes + text.len() <= MOST_OPEN_BYTES {
+        let received = match chunk {
+            TextChunk::Decoded(window) => window.target_len as usize,
+            TextChunk::Encoded(window) => window.target_len as usize,
+        };
+        let in_memory = match self.open_bytes + received <= MOST_OPEN_BYTES {
             true => IN_MEMORY,
             false => 0,
         };
-        let file = self.file(file)?;
-        let received = u64::try_from(text.len()).unwrap_or(u64::MAX);
-        let before = file.content.text.in_memory().len();
-        file.content.push(&file.target, &text, in_memory)?;
-        let after = file.content.text.in_memory().len();
+        let mut text = std::mem::take(&mut self.text);
+        let mut codec = std::mem::take(&mut self.codec);
+        let file = self.file(token)?;
+        let before = file.content.text.held();
+        let is_held = match chunk {
+            TextChunk::Encoded(window) => file.content.text.push_window(window, in_memory),
+            TextChunk::Decoded(_) => false,
+        };
+        if !is_held {
+            text.clear();
+            match chunk {
+                TextChunk::Decoded(window) => window.apply(&[], &mut text)?,
+                TextChunk::Encoded(window) => window.apply(&[], &mut text, &mut codec)?,
+            }
+            file.content.text.expand(&mut codec)?;
+            file.content.push(&file.target, &text, in_memory)?;
+        }
+        let after = file.content.text.held();
         self.open_bytes = self.open_bytes + after - before;
-        self.text = text;
+        (self.text, self.codec) = (text, codec);
+        let received = u64::try_from(received).unwrap_or(u64::MAX);
         self.at.options.received.fetch_add(received, Ordering::Relaxed);
         Ok(())
     }
@@ -399,16 +257,10 @@ impl<S: EditSink> Editor for ExportEditor<'_, S> {
     }
 
     fn close_file(&mut self, file: FileToken, text_md5: Option<&Md5>) -> Result<()> {
-        let mut file = self.files.remove(&file.0).ok_or_else(misuse)?;
-        let held = file.content.text.in_memory().len();
-        self.open_bytes -= held;
-        self.ready_bytes += held;
-        let digest = file.content.digest.take().map(Md5Stream::finish);
-        self.add_ready(ReadyNode::File(Box::new(ReadyFile {
-            file,
-            expected: text_md5.copied(),
-            digest,
-        })))
+        let file = self.files.remove(&file.0).ok_or_else(misuse)?;
+        self.open_bytes -= file.content.text.held();
+        self.ready.push_file(file, text_md5.copied());
+        self.write_if_enough()
     }
 
     fn close_edit(&mut self) -> Result<()> {

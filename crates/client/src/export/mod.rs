@@ -11,6 +11,7 @@ mod editor;
 mod externals;
 mod node;
 mod parallel;
+mod ready;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -50,10 +51,12 @@ pub struct ExportOptions<'a> {
     pub native_line_end: LineEnd,
     /// The most sessions that export one tree; at least 1.
     pub sessions: usize,
-    /// Whether each session has a thread of its own that writes to disk, while the session receives.
-    pub writes_aside: bool,
+    /// The threads with which each session expands texts and writes files, its own included. With one, nothing is received meanwhile.
+    pub writers: usize,
     /// For how long the first session works alone: a further connection costs more than it saves for a small tree.
     pub alone_for: Duration,
+    /// Asked after that, and again after the same time: whether the machine has time left for a further session.
+    pub has_time: &'a (dyn Fn() -> bool + Sync),
     /// Opens a session at a URL.
     pub open: &'a (dyn Fn(&Url) -> Result<Box<dyn Session>> + Sync),
     /// Formats a date for the keyword `$Date$`, in the user's time zone.

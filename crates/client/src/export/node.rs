@@ -11,11 +11,12 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
 use base::{Code, Date, Error, Result};
+use delta::svndiff::{Codec, EncodedWindow, Parsed, SvndiffError};
 
 use crate::translate::Translation;
 
 /// Bytes of a text that are held in memory; a longer one is in a temporary file.
-pub(super) const IN_MEMORY: usize = 1 << 20;
+pub(super) const IN_MEMORY: usize = 4 << 20;
 
 /// Makes the top directory of an export, with the directories above it.
 ///
@@ -102,7 +103,18 @@ fn already_exists(path: &Path) -> Error {
 #[derive(Debug, Default)]
 pub(super) struct TextBuffer {
     memory: Vec<u8>,
+    /// What follows `memory`, unless the text is in a file.
+    windows: HeldWindows,
     file: Option<TempFile>,
+}
+
+/// Windows of one svndiff version as they were received, one behind the other.
+#[derive(Debug, Default)]
+struct HeldWindows {
+    version: u8,
+    bytes: Vec<u8>,
+    /// The length of the text that they make.
+    expanded: usize,
 }
 
 /// What a file becomes on disk.
@@ -124,6 +136,7 @@ impl TextBuffer {
     /// # Errors
     /// `errno`.
     pub(super) fn push(&mut self, path: &Path, bytes: &[u8], in_memory: usize) -> Result<()> {
+        debug_assert!(self.windows.bytes.is_empty(), "the windows come first");
         if self.file.is_none() && self.memory.len() + bytes.len() <= in_memory {
             self.memory.extend_from_slice(bytes);
             return Ok(());
@@ -139,9 +152,46 @@ impl TextBuffer {
         file.write(bytes)
     }
 
-    /// The text, or nothing if it is in a file.
+    /// Appends a window that is expanded later. Returns false, and does nothing, if more than `in_memory` bytes would be held.
+    pub(super) fn push_window(&mut self, window: &EncodedWindow<'_>, in_memory: usize) -> bool {
+        let held = &mut self.windows;
+        let is_same = held.bytes.is_empty() || held.version == window.version;
+        let expanded = held.expanded.saturating_add(window.target_len as usize);
+        let bytes = expanded.max(held.bytes.len() + window.raw.len());
+        if self.file.is_some() || !is_same || self.memory.len() + bytes > in_memory {
+            return false;
+        }
+        (held.version, held.expanded) = (window.version, expanded);
+        held.bytes.extend_from_slice(window.raw);
+        true
+    }
+
+    /// Expands the windows.
+    ///
+    /// # Errors
+    /// Any [`SvndiffError`].
+    pub(super) fn expand(&mut self, codec: &mut Codec) -> Result<()> {
+        let held = std::mem::take(&mut self.windows);
+        self.memory.reserve(held.expanded);
+        let mut rest = &held.bytes[..];
+        while !rest.is_empty() {
+            let Parsed::Complete(window) = EncodedWindow::parse(held.version, rest)? else {
+                return Err(SvndiffError::UnexpectedEnd.into());
+            };
+            window.apply(&[], &mut self.memory, codec)?;
+            rest = &rest[window.raw.len()..];
+        }
+        Ok(())
+    }
+
+    /// The part of the text that is in memory and expanded: all of it, or nothing if it is in a file.
     pub(super) fn in_memory(&self) -> &[u8] {
         &self.memory
+    }
+
+    /// The bytes that are held.
+    pub(super) fn held(&self) -> usize {
+        self.memory.len() + self.windows.expanded.max(self.windows.bytes.len())
     }
 
     /// Puts the complete text into a file, or makes the node that it describes.

@@ -261,7 +261,8 @@ fn ours(case: &Case, url: &str, target: &Path, sessions: usize) -> (String, Stri
             .and_then(|name| LineEnd::parse(name.as_bytes()))
             .unwrap_or(LineEnd::Lf),
         sessions,
-        writes_aside: true,
+        writers: 2,
+        has_time: &|| true,
         alone_for: std::time::Duration::ZERO,
         open: &open,
         long_date: &base::keywords::long_date,

@@ -39,7 +39,8 @@ impl Core {
     /// Makes a new connection.
     ///
     /// # Errors
-    /// 670002 for an unknown host; the system's; `RA_SERF_SSL_CERT_UNTRUSTED`; those of the proxy.
+    /// 670002 for an unknown host; `BAD_CONFIG_VALUE` for certificates of authorities; the system's; `RA_SERF_SSL_CERT_UNTRUSTED`; those of
+    /// the proxy.
     pub(super) fn connect(&self) -> Result<Sender> {
         let stream = self.stream()?;
         self.handshake(TokioIo::new(stream))
@@ -96,6 +97,9 @@ impl Core {
         let addresses = self
             .wait(tokio::net::lookup_host((host, port)))?
             .map_err(|_| unknown())?;
+        if let Some(tls) = &self.tls {
+            tls.check_authorities()?;
+        }
         let mut failed = unknown();
         for address in addresses {
             let began = std::time::Instant::now();

@@ -83,7 +83,7 @@ impl HttpClient {
     /// Prepares connections to the server of a URL.
     ///
     /// # Errors
-    /// `RA_ILLEGAL_URL` for an invalid port; those of certificates of authorities, and of the system.
+    /// `RA_ILLEGAL_URL` for an invalid port; those of the system.
     pub(super) fn new(url: &Url, options: &OpenOptions, is_redirected: bool) -> Result<HttpClient> {
         let is_tls = url.scheme() == "https";
         let port = url.port_number()?.unwrap_or(if is_tls { 443 } else { 80 });
@@ -105,7 +105,7 @@ impl HttpClient {
             user: url.user().map(str::to_owned),
             is_redirected,
             latency: Mutex::default(),
-            tls: is_tls.then(|| Tls::new(&options.http)).transpose()?,
+            tls: is_tls.then(|| Tls::new(&options.http)),
             idle: Mutex::default(),
             auth: Mutex::default(),
             proxy_auth: Mutex::default(),

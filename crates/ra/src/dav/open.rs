@@ -32,6 +32,8 @@ pub(super) struct ServerFeatures {
     tracks_merges: Option<bool>,
     /// `On`, `Off` or `Prefer`.
     pub(super) bulk_updates: Option<String>,
+    /// Texts within an edit are sent as they are stored: Sven's server does not compress them once more.
+    pub(super) sends_stored_texts: bool,
     /// Takes properties with the request for a transaction.
     pub(super) posts_props: bool,
     /// HTTPv1: where activities are.
@@ -96,6 +98,7 @@ impl ServerFeatures {
             stubs,
             tracks_merges: text("svn-repository-mergeinfo").map(|word| word == "yes"),
             bulk_updates: text("svn-allow-bulk-updates"),
+            sends_stored_texts: text("x-sven-stored-texts").is_some(),
             posts_props: posts.any(|value| value == "create-txn-with-props"),
             activities: None,
             configuration: String::new(),

@@ -108,9 +108,11 @@ impl DavSession {
 }
 
 impl DavSession {
-    /// True if requests for the texts of an edit cost less than texts within it, which are compressed and then encoded in base64.
+    /// True if requests for the texts of an edit cost less than texts within it, which Subversion's server compresses and then encodes in
+    /// base64.
     fn prefers_fetches(&self) -> bool {
-        let wants_bulk = self.features.bulk_updates.as_deref() == Some("Prefer");
+        let wants_bulk =
+            self.features.bulk_updates.as_deref() == Some("Prefer") || self.features.sends_stored_texts;
         // Through a proxy each request would wait for the one before it.
         let has_pipeline = self.options.http.proxy.is_none();
         has_pipeline && !wants_bulk && self.features.names("inline-props")

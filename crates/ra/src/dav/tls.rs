@@ -24,7 +24,8 @@ use crate::options::{CertificateTrust, Credentials, HttpOptions};
 /// What a session knows about TLS with its server.
 pub(super) struct Tls {
     provider: Arc<CryptoProvider>,
-    trust: Arc<TrustState>,
+    /// The error is that of the files with certificates of authorities. It is reported when the server's address is known.
+    trust: Result<Arc<TrustState>>,
     client: Arc<ClientState>,
 }
 
@@ -47,22 +48,31 @@ struct ClientState {
 
 impl Tls {
     /// Reads the certificates of authorities.
+    pub(super) fn new(options: &HttpOptions) -> Tls {
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        Tls {
+            trust: TrustState::new(options, provider.clone()).map(Arc::new),
+            client: Arc::default(),
+            provider,
+        }
+    }
+
+    /// Checks that the certificates of authorities could be read.
     ///
     /// # Errors
     /// `BAD_CONFIG_VALUE` for a file that cannot be read.
-    pub(super) fn new(options: &HttpOptions) -> Result<Tls> {
-        let provider = Arc::new(aws_lc_rs::default_provider());
-        Ok(Tls {
-            trust: Arc::new(TrustState::new(options, provider.clone())?),
-            client: Arc::default(),
-            provider,
-        })
+    pub(super) fn check_authorities(&self) -> Result<()> {
+        self.trust().map(drop)
+    }
+
+    fn trust(&self) -> Result<&Arc<TrustState>> {
+        self.trust.as_ref().map_err(Error::clone)
     }
 
     /// Begins a handshake.
     ///
     /// # Errors
-    /// `BAD_URL` for a host that is no name and no address.
+    /// `BAD_URL` for a host that is no name and no address; as of [`Tls::check_authorities`].
     pub(super) fn connect<S: AsyncRead + AsyncWrite + Unpin>(
         &self,
         host: &str,
@@ -74,7 +84,7 @@ impl Tls {
             .with_safe_default_protocol_versions()
             .map_err(|error| Error::new(Code::RA_DAV_REQUEST_FAILED, error.to_string()))?
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(Verifier(self.trust.clone())))
+            .with_custom_certificate_verifier(Arc::new(Verifier(self.trust()?.clone())))
             .with_client_cert_resolver(Arc::new(KeyResolver(self.client.clone())));
         Ok(TlsConnector::from(Arc::new(config)).connect(name, stream))
     }
@@ -84,7 +94,7 @@ impl Tls {
     /// # Errors
     /// Those of the handshake that no question can change.
     pub(super) fn outcome<S>(&self, begun: io::Result<TlsStream<S>>) -> Result<TlsOutcome<S>> {
-        if self.trust.has_refused() {
+        if self.trust()?.has_refused() {
             return Ok(TlsOutcome::MustAsk);
         }
         // A server of TLS 1.3 refuses a missing certificate only after the handshake.
@@ -103,12 +113,12 @@ impl Tls {
     /// `RA_SERF_SSL_CERT_UNTRUSTED` if the caller rejects the certificate; those of credentials.
     pub(super) fn ask(&self, credentials: &dyn Credentials, host: &str, port: u16) -> Result<()> {
         let realm = realm(host, port);
-        if let Some((der, failures)) = self.trust.take_refused() {
+        if let Some((der, failures)) = self.trust()?.take_refused() {
             let problem = describe(host, &realm, &der, failures);
             return match credentials.server_certificate(&problem)? {
                 CertificateTrust::Reject => Err(untrusted(failures)),
                 CertificateTrust::Once | CertificateTrust::Permanently => {
-                    self.trust.trust(der, failures);
+                    self.trust()?.trust(der, failures);
                     Ok(())
                 }
             };

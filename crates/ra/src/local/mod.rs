@@ -340,7 +340,12 @@ impl Session for LocalSession {
             && start > peg
         {
             // The text of the incumbent's local access, which differs from that of its servers.
-            let message = format!("No such revision {start}");
+            let missing = if peg > self.repository.youngest()? {
+                peg
+            } else {
+                start
+            };
+            let message = format!("No such revision {missing}");
             return Err(Error::new(Code::FS_NO_SUCH_REVISION, message));
         }
         let mut sink = |found: history::LocationSegment| {

@@ -127,8 +127,16 @@ impl SvnSession {
         })
     }
 
-    /// Proves one password; returns the server's reason if it refuses.
+    /// Proves one password; returns the server's reason if it refuses. As with SASL, blanks around the user's name do not count.
+    ///
+    /// # Errors
+    /// `RA_NOT_AUTHORIZED` for an empty name.
     fn send_password(&mut self, password: &Password) -> Result<Option<String>> {
+        let user = password.user.trim_matches(is_blank);
+        if password.user.is_empty() {
+            let message = "SASL authentication error: SASL(-1): generic failure: All-whitespace username.";
+            return Err(Error::new(Code::RA_NOT_AUTHORIZED, message));
+        }
         let mechanism = "CRAM-MD5";
         AuthResponse {
             mechanism,
@@ -140,7 +148,7 @@ impl SvnSession {
             Answer::Failure(text) => return Ok(Some(text)),
             Answer::Success => return Err(Malformed::Word.into()),
         };
-        let answer = cram_answer(&password.user, password.password.as_bytes(), &challenge);
+        let answer = cram_answer(user, password.password.as_bytes(), &challenge);
         Writer(self.conn.out()).string(answer);
         match self.auth_answer()? {
             Answer::Success => Ok(None),
@@ -172,6 +180,10 @@ fn refused(reason: &str) -> Error {
         Code::RA_NOT_AUTHORIZED,
         format!("Authentication error from server: {reason}"),
     )
+}
+
+fn is_blank(letter: char) -> bool {
+    letter.is_ascii_whitespace() || letter == '\x0b'
 }
 
 fn check_greeting(greeting: &Greeting) -> Result<()> {

@@ -183,16 +183,15 @@ impl RevisionSpan {
     fn requested(options: &LogOptions, youngest: Revnum) -> Result<RevisionSpan> {
         let start = options.start.unwrap_or(youngest);
         let end = options.end.unwrap_or(youngest);
-        let young = start.max(end);
-        if young > youngest {
+        if let Some(missing) = [start, end].into_iter().find(|rev| *rev > youngest) {
             return Err(Error::new(
                 Code::FS_NO_SUCH_REVISION,
-                format!("No such revision {young}"),
+                format!("No such revision {missing}"),
             ));
         }
         Ok(RevisionSpan {
             old: start.min(end),
-            young,
+            young: start.max(end),
             descending: start >= end,
         })
     }

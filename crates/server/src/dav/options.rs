@@ -98,6 +98,10 @@ fn describe_repository(context: &RequestContext<'_>, reply: &mut ResponseWriter)
             Bulk::Prefer => "Prefer",
         };
         reply.head.header("svn-allow-bulk-updates", bulk);
+        if location.bulk != Bulk::Off {
+            // Sven's client need not request each text. Subversion's takes no notice.
+            reply.head.header("x-sven-stored-texts", "yes");
+        }
         reply.head.header("svn-supported-posts", "create-txn");
         if since(8) {
             reply.head.header("svn-supported-posts", "create-txn-with-props");

@@ -60,6 +60,8 @@ struct SocketState<S> {
     written: u64,
     /// Bytes wait that hyper was not given; it must be polled to read them.
     has_unread: bool,
+    /// Waiting requests are answered once the buffer has been sent.
+    has_postponed: bool,
     /// Handles that are sent before `last`.
     held: VecDeque<Bytes>,
     /// Copied heads and short pieces behind them.
@@ -119,6 +121,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin, H: Handler> BufferedSocket<S, H> {
             head: None,
             written: 0,
             has_unread: false,
+            has_postponed: false,
             held: VecDeque::new(),
             last: BytesMut::new(),
             bytes: 0,
@@ -141,6 +144,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin, H: Handler> BufferedSocket<S, H> {
     pub(super) fn has_more(&self) -> bool {
         let mut state = self.state.lock();
         state.has_unread && state.is_idle() && std::mem::take(&mut state.has_unread)
+    }
+
+    /// Returns true, once, if hyper must be polled again after [`BufferedSocket::poll_send`] has sent the buffer: it may read requests that
+    /// have waited for that. Nothing else would wake the connection's task.
+    pub(super) fn has_postponed(&self) -> bool {
+        std::mem::take(&mut self.state.lock().has_postponed)
     }
 
     /// Returns where pieces of bodies are noted.
@@ -176,12 +185,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> SocketState<S> {
     ) -> Poll<io::Result<()>> {
         let mut batch = CachedRequests::begin(cache);
         self.has_unread = false;
+        self.has_postponed = false;
         self.head = None;
         loop {
             if self.bytes >= FLUSH_AT {
-                // A client that reads nothing gets no more.
-                self.has_unread = !self.stream.waiting().is_empty();
+                // A client that reads nothing gets no more, until the socket takes bytes again and wakes the task.
+                self.has_postponed = true;
                 ready!(self.send(timeouts, cx))?;
+                self.has_postponed = false;
             }
             match batch.look_up(self.stream.waiting()) {
                 CacheLookup::Hit(response, length) => {

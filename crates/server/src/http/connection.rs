@@ -160,16 +160,19 @@ async fn drive<S, H, F>(
     let (mut is_stopping, mut is_over) = (false, false);
     loop {
         let reason = poll_fn(|cx| {
-            // An error means that the client has gone.
-            is_over = is_over || connection.as_mut().poll(cx).is_ready();
-            while !is_over && socket.has_more() {
-                is_over = connection.as_mut().poll(cx).is_ready();
-            }
-            // The task is about to sleep: what is held leaves now.
-            match socket.poll_send(cx) {
-                Poll::Ready(Ok(())) if !is_over => {}
-                Poll::Pending => {}
-                Poll::Ready(_) => return Poll::Ready(WakeReason::Over),
+            loop {
+                // An error means that the client has gone.
+                is_over = is_over || connection.as_mut().poll(cx).is_ready();
+                while !is_over && socket.has_more() {
+                    is_over = connection.as_mut().poll(cx).is_ready();
+                }
+                // The task is about to sleep: what is held leaves now.
+                match socket.poll_send(cx) {
+                    Poll::Ready(Ok(())) if !is_over && socket.has_postponed() => {}
+                    Poll::Ready(Ok(())) if !is_over => break,
+                    Poll::Pending => break,
+                    Poll::Ready(_) => return Poll::Ready(WakeReason::Over),
+                }
             }
             if !is_stopping && stop.as_mut().poll(cx).is_ready() {
                 return Poll::Ready(WakeReason::Stop);

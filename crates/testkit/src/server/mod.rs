@@ -1,5 +1,6 @@
 //! A server process, of Subversion or of Sven, on a port of its own. It is stopped when the value is dropped.
 
+pub mod certified_hosts;
 pub mod http;
 pub mod transport;
 

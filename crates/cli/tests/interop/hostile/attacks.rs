@@ -194,6 +194,12 @@ pub const ATTACKS: &[Attack] = &[
         PeerBehavior::Unread,
         |_, _| request("PROPFIND", "/r/", "Depth: 1\r\n", "").repeat(300),
     ),
+    attack(
+        "http: many requests at once, cached responses not read",
+        AttackedListener::Http,
+        PeerBehavior::Unread,
+        |_, _| request("GET", "/r/lines", "", "").repeat(300),
+    ),
     Attack {
         is_costly: true,
         kinds: 4,

@@ -25,6 +25,7 @@ mod rules;
 mod sequences;
 mod served;
 mod transports;
+mod unread;
 mod web;
 mod webdav_clients;
 mod write;

@@ -2,7 +2,7 @@
 //!
 //! The tree is divided into *parts*: subtrees that are exported by one report each. A divided part covers only a directory and
 //! its files; its subdirectories are parts of their own. Parts near the top are divided, deeper ones only while threads
-//! have nothing to do; while the first session is alone, only the top is. Each part has a key, and keys are ordered as the events of one
+//! have nothing to do; while the first session is alone, only the top is. It stays alone while it keeps the machine busy. Each part has a key, and keys are ordered as the events of one
 //! report over the whole tree would be. Threads, each with a session, take the first part. The calling thread receives what they did, and
 //! reports it in the order of keys: it holds back what is not yet its turn. A thread waits while too much is held back, unless its part, or
 //! one that its part made, has its turn.
@@ -18,15 +18,16 @@ mod part_sink;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Instant;
 
+use base::ordered::ThreadPool;
 use base::{Code, Depth, Error, RelPath, Result, Revnum, Url};
 use parking_lot::{Condvar, Mutex};
 use ra::{Capability, PathState, ReportKind, ReportRequest, Session};
 
-use self::part_sink::{EditSteps, PartSink};
+use self::part_sink::{PartSink, PartWriter};
 use super::editor::{EditSink, ExportEditor, TreeAt};
 use super::{ExportEvent, ExportOptions, Notify};
 
@@ -39,8 +40,8 @@ const MOST_LEVELS: usize = 8;
 /// Events that are held back before threads wait.
 const MOST_HELD: usize = 100_000;
 
-/// Steps that a session is ahead of the thread that writes. Each may be megabytes.
-const MOST_STEPS: usize = 4;
+/// Groups of nodes that a session is ahead of the threads that write. Each may be megabytes.
+const MOST_GROUPS: usize = 16;
 
 /// The position of a part: the numbers of the parts that lead to it, each within the one before.
 type Key = Vec<u32>;
@@ -167,11 +168,14 @@ impl Shared<'_> {
 
     /// Waits while the first session works alone, at most until the end of the export.
     fn leave_alone(&self) {
-        let until = Instant::now() + self.options.alone_for;
+        let mut until = Instant::now() + self.options.alone_for;
         let mut queue = self.queue.lock();
         while !queue.is_stopped && (queue.active > 0 || !queue.parts.is_empty()) {
             if self.changed.wait_until(&mut queue, until).timed_out() {
-                return;
+                if (self.options.has_time)() {
+                    return;
+                }
+                until += self.options.alone_for;
             }
         }
     }
@@ -312,18 +316,15 @@ impl Shared<'_> {
             false => self.options.depth,
         };
         let at = sink.at;
-        if !self.options.writes_aside {
-            return self.receive(session, depth, ExportEditor::new(at, sink));
-        }
-        thread::scope(|scope| {
-            let (sender, steps) = sync_channel(MOST_STEPS);
-            let writer = scope.spawn(move || steps.into_iter().try_for_each(|nodes| sink.nodes(nodes)));
-            let received = self.receive(session, depth, ExportEditor::new(at, EditSteps(sender)));
+        ThreadPool::scope(self.options.writers, |pool| {
+            let most = match self.options.writers {
+                0 | 1 => 0,
+                _ => MOST_GROUPS,
+            };
+            let mut writer = PartWriter::new(pool, most, sink);
+            let received = self.receive(session, depth, ExportEditor::new(at, &mut writer));
             // What was received before an error is written, and may have an error of its own.
-            match writer.join() {
-                Ok(written) => written.and(received),
-                Err(panicked) => std::panic::resume_unwind(panicked),
-            }
+            writer.finish().and(received)
         })
     }
 
@@ -350,7 +351,7 @@ impl Shared<'_> {
             &mut editor,
         );
         if outcome.is_err() {
-            // What came before the error is exported, and may have an error of its own.
+            // What came before the error is exported.
             editor.write_ready()?;
         }
         outcome?;

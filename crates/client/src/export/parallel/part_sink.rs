@@ -1,16 +1,21 @@
 //! What is done with the nodes of a part: they are written, and reported in its order.
 
 use std::path::PathBuf;
-use std::sync::mpsc::{Sender, SyncSender};
+use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
+use base::ordered::{Limits, OrderedQueue, ThreadPool};
 use base::{Code, Error, RelPath, Result};
 
-use super::super::editor::{EditSink, ReadyNode, ReadyNodes, TreeAt};
+use super::super::editor::{EditSink, TreeAt};
+use super::super::ready::{ReadyNodes, WrittenNode, WrittenNodes};
 use super::{Key, MOST_HELD, Part, PartEvent, Shared, send};
 
 /// Nodes of a part that are reported together.
 const SENT_AT_ONCE: usize = 64;
+
+/// Bytes of texts that wait to be written. One group may have more.
+const MOST_BYTES: usize = 12 << 20;
 
 /// A node is not reported together with one that is written this much later.
 const LONGEST_KEPT: Duration = Duration::from_millis(20);
@@ -107,27 +112,64 @@ impl<'a> PartSink<'a> {
     }
 }
 
-impl EditSink for PartSink<'_> {
-    fn nodes(&mut self, nodes: ReadyNodes) -> Result<()> {
-        for node in nodes.digested() {
+/// Has nodes written by the threads of a pool and the caller's, and reports them.
+pub(super) struct PartWriter<'w, 's, 'a> {
+    queue: OrderedQueue<'w, WrittenNodes>,
+    at: &'w TreeAt<'w>,
+    sink: &'s mut PartSink<'a>,
+    /// The bytes of texts in the queue.
+    bytes: usize,
+}
+
+impl<'w, 's, 'a: 'w> PartWriter<'w, 's, 'a> {
+    /// `most` groups of nodes wait or are being written.
+    pub(super) fn new(pool: &ThreadPool<'w>, most: usize, sink: &'s mut PartSink<'a>) -> Self {
+        let limits = Limits {
+            tasks: most,
+            bytes: usize::MAX,
+        };
+        PartWriter {
+            queue: OrderedQueue::new(pool, limits),
+            at: sink.at,
+            sink,
+            bytes: 0,
+        }
+    }
+
+    /// Waits until all nodes are written.
+    pub(super) fn finish(&mut self) -> Result<()> {
+        while self.report_first()? {}
+        Ok(())
+    }
+
+    /// Reports the first group, once it is written; false if there is none.
+    fn report_first(&mut self) -> Result<bool> {
+        let WrittenNodes { nodes, bytes, failed } = match self.queue.take() {
+            None => return Ok(false),
+            Some(Ok(written)) => written,
+            Some(Err(panicked)) => std::panic::resume_unwind(panicked),
+        };
+        self.bytes -= bytes;
+        for node in nodes {
             match node {
-                ReadyNode::Directory(path, target) => self.directory(&path, target)?,
-                ReadyNode::File(file) => {
-                    let target = file.write(self.at)?;
-                    self.add(target)?;
-                }
+                WrittenNode::Directory(path, target) => self.sink.directory(&path, target)?,
+                WrittenNode::File(target) => self.sink.add(target)?,
             }
         }
-        Ok(())
+        failed.map_or(Ok(true), Err)
     }
 }
 
-/// Passes what a session has received on to the thread that writes.
-pub(super) struct EditSteps(pub(super) SyncSender<ReadyNodes>);
-
-impl EditSink for EditSteps {
+impl<'w, 's, 'a: 'w> EditSink for PartWriter<'w, 's, 'a> {
     fn nodes(&mut self, nodes: ReadyNodes) -> Result<()> {
-        // The thread has ended with an error, which counts more than this one.
-        self.0.send(nodes).map_err(|_| Error::bare(Code::CANCELLED))
+        let at = self.at;
+        self.bytes += nodes.bytes();
+        self.queue.push(move || (nodes.write(at), 0));
+        while self.queue.is_first_done() || !self.queue.has_room() || self.bytes > MOST_BYTES {
+            if !self.report_first()? {
+                break;
+            }
+        }
+        Ok(())
     }
 }

@@ -187,25 +187,37 @@ impl<R: BufRead> XmlEvents<R> {
             let have = stream
                 .fill_buf()
                 .map_err(|error| fault_error(StreamFault::Io(error)))?;
-            let end = have.iter().position(|byte| *byte == b'<');
+            let end = memchr::memchr(b'<', have);
             let length = end.unwrap_or(have.len()).min(PIECE as usize);
             let is_last = end == Some(length) || have.is_empty();
-            pending.extend(have[..length].iter().filter(|byte| !byte.is_ascii_whitespace()));
-            stream.consume(length);
+            let piece = &have[..length];
+            // Sven's server breaks no lines.
+            let has_blanks = memchr::memchr3(b'\n', b'\r', b' ', piece).is_some()
+                || memchr::memchr2(b'\t', b'\x0c', piece).is_some();
+            let is_one_line = pending.is_empty() && !has_blanks;
+            if !is_one_line {
+                let parts = piece.split(u8::is_ascii_whitespace);
+                parts.for_each(|part| pending.extend_from_slice(part));
+            }
+            let text = match is_one_line {
+                true => piece,
+                false => &pending[..],
+            };
             let whole = match is_last {
-                true => pending.len(),
-                false => pending.len() / 4 * 4,
+                true => text.len(),
+                false => text.len() / 4 * 4,
             };
             decoded.clear();
-            STANDARD
-                .decode_vec(&pending[..whole], &mut decoded)
-                .map_err(|_| {
-                    Error::new(
-                        Code::XML_MALFORMED,
-                        "The response contains a text that is not base64",
-                    )
-                })?;
-            pending.drain(..whole);
+            let outcome = STANDARD.decode_vec(&text[..whole], &mut decoded);
+            outcome.map_err(|_| {
+                let message = "The response contains a text that is not base64";
+                Error::new(Code::XML_MALFORMED, message)
+            })?;
+            match is_one_line {
+                true => pending.extend_from_slice(&piece[whole..]),
+                false => _ = pending.drain(..whole),
+            }
+            stream.consume(length);
             if !decoded.is_empty() {
                 sink(&decoded)?;
             }

@@ -1,0 +1,101 @@
+//! Clients that send many requests at once and do not read the responses, which the server has in its response cache.
+
+use std::fs;
+use std::io::Write as _;
+use std::net::TcpStream;
+use std::thread::sleep;
+use std::time::Duration;
+
+use testkit::probe::read_some;
+use testkit::server::TestServer;
+use testkit::server::http::HttpSite;
+use testkit::{Side, Tool, scratch};
+
+use super::raw_http::send_request;
+
+/// Requests of one client: more bytes of responses than sockets buffer.
+const REQUESTS: usize = 300;
+
+/// More clients than the server has threads for connections.
+const CLIENTS: usize = 6;
+
+const TEXT_BYTES: usize = 120_000;
+
+/// Returns the processor time that a process has used, in hundredths of a second.
+fn processor_time(pid: u32) -> u64 {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("because it lives");
+    let (_, rest) = stat.rsplit_once(')').expect("because the name is in parentheses");
+    let words: Vec<&str> = rest.split_whitespace().collect();
+    let time = |at: usize| words[at].parse::<u64>().expect("because it is a number");
+    time(11) + time(12)
+}
+
+fn requests() -> String {
+    "GET /r/text HTTP/1.1\r\nHost: x\r\n\r\n".repeat(REQUESTS)
+}
+
+fn connect(server: &TestServer) -> TcpStream {
+    let stream = TcpStream::connect(server.addr()).expect("because it listens");
+    let limit = Some(Duration::from_secs(60));
+    stream.set_read_timeout(limit).expect("because it is a socket");
+    stream
+}
+
+/// Returns the number of responses and the bytes of their texts.
+fn read_responses(mut stream: &TcpStream, wanted: usize) -> (usize, usize) {
+    let (mut heads, mut letters) = (0, 0);
+    let (mut piece, mut kept) = (vec![0; 1 << 16], Vec::new());
+    while heads < REQUESTS || letters < wanted {
+        let len = read_some(&mut stream, &mut piece).expect("because the server goes on");
+        assert!(len > 0, "the connection ends after {heads} responses");
+        letters += piece[..len].iter().filter(|byte| **byte == b'~').count();
+        kept.extend_from_slice(&piece[..len]);
+        let status = b"HTTP/1.1 200 OK";
+        heads += kept.windows(status.len()).filter(|part| part == status).count();
+        // The end may be the beginning of a status line.
+        let from = kept.len().saturating_sub(status.len() - 1);
+        kept.drain(..from);
+    }
+    (heads, letters)
+}
+
+#[test]
+fn responses_that_are_not_read_stop_no_other_client() {
+    let root = scratch();
+    let repository = root.path().join("r");
+    Tool::new("svnadmin").arg("create").arg(&repository).ok();
+    let text = root.path().join("text");
+    fs::write(&text, vec![b'~'; TEXT_BYTES]).expect("because the folder is ours");
+    let url = format!("file://{}/text", repository.display());
+    Tool::new("svn")
+        .args(["import", "-q", "-m", "m"])
+        .arg(&text)
+        .arg(&url)
+        .ok();
+    let server = TestServer::http_site(Side::Ours, &HttpSite::plain(root.path()));
+    // The first response is stored.
+    for _ in 0..2 {
+        let response = send_request(server.port(), "GET", "/r/text", &[], "");
+        assert_eq!(response.status, 200);
+    }
+    let clients: Vec<TcpStream> = (0..CLIENTS).map(|_| connect(&server)).collect();
+    for mut client in &clients {
+        let sent = client.write_all(requests().as_bytes());
+        sent.expect("because the server reads requests, or the socket holds them");
+    }
+    sleep(Duration::from_millis(300));
+    let before = processor_time(server.pid());
+    for _ in 0..10 {
+        let response = send_request(server.port(), "GET", "/r/text", &[], "");
+        assert_eq!(response.status, 200);
+        sleep(Duration::from_millis(100));
+    }
+    let used = processor_time(server.pid()) - before;
+    assert!(used < 50, "{used} hundredths of a second for 10 requests");
+    for client in &clients {
+        assert_eq!(
+            read_responses(client, REQUESTS * TEXT_BYTES),
+            (REQUESTS, REQUESTS * TEXT_BYTES)
+        );
+    }
+}
