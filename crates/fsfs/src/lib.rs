@@ -51,6 +51,7 @@ pub use format::dir::{DirEntries, DirEntry};
 pub use format::fold::fold_changes;
 pub use format::footer::{Footer, MAX_FOOTER};
 pub use format::id::NodeRevId;
+pub use format::prefix_mismatch;
 pub use format::rep_header::{MAX_HEADER as MAX_REP_HEADER, RepHeader};
 pub use store::cache::Cache;
 pub use store::cache::Instance;
