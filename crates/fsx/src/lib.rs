@@ -1,17 +1,17 @@
 //! Reads repositories of FSX, Subversion's experimental filesystem, format 2.
 //!
-//! Callers open an [`FsxFs`], ask it for an [`FsxRoot`] (one revision's tree), and walk [`FsxNode`]s. The modules are layers, each
+//! Callers open an [`FsxFs`], ask it for an [`FsxRoot`] (one revision's tree, or one transaction's), and walk [`FsxNode`]s. The modules are layers, each
 //! of which names only those below it: `format` turns bytes into values, `store` finds the items of revision and pack
 //! files, `tree` reads trees, `admin` checks files. `tree` has the shape of the layer of this name in crate `fsfs`, whose disk
 //! ([`fsfs::disk`]) it reads.
 //!
-//! What is absent: everything that writes; transactions, and histories of nodes.
+//! What is absent: everything that writes, and histories of nodes.
 
 #[cfg_attr(
     not(test),
     expect(
         dead_code,
-        reason = "encoders and transactions are for tests and fuzz targets until something writes"
+        reason = "encoders are for tests and fuzz targets until something writes"
     )
 )]
 mod format;

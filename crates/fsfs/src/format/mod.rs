@@ -59,7 +59,7 @@ pub(crate) fn quoted(bytes: &[u8]) -> String {
 }
 
 /// The error of an index that does not begin with `prefix`: `e` with the expected and the found bytes.
-pub(crate) fn prefix_mismatch(e: &base::Error, prefix: &[u8], bytes: &[u8]) -> base::Error {
+pub fn prefix_mismatch(e: &base::Error, prefix: &[u8], bytes: &[u8]) -> base::Error {
     let found = &bytes[..bytes.len().min(prefix.len())];
     let found = found.split(|&byte| byte == 0).next().unwrap_or(found);
     let message = format!(

@@ -25,7 +25,8 @@ use base::{Code, Revnum};
 
 use super::cursor::{Cursor, DecodeError, Subject};
 
-const PREFIX: &[u8] = b"L2P-INDEX\n";
+/// The first bytes of the index.
+pub(crate) const PREFIX: &[u8] = b"L2P-INDEX\n";
 
 const SUBJECT: Subject = Subject {
     name: "L2P index",

@@ -29,7 +29,8 @@ use base::{Code, Revnum};
 
 use super::cursor::{Cursor, DecodeError, Subject};
 
-const PREFIX: &[u8] = b"P2L-INDEX\n";
+/// The first bytes of the index.
+pub(crate) const PREFIX: &[u8] = b"P2L-INDEX\n";
 
 const SUBJECT: Subject = Subject {
     name: "P2L index",

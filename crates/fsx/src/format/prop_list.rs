@@ -6,7 +6,7 @@
 //! revision is followed by its FNV, 4 bytes, the highest first.
 
 use base::checksum::fnv1a_32x4;
-use base::{Code, Props};
+use base::{Code, Error, Props};
 use delta::svndiff::varint;
 
 use super::cursor::{Cursor, DecodeError, Subject};
@@ -17,7 +17,7 @@ const SUBJECT: Subject = Subject {
 };
 
 /// The bytes of the checksum after a list or a file of lists.
-pub(crate) const CHECKSUM_LEN: usize = 4;
+const CHECKSUM_LEN: usize = 4;
 
 /// Decodes a list, which takes all of `bytes`.
 pub(crate) fn decode(bytes: &[u8]) -> Result<Props, DecodeError> {
@@ -56,18 +56,19 @@ pub(crate) fn encode(props: &Props, out: &mut Vec<u8>) {
 }
 
 /// Splits the checksum from the end of a file, and compares it with that of the bytes before.
-pub(crate) fn check_file(bytes: &[u8]) -> Result<&[u8], DecodeError> {
-    const SUBJECT: Subject = Subject {
-        name: "File of revision properties",
-        code: Code::CHECKSUM_MISMATCH,
-    };
-    let split = bytes.len().checked_sub(CHECKSUM_LEN);
-    let split = split.ok_or(DecodeError::new(SUBJECT, "no checksum", 0))?;
-    let (content, checksum) = bytes.split_at(split);
-    match fnv1a_32x4(content).to_be_bytes() == checksum {
-        true => Ok(content),
-        false => Err(DecodeError::new(SUBJECT, "checksum mismatch", split as u64)),
+///
+/// # Errors
+/// `CHECKSUM_MISMATCH`.
+pub(crate) fn check_file(bytes: &[u8]) -> base::Result<&[u8]> {
+    let (content, stored) = bytes
+        .split_last_chunk::<CHECKSUM_LEN>()
+        .unwrap_or((bytes, &[0; CHECKSUM_LEN]));
+    let (stored, actual) = (u32::from_be_bytes(*stored), fnv1a_32x4(content));
+    if stored == actual {
+        return Ok(content);
     }
+    let message = format!("checksum mismatch:\n   expected:  {stored:08x}\n     actual:  {actual:08x}\n");
+    Err(Error::new(Code::CHECKSUM_MISMATCH, message))
 }
 
 #[cfg(test)]

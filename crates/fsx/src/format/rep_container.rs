@@ -24,6 +24,9 @@ const SUBJECT: Subject = Subject::file("Representation container");
 /// The most instructions that are run for one range of a text: twice as many as a container of the incumbent has.
 const MAX_STEPS: u64 = 4 << 20;
 
+/// The most bytes of a text: more than the incumbent puts into a container.
+const MAX_TEXT: u64 = 64 << 20;
+
 /// The most instructions within each other.
 const MAX_DEPTH: usize = 64;
 
@@ -76,6 +79,9 @@ impl RepContainer {
         let at = usize::try_from(sub_item).ok().filter(|at| *at < self.len());
         let at = at.ok_or(DecodeError::new(OUTSIDE, "no such text", sub_item))?;
         let fault = |what| DecodeError::new(SUBJECT, what, sub_item);
+        if offset > MAX_TEXT {
+            return Err(fault("text too long"));
+        }
         let mut ranges = vec![(self.starts[at], self.starts[at + 1])];
         let (mut skipped, mut text) = (0u64, Vec::new());
         for _ in 0..MAX_STEPS {
@@ -178,6 +184,7 @@ mod tests {
             let texts = container(&[0, 2], &instructions);
             assert!(texts.read(0, 0, 100).is_err(), "{instructions:?}");
         }
+        assert!(container(&[0, 0], &[]).read(0, u64::MAX, 1).is_err());
         // A tree of instructions that makes no byte.
         let empty: Vec<_> = (1..40).map(|at| (-at, 2)).chain([(0, 0), (0, 0)]).collect();
         assert!(container(&[0, 41], &empty).read(0, 0, 1).is_err());

@@ -67,6 +67,11 @@ impl Rep {
         fields.next().is_none().then_some(rep)
     }
 
+    /// True for a content of a transaction: of a directory or property list it is in a file of its own.
+    pub(crate) fn is_of_txn(&self) -> bool {
+        self.id.is_none_or(|id| id.change_set.revision().is_none())
+    }
+
     /// The line, without newline.
     pub(crate) fn line(&self) -> String {
         let Some(id) = self.id else {

@@ -27,7 +27,7 @@ pub(crate) struct RevpropsManifest {
 
 impl RevpropsManifest {
     /// Decodes the manifest of the shard with `revisions` from `first` on.
-    pub(crate) fn decode(file: &[u8], first: Revnum, revisions: u64) -> Result<Self, DecodeError> {
+    pub(crate) fn decode(file: &[u8], first: Revnum, revisions: u64) -> base::Result<Self> {
         const SUBJECT: Subject = Subject {
             name: "Manifest of packed revision properties",
             code: Code::FS_CORRUPT_REVPROP_MANIFEST,
@@ -37,14 +37,14 @@ impl RevpropsManifest {
         let fault = |what| DecodeError::new(SUBJECT, what, 0);
         let (starts, tags) = (data.column(0)?.values()?, data.column(1)?.values()?);
         if !rest.is_empty() || starts.len() != tags.len() {
-            return Err(fault("invalid number of packs"));
+            return Err(fault("invalid number of packs").into());
         }
         if starts.first() != Some(&first.0.max(1)) {
-            return Err(fault("another first revision"));
+            return Err(fault("another first revision").into());
         }
         let is_ascending = starts.windows(2).all(|pair| pair[0] < pair[1]);
         if !is_ascending || starts.last().is_some_and(|&last| last - first.0 >= revisions) {
-            return Err(fault("the packs are not in order"));
+            return Err(fault("the packs are not in order").into());
         }
         Ok(RevpropsManifest {
             packs: starts.into_iter().map(Revnum).zip(tags).collect(),
@@ -60,7 +60,7 @@ impl RevpropsManifest {
 }
 
 /// Returns the property list of revision `start + at`, from a pack that begins with revision `start`.
-pub(crate) fn props_in_pack(file: &[u8], at: u64) -> Result<Props, DecodeError> {
+pub(crate) fn props_in_pack(file: &[u8], at: u64) -> base::Result<Props> {
     const SUBJECT: Subject = Subject {
         name: "Pack of revision properties",
         code: Code::FS_PACKED_REVPROP_READ_FAILURE,
@@ -68,11 +68,12 @@ pub(crate) fn props_in_pack(file: &[u8], at: u64) -> Result<Props, DecodeError> 
     let mut rest = prop_list::check_file(file)?;
     let data = PackedData::decode(&mut rest)?;
     if !rest.is_empty() {
-        return Err(DecodeError::new(SUBJECT, "data follows the end", 0));
+        return Err(DecodeError::new(SUBJECT, "data follows the end", 0).into());
     }
     let lists = data.strings(0)?;
     let list = usize::try_from(at).ok().and_then(|at| lists.get(at));
-    prop_list::decode(list.ok_or(DecodeError::new(SUBJECT, "revision is not in it", at))?)
+    let list = list.ok_or(DecodeError::new(SUBJECT, "revision is not in it", at))?;
+    Ok(prop_list::decode(list)?)
 }
 
 #[cfg(test)]

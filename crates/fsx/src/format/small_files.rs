@@ -2,7 +2,7 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `format` | `2`, newline, `layout sharded <N>`, newline: N revisions in a shard |
+//! | `format` | `2`, newline, `layout sharded <N>`, newline: N revisions in a shard; what follows is ignored |
 //! | `uuid` | the UUID, newline, the instance ID, newline |
 //! | `current` | the youngest revision, decimal, newline; a longer file that was there before may leave bytes after it |
 //! | `min-unpacked-rev` | the first revision that is not packed, decimal, newline |
@@ -38,7 +38,6 @@ pub(crate) fn shard_size(text: &[u8]) -> Result<u64, DecodeError> {
     let bad = cursor.fault("no line with the layout");
     let size = cursor.until(b'\n')?.strip_prefix(b"layout sharded ");
     let size = size.and_then(parse_decimal).ok_or(bad)?;
-    cursor.finish()?;
     match size {
         1..=MAX_SHARD => Ok(size),
         _ => Err(bad),
@@ -47,7 +46,11 @@ pub(crate) fn shard_size(text: &[u8]) -> Result<u64, DecodeError> {
 
 /// Returns the UUID and the instance ID, from the text of `uuid`.
 pub(crate) fn uuids(text: &[u8]) -> Result<(String, String), DecodeError> {
-    let mut cursor = Cursor::new(text, Subject::file("File uuid"));
+    const SUBJECT: Subject = Subject {
+        name: "File uuid",
+        code: Code::MALFORMED_FILE,
+    };
+    let mut cursor = Cursor::new(text, SUBJECT);
     let mut line = || {
         let line = cursor.until(b'\n')?;
         match std::str::from_utf8(line) {
@@ -120,6 +123,7 @@ mod tests {
     #[test]
     fn the_files_of_a_new_repository() {
         assert_eq!(shard_size(b"2\nlayout sharded 1000\n"), Ok(1000));
+        assert_eq!(shard_size(b"2\nlayout sharded 7\nlayout sharded 8\n"), Ok(7));
         assert_eq!(revision(b"0\n"), Ok(Revnum(0)));
         assert_eq!(generation(b"0\n"), Ok(0));
         assert_eq!(txn_current(b"0\n"), Ok(0));
@@ -146,7 +150,6 @@ mod tests {
             b"2\nlayout linear\n",
             b"2\nlayout sharded 0\n",
             b"2\nlayout sharded 7",
-            b"2\nlayout sharded 7\nx\n",
             b"2\nlayout sharded 99999999999999\n",
         ] {
             assert_eq!(code(bad), Err(Code::BAD_VERSION_FILE_FORMAT), "{bad:?}");

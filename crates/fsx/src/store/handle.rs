@@ -11,6 +11,7 @@ use quick_cache::sync::Cache as QuickCache;
 use super::container::ContainerCache;
 use super::layout::Layout;
 use super::rev_file::RevFile;
+use crate::format::cursor::DecodeError;
 use crate::format::small_files;
 
 /// The files of a filesystem.
@@ -40,8 +41,14 @@ impl Store {
             let text = disk.read_small(&path);
             text.map_err(|e| Error::io("Can't open file", &path, &e))
         };
-        let shard_size = in_file(small_files::shard_size(&read("format")?), &db.join("format"))?;
-        let (uuid, _) = in_file(small_files::uuids(&read("uuid")?), &db.join("uuid"))?;
+        let format = read("format")?;
+        let shard_size = small_files::shard_size(&format);
+        let shard_size = shard_size.map_err(|e| format_error(&e, &format, &db.join("format")))?;
+        let (uuid, _) = small_files::uuids(&read("uuid")?).map_err(|e| {
+            let path = db.join("uuid");
+            let message = format!("Can't read length line in file '{}'", path.display());
+            Error::new(e.code(), message)
+        })?;
         let store = Store {
             disk,
             layout: Layout::new(db, shard_size),
@@ -91,7 +98,11 @@ impl Store {
 
     fn revision_in(&self, name: &str) -> Result<Revnum> {
         let path = self.layout.file(name);
-        in_file(small_files::revision(&read_replaced(self.disk(), &path)?), &path)
+        let text = read_replaced(self.disk(), &path)?;
+        small_files::revision(&text).map_err(|e| {
+            let message = format!("Invalid revision number found parsing '{}'", shown_bytes(&text));
+            Error::new(e.code(), message)
+        })
     }
 }
 
@@ -107,6 +118,26 @@ fn check_fs_type(disk: &dyn Disk, db: &Path) -> Result<()> {
             format!("Unknown FS type '{}'", shown_bytes(other)),
         )),
     }
+}
+
+/// The error of the file `format`, in the words of the incumbent.
+fn format_error(e: &DecodeError, text: &[u8], path: &Path) -> Error {
+    let mut lines = text.split(|&byte| byte == b'\n');
+    let mut line = || shown_bytes(lines.next().unwrap_or_default());
+    let (number, option) = (line(), line());
+    let path = path.display();
+    let message = match number.chars().find(|c| !c.is_ascii_digit()) {
+        Some(c) => format!("Format file '{path}' contains unexpected non-digit '{c}' within '{number}'"),
+        None if e.code() != Code::FS_UNSUPPORTED_FORMAT => {
+            format!("'{path}' contains invalid filesystem format option '{option}'")
+        }
+        None if number == "1" => {
+            "Unsupported experimental FSX format '1' found; current format is '2'".to_owned()
+        }
+        // The first number is a fault of the incumbent.
+        None => format!("Expected FSX format between '3' and '2'; found format '{number}'"),
+    };
+    Error::new(e.code(), message)
 }
 
 /// The error for a revision that does not exist (any more).

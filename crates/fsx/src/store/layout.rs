@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use base::Revnum;
+use base::number::push_base36;
 
 /// The names below `db/`.
 #[derive(Clone, Debug)]
@@ -54,4 +55,26 @@ impl Layout {
         self.db
             .join(format!("revs/{}.pack/{name}", rev.0 / self.shard_size))
     }
+
+    /// The directory with all transactions.
+    pub(crate) fn transactions(&self) -> PathBuf {
+        self.db.join("transactions")
+    }
+
+    /// A file of a transaction.
+    pub(crate) fn txn_file(&self, txn: u64, name: &str) -> PathBuf {
+        self.db.join(format!("transactions/{}.txn/{name}", txn_name(txn)))
+    }
+
+    /// The texts of a transaction.
+    pub(crate) fn proto_rev(&self, txn: u64) -> PathBuf {
+        self.db.join(format!("txn-protorevs/{}.rev", txn_name(txn)))
+    }
+}
+
+/// The name of a transaction.
+pub(crate) fn txn_name(txn: u64) -> String {
+    let mut name = String::new();
+    push_base36(&mut name, txn);
+    name
 }

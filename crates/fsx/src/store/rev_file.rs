@@ -18,12 +18,12 @@ use fsfs::{Footer, MAX_FOOTER, OpenFile};
 use super::Store;
 use super::handle::{self, FileKey, no_such_revision};
 use crate::format::cursor::DecodeError;
-use crate::format::l2p::{ExpectedL2p, L2pEntry, L2pHeader};
+use crate::format::l2p::{self, ExpectedL2p, L2pEntry, L2pHeader};
 use crate::format::p2l::{self, ExpectedP2l, ItemType, P2lEntry, P2lHeader};
 
 /// An open file of one revision or of one packed shard.
 pub(crate) struct RevFile {
-    bytes: OpenFile,
+    bytes: Arc<OpenFile>,
     first_rev: Revnum,
     rev_count: u64,
     is_packed: bool,
@@ -101,7 +101,7 @@ impl Store {
         let bytes = OpenFile::open(self.disk(), path, MAX_FOOTER as u64)?;
         let footer = handle::in_file(Footer::parse(bytes.tail(), bytes.len()), bytes.path())?;
         Ok(RevFile {
-            bytes,
+            bytes: Arc::new(bytes),
             first_rev,
             rev_count: if is_packed { self.layout.shard_size() } else { 1 },
             is_packed,
@@ -119,7 +119,7 @@ impl RevFile {
     }
 
     /// The bytes.
-    pub(crate) fn bytes(&self) -> &OpenFile {
+    pub(crate) fn bytes(&self) -> &Arc<OpenFile> {
         &self.bytes
     }
 
@@ -215,12 +215,9 @@ impl RevFile {
             return Ok(bytes);
         }
         let message = format!(
-            "Low-level checksum mismatch while reading {} bytes of meta data at offset {} (file '{}'):\n   \
+            "Low-level checksum mismatch while reading\n{} bytes of meta data at offset {} :\n   \
              expected:  {:08x}\n     actual:  {actual:08x}\n",
-            item.size,
-            item.offset,
-            self.bytes.path().display(),
-            item.checksum
+            item.size, item.offset, item.checksum
         );
         Err(Error::new(Code::CHECKSUM_MISMATCH, message))
     }
@@ -241,7 +238,7 @@ impl RevFile {
             rev_count: self.rev_count,
             index_len: end - start,
         };
-        let header = self.read_growing(start, end, |bytes| L2pHeader::parse(bytes, expect))?;
+        let header = self.read_growing(l2p::PREFIX, start, end, |bytes| L2pHeader::parse(bytes, expect))?;
         let pages = (0..header.page_count()).map(|_| OnceLock::new()).collect();
         Ok(self.l2p.get_or_init(|| L2pIndex { header, pages }))
     }
@@ -287,7 +284,7 @@ impl RevFile {
         }
         let expect = self.expected_p2l();
         let (start, end) = (self.footer.p2l_offset, self.footer.footer_offset);
-        let header = self.read_growing(start, end, |bytes| P2lHeader::parse(bytes, expect))?;
+        let header = self.read_growing(p2l::PREFIX, start, end, |bytes| P2lHeader::parse(bytes, expect))?;
         let pages = (0..header.page_count()).map(|_| OnceLock::new()).collect();
         Ok(self.p2l.get_or_init(|| P2lIndex { header, pages }))
     }
@@ -303,10 +300,11 @@ impl RevFile {
         Ok(page.get_or_init(|| entries).clone())
     }
 
-    /// Decodes a header at `start` whose length shows only in decoding. Reads more bytes, up to `end`, until it is
+    /// Decodes a header at `start`, which begins with `prefix` and whose length shows only in decoding. Reads more bytes, up to `end`, until it is
     /// complete.
     fn read_growing<T>(
         &self,
+        prefix: &[u8],
         start: u64,
         end: u64,
         decode: impl Fn(&[u8]) -> std::result::Result<Option<T>, DecodeError>,
@@ -314,6 +312,11 @@ impl RevFile {
         let mut length = (end - start).min(INDEX_READ);
         loop {
             let data = self.bytes.read_vec(start, length)?;
+            if !data.starts_with(prefix) {
+                let message = "Index stream header prefix mismatch.";
+                let e = Error::new(Code::FS_INDEX_CORRUPTION, message);
+                return Err(fsfs::prefix_mismatch(&e, prefix, &data));
+            }
             match self.in_file(decode(&data))? {
                 Some(value) => return Ok(value),
                 None if length < end - start => length = length.saturating_mul(4).min(end - start),

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use base::{Code, Error, NodeKind, Result, Revnum};
+use base::{Code, Error, Result, Revnum};
 use fsfs::ChangedPath;
 use fsfs::disk::{Disk, RealDisk};
 
@@ -64,7 +64,7 @@ impl FsxFs {
     /// `FS_NO_SUCH_REVISION` `No such revision N`.
     pub fn root(&self, rev: Revnum) -> Result<FsxRoot> {
         self.0.check_rev(rev)?;
-        Ok(FsxRoot::new(self, rev))
+        Ok(FsxRoot::of_revision(self, rev))
     }
 
     /// The changed paths of a revision, one entry for each path, sorted by the bytes of the path.
@@ -84,11 +84,11 @@ impl FsxFs {
         }
     }
 
-    /// The committed node-revision that an ID names.
+    /// The node-revision that an ID names.
     pub(super) fn noderev(&self, id: FsxId) -> Result<NodeRev> {
-        let ChangeSet::Revision(rev) = id.change_set else {
-            let message = format!("Reference to uncommitted node '{id}' in a revision");
-            return Err(Error::new(Code::FS_ID_NOT_FOUND, message));
+        let rev = match id.change_set {
+            ChangeSet::Revision(rev) => rev,
+            ChangeSet::Txn(txn) => return self.txn_noderev(txn, id),
         };
         let file = self.0.rev_file(rev)?;
         let item = file.item(rev, id.number)?;
@@ -107,25 +107,10 @@ impl FsxFs {
             )),
         }
     }
-
-    /// The root node-revision of a revision, which must exist.
-    pub(super) fn root_noderev(&self, rev: Revnum) -> Result<NodeRev> {
-        let noderev = self.noderev(FsxId {
-            change_set: ChangeSet::Revision(rev),
-            number: ROOT_ITEM,
-        })?;
-        match noderev.kind {
-            NodeKind::Dir => Ok(noderev),
-            _ => Err(Error::new(
-                Code::FS_CORRUPT,
-                format!("Root of revision {rev} is no directory"),
-            )),
-        }
-    }
 }
 
-/// The item number of the root of every revision.
-const ROOT_ITEM: u64 = 2;
+/// The number of the root of every revision and transaction.
+pub(super) const ROOT_ITEM: u64 = 2;
 
 /// The error for an item of another type than what refers to it expects.
 pub(super) fn wrong_type(rev: Revnum, item: u64) -> Error {

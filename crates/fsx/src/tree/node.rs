@@ -7,6 +7,7 @@ use base::{Code, Error, FsPath, NodeKind, Props, Result, Revnum};
 use fsfs::Relation;
 
 use super::FsxFs;
+use super::fs::ROOT_ITEM;
 use super::root::{FsxRoot, in_node};
 use super::text::FsxTextReader;
 use crate::format::dir::{FsxDirEntries, FsxDirEntry};
@@ -73,9 +74,18 @@ impl FsxNode {
         self.noderev().kind
     }
 
-    /// The revision that made this node-revision.
+    /// The revision that made this node-revision; `None` for one of a transaction. The root of a transaction without
+    /// changes yet has that of the base revision.
     pub fn created_rev(&self) -> Option<Revnum> {
-        self.id().change_set.revision()
+        let noderev = self.noderev();
+        let is_changed = [noderev.text, noderev.props].iter().flatten().any(Rep::is_of_txn);
+        match self.id() {
+            id if id.number == ROOT_ITEM && !is_changed => id.change_set.revision().or_else(|| {
+                let base = noderev.predecessor?;
+                base.change_set.revision()
+            }),
+            id => id.change_set.revision(),
+        }
     }
 
     /// The path at which it was made. It differs from `path` below a lazily copied directory.
@@ -112,8 +122,12 @@ impl FsxNode {
 
     /// True if the property list is not empty.
     pub fn has_props(&self) -> bool {
-        // The empty list is stored as one byte.
-        self.noderev().props.is_some_and(|rep| rep.expanded > 1)
+        match &self.noderev().props {
+            None => false,
+            Some(rep) if rep.is_of_txn() => self.props().is_ok_and(|props| !props.is_empty()),
+            // The empty list is stored as one byte.
+            Some(rep) => rep.expanded > 1,
+        }
     }
 
     /// The property list.
@@ -124,6 +138,9 @@ impl FsxNode {
         let Some(rep) = &self.noderev().props else {
             return Ok(Props::new());
         };
+        if rep.is_of_txn() {
+            return self.fs().txn_node_props(self.noderev());
+        }
         let text = FsxTextReader::new(self.fs(), Some(rep))?.read_in_memory()?;
         in_node(prop_list::decode(&text), self.noderev())
     }
@@ -137,12 +154,15 @@ impl FsxNode {
     }
 
     /// True if the property lists differ.
-    pub fn props_differ(&self, other: &FsxNode) -> bool {
-        match (&self.noderev().props, &other.noderev().props) {
-            (Some(a), Some(b)) => a.md5 != b.md5,
+    ///
+    /// # Errors
+    /// As [`FsxNode::props`], for a node of a transaction.
+    pub fn props_differ(&self, other: &FsxNode) -> Result<bool> {
+        Ok(match (&self.noderev().props, &other.noderev().props) {
+            (Some(a), Some(b)) if !a.is_of_txn() && !b.is_of_txn() => a.md5 != b.md5,
             (None, None) => false,
-            _ => self.has_props() || other.has_props(),
-        }
+            _ => self.props()? != other.props()?,
+        })
     }
 
     /// The entries of a directory, sorted by the bytes of the name.
@@ -174,7 +194,7 @@ impl FsxNode {
     /// # Errors
     /// `FS_CORRUPT`; the system's.
     pub fn child_of(&self, entry: &FsxDirEntry) -> Result<FsxNode> {
-        let noderev = self.fs().noderev(entry.id)?;
+        let noderev = self.root().noderev(entry.id)?;
         if noderev.kind != entry.kind {
             return Err(Error::new(
                 Code::FS_CORRUPT,

@@ -8,14 +8,17 @@ use std::sync::Arc;
 use base::{Code, Error, Result, Revnum};
 use delta::svndiff::{self, EncodedWindow, Parsed, SvndiffError, WindowHeader};
 use delta::window::WINDOW_SIZE;
-use fsfs::{MAX_REP_HEADER, RepHeader};
+use fsfs::{MAX_REP_HEADER, OpenFile, RepHeader};
 
 use super::FsxFs;
 use super::fs::wrong_type;
 use crate::format::p2l::ItemType;
+use crate::format::proto_index;
 use crate::format::rep_container::RepContainer;
 use crate::store::container::Container;
-use crate::store::rev_file::{Item, RevFile};
+use crate::store::handle::in_file;
+use crate::store::layout::txn_name;
+use crate::store::rev_file::RevFile;
 
 /// An open representation.
 pub(super) enum StoredRep {
@@ -26,7 +29,7 @@ pub(super) enum StoredRep {
 
 /// A representation in delta form, with a position among its windows.
 pub(super) struct DeltaRep {
-    file: Arc<RevFile>,
+    file: Arc<OpenFile>,
     /// Revision and item of the base, if it has one.
     pub(super) base: Option<(Revnum, u64)>,
     /// Offset of the svndiff document in the file, and its length, bytes.
@@ -53,7 +56,8 @@ impl StoredRep {
         let file = fs.store().rev_file(rev)?;
         let item = file.item(rev, number)?;
         if item.item_type.is_rep() {
-            return Ok(StoredRep::Delta(DeltaRep::open(file, &item)?));
+            let rep = DeltaRep::open(file.bytes().clone(), item.offset, item.size)?;
+            return Ok(StoredRep::Delta(rep));
         }
         if item.item_type == ItemType::RepContainer
             && let Container::Reps(container) = fs.store().container(&file, &item)?
@@ -61,6 +65,29 @@ impl StoredRep {
             return Ok(StoredRep::Contained(file, container, item.sub_item));
         }
         Err(wrong_type(rev, number))
+    }
+
+    /// Opens the representation that is this item of a transaction.
+    pub(super) fn open_txn(fs: &FsxFs, txn: u64, number: u64) -> Result<Self> {
+        let layout = &fs.store().layout;
+        let read = |name| {
+            let path = layout.txn_file(txn, name);
+            let bytes = fs.store().disk().read_small(&path);
+            let bytes = bytes.map_err(|e| Error::io("Can't open file", &path, &e))?;
+            Ok::<_, Error>((path, bytes))
+        };
+        let (path, bytes) = read("index.l2p")?;
+        let offset = in_file(proto_index::find_l2p(&bytes, number), &path)?;
+        let (path, bytes) = read("index.p2l")?;
+        let (items, _) = in_file(proto_index::parse_p2l(&bytes), &path)?;
+        let item = items.iter().find(|item| Some(item.offset) == offset);
+        let item = item.ok_or_else(|| {
+            let message = format!("Item {number} of transaction '{}' does not exist", txn_name(txn));
+            Error::new(Code::FS_CORRUPT, message)
+        })?;
+        let file = OpenFile::open(fs.store().disk(), layout.proto_rev(txn), 0)?;
+        let rep = DeltaRep::open(Arc::new(file), item.offset, item.size)?;
+        Ok(StoredRep::Delta(rep))
     }
 
     /// Chunk `at` of the text; empty behind its end. `None` for a delta.
@@ -77,21 +104,20 @@ impl StoredRep {
 }
 
 impl DeltaRep {
-    fn open(file: Arc<RevFile>, item: &Item) -> Result<Self> {
+    /// Opens the representation with `size` bytes, header and last line among them, at `offset` of a file.
+    fn open(file: Arc<OpenFile>, offset: u64, size: u64) -> Result<Self> {
         let malformed = || Error::new(Code::FS_CORRUPT, "Malformed representation header");
-        let start = file
-            .bytes()
-            .read_vec(item.offset, item.size.min(MAX_REP_HEADER as u64))?;
+        let start = file.read_vec(offset, size.min(MAX_REP_HEADER as u64))?;
         let (header, header_len) = RepHeader::parse(&start)?.ok_or_else(malformed)?;
         let base = match header {
             RepHeader::SelfDelta => None,
             RepHeader::Delta { rev, item, .. } => Some((rev, item)),
             RepHeader::Plain => return Err(malformed()),
         };
-        let body_len = item.size.checked_sub((header_len + END.len()) as u64);
+        let body_len = size.checked_sub((header_len + END.len()) as u64);
         let mut rep = DeltaRep {
             base,
-            body: item.offset + header_len as u64,
+            body: offset + header_len as u64,
             body_len: body_len.ok_or_else(malformed)?,
             file,
             version: 0,
@@ -161,7 +187,7 @@ impl DeltaRep {
             let length = length.max(READ).min(self.body_len - offset);
             self.buffer.clear();
             let (at, length) = (self.body + offset, length as usize);
-            self.file.bytes().read_into(at, length, &mut self.buffer)?;
+            self.file.read_into(at, length, &mut self.buffer)?;
             self.buffer_start = offset;
         }
         let start = (offset - self.buffer_start) as usize;

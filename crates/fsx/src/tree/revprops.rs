@@ -10,7 +10,7 @@ use fsfs::disk::{is_missing, read_replaced};
 use super::FsxFs;
 use crate::format::prop_list;
 use crate::format::revprops_pack::{self, RevpropsManifest};
-use crate::store::handle::{in_file, no_such_revision};
+use crate::store::handle::no_such_revision;
 
 /// The number of attempts to find a list while other processes move it.
 const ATTEMPTS: u32 = 10;
@@ -45,8 +45,8 @@ impl FsxFs {
             false => self.store().layout.revprops(rev),
         };
         let file = read_replaced(self.store().disk(), &path)?;
-        let list = prop_list::check_file(&file).and_then(prop_list::decode);
-        in_file(list, &path).context(|| format!("Revprop file for r{rev} is corrupt"))
+        let list = prop_list::check_file(&file).and_then(|list| Ok(prop_list::decode(list)?));
+        list.context(|| format!("Revprop file for r{rev} is corrupt"))
     }
 
     fn packed_revprops(&self, rev: Revnum) -> Result<Props> {
@@ -54,13 +54,12 @@ impl FsxFs {
         let path = layout.packed(rev, "manifest");
         let manifest = read_replaced(self.store().disk(), &path)?;
         let first = layout.first_of_shard(rev);
-        let manifest = in_file(
-            RevpropsManifest::decode(&manifest, first, layout.shard_size()),
-            &path,
-        )?;
+        let manifest = RevpropsManifest::decode(&manifest, first, layout.shard_size());
+        let manifest = manifest.context(|| format!("Revprop manifest file for r{rev} is corrupt"))?;
         let (start, name) = manifest.pack_of(rev).ok_or_else(|| no_such_revision(rev))?;
         let path = layout.packed(rev, &name);
         let pack = read_replaced(self.store().disk(), &path)?;
-        in_file(revprops_pack::props_in_pack(&pack, rev.0 - start.0), &path)
+        let props = revprops_pack::props_in_pack(&pack, rev.0 - start.0);
+        props.context(|| format!("Revprop pack file for r{rev} is corrupt"))
     }
 }

@@ -1,19 +1,22 @@
-//! [`FsxRoot`]: the tree of one revision.
+//! [`FsxRoot`]: the tree of one revision or of one transaction.
 
 use base::{Code, Error, FsPath, NodeKind, Result, Revnum};
 use fsfs::ChangedPath;
 
 use super::FsxFs;
+use super::fs::ROOT_ITEM;
 use super::node::FsxNode;
 use super::text::FsxTextReader;
 use crate::format::dir::FsxDirEntries;
+use crate::format::id::{ChangeSet, FsxId};
 use crate::format::noderev::NodeRev;
+use crate::store::layout::txn_name;
 
-/// The tree of one revision.
+/// The tree of one revision or of one transaction.
 #[derive(Clone)]
 pub struct FsxRoot {
     fs: FsxFs,
-    rev: Revnum,
+    of: ChangeSet,
 }
 
 /// The result of a look-up.
@@ -25,8 +28,16 @@ enum PathLookup {
 }
 
 impl FsxRoot {
-    pub(super) fn new(fs: &FsxFs, rev: Revnum) -> Self {
-        FsxRoot { fs: fs.clone(), rev }
+    pub(super) fn of_revision(fs: &FsxFs, rev: Revnum) -> Self {
+        let fs = fs.clone();
+        let of = ChangeSet::Revision(rev);
+        FsxRoot { fs, of }
+    }
+
+    pub(super) fn of_transaction(fs: &FsxFs, txn: u64) -> Self {
+        let fs = fs.clone();
+        let of = ChangeSet::Txn(txn);
+        FsxRoot { fs, of }
     }
 
     /// The filesystem.
@@ -34,9 +45,30 @@ impl FsxRoot {
         &self.fs
     }
 
-    /// The revision.
-    pub fn revision(&self) -> Revnum {
-        self.rev
+    /// The revision; `None` for a transaction.
+    pub fn revision(&self) -> Option<Revnum> {
+        self.of.revision()
+    }
+
+    /// The name of the transaction; `None` for a revision.
+    pub fn txn_name(&self) -> Option<String> {
+        match self.of {
+            ChangeSet::Revision(_) => None,
+            ChangeSet::Txn(txn) => Some(txn_name(txn)),
+        }
+    }
+
+    /// The revision, or the base revision of the transaction.
+    ///
+    /// # Errors
+    /// `FS_CORRUPT`; the system's.
+    pub fn base_revision(&self) -> Result<Revnum> {
+        if let Some(rev) = self.revision() {
+            return Ok(rev);
+        }
+        let base = self.root_noderev()?.predecessor;
+        let base = base.and_then(|id| id.change_set.revision());
+        base.ok_or_else(|| Error::new(Code::FS_CORRUPT, "Transaction has no base revision"))
     }
 
     /// The node at `/`.
@@ -44,11 +76,39 @@ impl FsxRoot {
     /// # Errors
     /// `FS_CORRUPT`; the system's.
     pub fn root_node(&self) -> Result<FsxNode> {
-        Ok(FsxNode::new(
-            self,
-            FsPath::root(),
-            self.fs.root_noderev(self.rev)?,
-        ))
+        Ok(FsxNode::new(self, FsPath::root(), self.root_noderev()?))
+    }
+
+    fn root_noderev(&self) -> Result<NodeRev> {
+        let noderev = self.fs.noderev(FsxId {
+            change_set: self.of,
+            number: ROOT_ITEM,
+        })?;
+        match noderev.kind {
+            NodeKind::Dir => Ok(noderev),
+            _ => Err(Error::new(
+                Code::FS_CORRUPT,
+                format!("Root of {} is no directory", self.describe()),
+            )),
+        }
+    }
+
+    /// The node-revision that an entry of a directory of this tree names.
+    pub(super) fn noderev(&self, id: FsxId) -> Result<NodeRev> {
+        match id.change_set {
+            ChangeSet::Txn(_) if id.change_set != self.of => Err(Error::new(
+                Code::FS_ID_NOT_FOUND,
+                format!("Reference to uncommitted node '{id}' in {}", self.describe()),
+            )),
+            _ => self.fs.noderev(id),
+        }
+    }
+
+    fn describe(&self) -> String {
+        match self.of {
+            ChangeSet::Revision(rev) => format!("revision {rev}"),
+            ChangeSet::Txn(txn) => format!("transaction '{}'", txn_name(txn)),
+        }
     }
 
     /// The node at a path.
@@ -60,11 +120,11 @@ impl FsxRoot {
             PathLookup::Node(node) => Ok(node),
             PathLookup::Nothing => Err(Error::new(
                 Code::FS_NOT_FOUND,
-                format!("File not found: revision {}, path '{path}'", self.rev),
+                format!("File not found: {}, path '{path}'", self.describe()),
             )),
             PathLookup::BelowFile(file) => {
                 let message = format!("'{file}' is not a directory in filesystem '{}'", self.fs.uuid());
-                let outer = format!("Failure opening '{file}' in revision {}", self.rev);
+                let outer = format!("Failure opening '{file}' in {}", self.describe());
                 Err(Error::new(Code::FS_NOT_DIRECTORY, message).context(outer))
             }
         }
@@ -89,12 +149,15 @@ impl FsxRoot {
         Ok(self.try_node(path)?.map_or(NodeKind::None, |node| node.kind()))
     }
 
-    /// The changed paths of the revision.
+    /// The changed paths, one entry for each path, sorted by the bytes of the path.
     ///
     /// # Errors
-    /// As [`FsxFs::changed_paths`].
+    /// `FS_CORRUPT`; the system's.
     pub fn changed_paths(&self) -> Result<Vec<ChangedPath>> {
-        self.fs.changed_paths(self.rev)
+        match self.of {
+            ChangeSet::Revision(rev) => self.fs.changed_paths(rev),
+            ChangeSet::Txn(txn) => self.fs.txn_changes(txn),
+        }
     }
 
     /// The sorted entries of a directory.
@@ -102,12 +165,15 @@ impl FsxRoot {
         let Some(rep) = &dir.text else {
             return Ok(FsxDirEntries::default());
         };
+        if rep.is_of_txn() {
+            return self.fs.txn_children(dir);
+        }
         let text = FsxTextReader::new(&self.fs, Some(rep))?.read_in_memory()?;
         in_node(FsxDirEntries::decode(&text), dir)
     }
 
     fn look_up(&self, path: &FsPath) -> Result<PathLookup> {
-        let mut noderev = self.fs.root_noderev(self.rev)?;
+        let mut noderev = self.root_noderev()?;
         let mut at = FsPath::root();
         for name in path.components() {
             if noderev.kind != NodeKind::Dir {
@@ -117,7 +183,7 @@ impl FsxRoot {
             let Some(entry) = entries.find(name) else {
                 return Ok(PathLookup::Nothing);
             };
-            noderev = self.fs.noderev(entry.id)?;
+            noderev = self.noderev(entry.id)?;
             at = at.join_str(name);
         }
         Ok(PathLookup::Node(FsxNode::new(self, at, noderev)))

@@ -16,7 +16,7 @@ use delta::svndiff::Codec;
 
 use super::FsxFs;
 use super::rep::{DeltaRep, StoredRep};
-use crate::format::id::ChangeSet;
+use crate::format::id::{ChangeSet, FsxId};
 use crate::format::rep_line::Rep;
 
 /// A content that is being read.
@@ -54,13 +54,8 @@ impl FsxTextReader {
         let chain = match rep {
             None => None,
             Some(rep) => {
-                let id = rep.id.and_then(|id| match id.change_set {
-                    ChangeSet::Revision(rev) => Some((rev, id.number)),
-                    ChangeSet::Txn(_) => None,
-                });
-                let uncommitted = || Error::new(Code::FS_CORRUPT, "A revision has an uncommitted content");
-                let (rev, item) = id.ok_or_else(uncommitted)?;
-                Some(DeltaChain::open(fs, rev, item)?)
+                let in_a_file = || Error::new(Code::FS_CORRUPT, "Text is not among those of its transaction");
+                Some(DeltaChain::open(fs, rep.id.ok_or_else(in_a_file)?)?)
             }
         };
         Ok(FsxTextReader {
@@ -179,11 +174,16 @@ impl Read for FsxTextReader {
 }
 
 impl DeltaChain {
-    fn open(fs: &FsxFs, rev: Revnum, item: u64) -> Result<Self> {
+    fn open(fs: &FsxFs, id: FsxId) -> Result<Self> {
+        let (top, address) = match id.change_set {
+            ChangeSet::Revision(rev) => (StoredRep::open(fs, rev, id.number)?, Some((rev, id.number))),
+            // No representation has one of a transaction as base.
+            ChangeSet::Txn(txn) => (StoredRep::open_txn(fs, txn, id.number)?, None),
+        };
         Ok(DeltaChain {
             fs: fs.clone(),
-            levels: vec![StoredRep::open(fs, rev, item)?],
-            seen: HashSet::from([(rev, item)]),
+            levels: vec![top],
+            seen: address.into_iter().collect(),
             codec: Codec::new(),
         })
     }

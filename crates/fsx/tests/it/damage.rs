@@ -3,17 +3,22 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use base::{Cancel, Code, Result, Revnum};
 use fsx::{FsxFs, FsxNode};
+use testkit::disk::{CountedCalls, DiskFault, FailingDisk};
 use testkit::history::{self, Random};
-use testkit::{each_seed, scratch};
+use testkit::{Tool, each_seed, scratch};
 
 use crate::repository::{FsxRepository, Settings};
 
-/// Reads everything. Returns the number of bytes.
 fn read_all(db: &Path) -> Result<u64> {
-    let fs = FsxFs::open(db)?;
+    read_all_of(&FsxFs::open(db)?)
+}
+
+/// Reads everything. Returns a number that depends on it.
+fn read_all_of(fs: &FsxFs) -> Result<u64> {
     let mut sum = 0;
     for rev in 0..=fs.youngest()?.0 {
         let root = fs.root(Revnum(rev))?;
@@ -100,6 +105,29 @@ fn random_damage_is_an_error_or_changes_nothing_that_is_checked() {
 }
 
 #[test]
+fn a_read_that_fails_is_an_error() {
+    let repository = FsxRepository::load(&Settings::shard(3), &history::small().bytes());
+    for packed in [false, true] {
+        if packed {
+            repository.pack();
+        }
+        let read =
+            |disk: &FailingDisk| read_all_of(&FsxFs::open_on(&repository.db(), Arc::new(disk.clone()))?);
+        let counting = FailingDisk::counting(CountedCalls::Reads);
+        let whole = read(&counting).unwrap();
+        for at in (0..counting.calls()).step_by(5) {
+            for fault in [DiskFault::Eio, DiskFault::Dead] {
+                match read(&FailingDisk::failing(CountedCalls::Reads, at, fault)) {
+                    // A file that other processes replace is read again.
+                    Ok(sum) => assert!(sum == whole && fault == DiskFault::Eio, "{at} {fault:?}"),
+                    Err(e) => assert!(e.has(Code(5)), "{at} {fault:?}: {e}"),
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn other_filesystems_are_refused() {
     let folder = scratch();
     let missing = FsxFs::open(folder.path()).err().unwrap();
@@ -125,4 +153,52 @@ fn other_filesystems_are_refused() {
     );
     assert_eq!(set("format", "2\nlayout sharded 7\n"), None);
     assert_eq!(set("fs-type", "fsfs\n"), Some(Code::FS_UNKNOWN_FS_TYPE));
+}
+
+/// Damage with the same error, number and text, as `svnadmin dump` has: file, bytes, their replacement.
+const SAME_ERRORS: [(&str, &[u8], &[u8]); 16] = [
+    ("revs/1/r3", b"type: file", b"type: filx"),
+    ("revs/1/r3", b"L2P-INDEX", b"L2P-INDEY"),
+    ("revs/1/r3", b"P2L-INDEX", b"P2L-INDEY"),
+    ("revs/1/p3", b"svn:log", b"svn:lof"),
+    ("revs/0/r1", b"DELTA\nSVN", b"DELTX\nSVN"),
+    ("revs/0/r1", b"gamma\0", b"gamm\0\0"),
+    ("revs/0/r1", b"add-dir", b"adx-dir"),
+    ("revs/1.pack/manifest", b"\x02", b"\x03"),
+    ("revs/1.pack/pack", b"L2P-INDEX", b"L2P-INDEY"),
+    ("revs/1.pack/pack", b"P2L-INDEX", b"P2L-INDEY"),
+    ("revs/1.pack/pack", b"/A/mu", b"/A/mv"),
+    ("current", b"1", b"x"),
+    ("format", b"2", b"1"),
+    ("format", b"2", b"3"),
+    ("format", b"sharded", b"shardex"),
+    ("uuid", b"\n", b"x"),
+];
+
+#[test]
+fn errors_are_those_of_svnadmin() {
+    let repositories = [false, true].map(|packed| {
+        let repository = FsxRepository::load(&Settings::shard(3), &history::small().bytes());
+        if packed {
+            repository.pack();
+        }
+        repository
+    });
+    for (file, from, to) in SAME_ERRORS {
+        let copy = repositories[usize::from(file.contains(".pack"))].repo().copy();
+        let path = copy.db().join(file);
+        let mut bytes = fs::read(&path).unwrap();
+        let at = bytes
+            .windows(from.len())
+            .position(|window| window == from)
+            .unwrap();
+        bytes[at..at + to.len()].copy_from_slice(to);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        fs::write(&path, &bytes).unwrap();
+        let e = read_all(&copy.db()).unwrap_err();
+        let link = |link: &base::Link| format!("svnadmin: {}: {}\n", link.code(), link.text());
+        let ours: String = e.links().map(link).collect();
+        let theirs = Tool::new("svnadmin").args(["dump", "-q"]).arg(copy.path()).run();
+        assert_eq!(ours, theirs.err(), "{file} {}", String::from_utf8_lossy(to));
+    }
 }

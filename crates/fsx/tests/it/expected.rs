@@ -9,6 +9,8 @@ use base::dumpfile::{DumpReader, DumpRecord, NodeAction, NodeHeaders};
 use base::{NodeKind, Props};
 use testkit::{Repo, Tool};
 
+use crate::repository::folder;
+
 /// A node of a tree. Directories have no text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExpectedNode {
@@ -40,7 +42,12 @@ impl Expected {
     /// As [`Expected::of_stream`], with a load for each part. Loads change the revisions in mergeinfo that are not in their
     /// stream.
     pub fn of_parts(parts: &[&[u8]]) -> Self {
-        let twin = Repo::create("1.14");
+        let folder = folder();
+        let twin = Repo::at(&folder.path().join("twin"));
+        Tool::new("svnadmin")
+            .args(["create", "--fs-type", "fsfs"])
+            .arg(twin.path())
+            .ok();
         parts.iter().for_each(|part| twin.load(part.to_vec()));
         let dump = Tool::new("svnadmin").args(["dump", "-q"]).arg(twin.path()).ok();
         let mut expected = Expected::of_dump(&dump.stdout);

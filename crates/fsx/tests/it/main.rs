@@ -16,3 +16,4 @@ mod packing;
 mod random;
 mod repository;
 mod torture;
+mod transactions;

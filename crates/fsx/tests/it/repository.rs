@@ -28,9 +28,9 @@ impl Settings {
     }
 }
 
-/// Makes a temporary folder, in memory if possible: `svnadmin load` into FSX waits for the disk after each revision, whatever
-/// its options are.
-fn folder() -> tempfile::TempDir {
+/// Makes a temporary folder, in memory if possible: `svnadmin load` waits for the disk after each revision, in FSX whatever
+/// its options are, in FSFS for the database of equal texts.
+pub fn folder() -> tempfile::TempDir {
     let in_memory = Path::new("/dev/shm");
     match tempfile::Builder::new()
         .prefix("sven-test-")
