@@ -3,9 +3,12 @@
 //! Subversion prints and uses them without doubled or trailing slashes and without `.` components. The current
 //! directory is the empty path, shown as `.`.
 
+use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+
+use crate::locale::Charset;
 
 /// Returns the path without doubled and trailing slashes and `.` components.
 pub fn canonical(typed: &OsStr) -> PathBuf {
@@ -27,8 +30,16 @@ pub fn shown(path: &Path) -> String {
     if path.as_os_str().is_empty() {
         ".".to_owned()
     } else {
-        path.display().to_string()
+        let text = Charset::from_env().read_word(path.as_os_str());
+        text.map_or_else(|_| path.display().to_string(), Cow::into_owned)
     }
+}
+
+/// Returns the path of a text, in the character set of the locale if that has the characters.
+pub fn of_text(text: &str) -> PathBuf {
+    let name = Charset::from_env().encode(text);
+    let name = name.unwrap_or(Cow::Borrowed(text.as_bytes()));
+    PathBuf::from(OsStr::from_bytes(&name))
 }
 
 /// Returns the path as the progress of a command shows it: relative to the current directory `here`, if it is an absolute path inside of that.

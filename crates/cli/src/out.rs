@@ -56,7 +56,7 @@ impl SharedOut {
         let line = format!("{text}\n");
         self.stdout
             .lock()
-            .write_all(self.charset.show(&line).as_bytes())
+            .write_all(&self.charset.show(&line))
             .map_err(|e| write_failed(&e, "Write error"))
     }
 
@@ -127,7 +127,18 @@ impl Out {
     /// `IO_PIPE_WRITE_ERROR` if the pipe is closed, else `errno`.
     pub fn print(&mut self, text: &str) -> Result<()> {
         let shown = self.charset.show(text);
-        self.write(shown.as_bytes(), PRINTING)
+        self.write(&shown, PRINTING)
+    }
+
+    /// Prints lines of text on standard output, each converted on its own: a character that the character set lacks has an effect on one.
+    ///
+    /// # Errors
+    /// See [`Out::print`].
+    pub fn print_lines(&mut self, lines: &str) -> Result<()> {
+        match self.charset.encode(lines) {
+            Some(shown) => self.write(&shown, PRINTING),
+            None => lines.split_inclusive('\n').try_for_each(|line| self.print(line)),
+        }
     }
 
     /// Prints a part of an XML document, which is UTF-8 whatever the character set of the terminal is.
@@ -143,8 +154,7 @@ impl Out {
     /// # Errors
     /// See [`Out::print`].
     pub fn print_bytes(&mut self, bytes: &[u8]) -> Result<()> {
-        let shown = self.charset.show_bytes(bytes);
-        self.write(shown.as_bytes(), PRINTING)
+        self.print(&Charset::show_bytes(bytes))
     }
 
     /// Prints text and a line feed on standard output.
@@ -219,7 +229,7 @@ impl Out {
     /// Flushes standard output, then prints text on standard error. A closed standard error is ignored.
     pub fn print_stderr(&mut self, text: &str) {
         let _ = self.stdout.lock().flush();
-        let _ = io::stderr().write_all(self.charset.show(text).as_bytes());
+        let _ = io::stderr().write_all(&self.charset.show(text));
     }
 
     /// Prints the chain of an error, outermost link first. A link with the number and text of an earlier one is

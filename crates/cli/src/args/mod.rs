@@ -18,7 +18,10 @@ use std::error::Error as _;
 use std::ffi::{OsStr, OsString};
 
 use base::{Code, Error};
+use clap::builder::ValueParser;
 use clap::{Arg, ArgAction, ArgMatches, Command};
+
+use crate::locale::Charset;
 
 pub use argument_error::ArgumentError;
 pub use getopt::{MayFollow, OptionsBefore, any_order, one_revision};
@@ -231,8 +234,10 @@ fn check_values(table: &[Arg], words: &getopt::SplitWords) -> Result<(), Argumen
         .map_err(argument_error)
 }
 
-/// Returns the options in the unambiguous form, one word each.
+/// Returns the options in the unambiguous form, one word each. Values that are text are UTF-8.
 fn unambiguous_words(table: &[Arg], words: &getopt::SplitWords) -> Vec<OsString> {
+    let charset = Charset::from_env();
+    let text = ValueParser::string().type_id();
     words
         .options
         .iter()
@@ -249,7 +254,11 @@ fn unambiguous_words(table: &[Arg], words: &getopt::SplitWords) -> Vec<OsString>
             }
             if let Some(value) = &given.value {
                 word.push("=");
-                word.push(value);
+                let is_text = arg.get_value_parser().type_id() == text;
+                match charset.read_word(value) {
+                    Ok(value) if is_text => word.push(&*value),
+                    _ => word.push(value),
+                }
             }
             word
         })

@@ -4,6 +4,8 @@ use std::ffi::{OsStr, OsString};
 
 use base::{Code, Error, FsPath, Result};
 
+use crate::locale;
+
 /// Adds the hint `Try '… help' for more info` to an error about wrong use of a subcommand.
 pub fn misuse(program: &str, error: Error) -> Error {
     error.context(format!("Try '{program} help' for more info"))
@@ -36,8 +38,7 @@ pub fn at_least(operands: &[OsString], least: usize, program: &str, message: &st
 /// # Errors
 /// `errno` 22 if it is not UTF-8; the message shows the bytes.
 pub fn text(operand: &OsStr) -> Result<&str> {
-    use std::os::unix::ffi::OsStrExt as _;
-    operand.to_str().ok_or_else(|| not_utf8(operand.as_bytes()))
+    locale::utf8(operand)
 }
 
 /// Parses an operand as a path in the repository, with or without its leading slash.
@@ -57,20 +58,4 @@ pub fn tidy(typed: &str) -> String {
         .collect();
     let slash = if typed.starts_with('/') { "/" } else { "" };
     format!("{slash}{}", parts.join("/"))
-}
-
-/// Returns the incumbent's error for bytes that are not UTF-8: the last valid ones and the first invalid ones.
-fn not_utf8(bytes: &[u8]) -> Error {
-    let valid = std::str::from_utf8(bytes).map_or_else(|e| e.valid_up_to(), str::len);
-    let hex = |bytes: &[u8]| bytes.iter().map(|b| format!(" {b:02x}")).collect::<String>();
-    let shown = &bytes[valid.saturating_sub(24)..valid];
-    let wrong = &bytes[valid..(valid + 4).min(bytes.len())];
-    Error::new(
-        Code(22),
-        format!(
-            "Valid UTF-8 data\n(hex:{})\nfollowed by invalid UTF-8 sequence\n(hex:{})",
-            hex(shown),
-            hex(wrong)
-        ),
-    )
 }

@@ -6,6 +6,7 @@
 //! The terminal passes each key at once and without an echo; the echo is made here: the characters, or an asterisk for each byte of
 //! a secret. Control-C ends the question with `CANCELLED`, control-D with the end of the input.
 
+use std::borrow::Cow;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 
@@ -73,12 +74,12 @@ impl Prompter {
     pub fn ask(&self, text: &str, echo: Echo) -> Result<String> {
         let _turn = self.turn.lock();
         self.out.flush();
-        let shown = self.out.charset().show(text).into_owned();
+        let shown = self.out.charset().show(text);
         let answer = match Terminal::open() {
             Some(mut terminal) => terminal.ask(&shown, echo, &self.cancel)?,
             None => self.ask_on_streams(&shown)?,
         };
-        self.out.charset().read(&answer).map(str::to_owned)
+        self.out.charset().read(&answer).map(Cow::into_owned)
     }
 
     /// Asks until the answer is yes or no.
@@ -97,8 +98,8 @@ impl Prompter {
         }
     }
 
-    fn ask_on_streams(&self, text: &str) -> Result<Vec<u8>> {
-        _ = io::stderr().write_all(text.as_bytes());
+    fn ask_on_streams(&self, text: &[u8]) -> Result<Vec<u8>> {
+        _ = io::stderr().write_all(text);
         let stdin = io::stdin();
         let mut answer = Vec::new();
         loop {
@@ -134,8 +135,8 @@ impl Terminal {
         Some(Terminal { file, old })
     }
 
-    fn ask(&mut self, text: &str, echo: Echo, cancel: &Cancel) -> Result<Vec<u8>> {
-        self.show(text.as_bytes());
+    fn ask(&mut self, text: &[u8], echo: Echo, cancel: &Cancel) -> Result<Vec<u8>> {
+        self.show(text);
         let mut answer = Vec::new();
         loop {
             let byte = next_byte(self.file.as_fd(), cancel)?;

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use base::{Code, Error, Props, Result};
 use client::prop_rules;
 
-use crate::args::operand;
+use crate::locale::Charset;
 
 /// A revision property.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,10 +34,11 @@ pub fn parse(word: &OsStr) -> Result<RevpropArg> {
         ));
     }
     let at = bytes.iter().position(|byte| *byte == b'=');
-    let name = operand::text(OsStr::from_bytes(&bytes[..at.unwrap_or(bytes.len())]))?;
-    prop_rules::check_name(name)?;
+    let name = OsStr::from_bytes(&bytes[..at.unwrap_or(bytes.len())]);
+    let name = Charset::from_env().read_word(name)?;
+    prop_rules::check_name(&name)?;
     Ok(RevpropArg {
-        name: name.to_owned(),
+        name: name.into_owned(),
         value: at.map_or(Vec::new(), |at| bytes[at + 1..].to_vec()),
     })
 }

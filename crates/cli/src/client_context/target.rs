@@ -158,7 +158,7 @@ pub fn read_targets(
     let charset = out.charset();
     let mut texts = Vec::with_capacity(operands.len());
     for word in operands {
-        texts.push(charset.read(word.as_bytes())?.to_owned());
+        texts.push(charset.read(word.as_bytes())?.into_owned());
     }
     if let Some(file) = &file.targets {
         texts.extend(file.read()?);

@@ -1,5 +1,6 @@
 //! The file of `--targets`.
 
+use std::borrow::Cow;
 use std::io::Read as _;
 use std::path::Path;
 
@@ -73,7 +74,7 @@ fn read(path: &Path) -> Result<Vec<u8>> {
 
 fn text_of(bytes: &[u8]) -> Result<String> {
     let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
-    Charset::from_env().read(&bytes[..end]).map(str::to_owned)
+    Charset::from_env().read(&bytes[..end]).map(Cow::into_owned)
 }
 
 /// True for a named pipe, which must not be opened twice.

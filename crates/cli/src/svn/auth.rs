@@ -1,5 +1,6 @@
 //! `svn auth`: lists the stored credentials, and removes them.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -9,7 +10,6 @@ use base64::engine::general_purpose::STANDARD;
 use client::config::credential_cache::{CachedCredentials, CredentialCache, CredentialKind};
 use ra::CertificateInfo;
 
-use crate::args::operand;
 use crate::client_context::certificates::{ACCEPTED, CERTIFICATE};
 use crate::client_context::{AccessOptions, ClientContext};
 use crate::date_text;
@@ -53,7 +53,7 @@ impl AuthArgs {
         let patterns: Vec<String> = self
             .operands
             .iter()
-            .map(|word| operand::text(word).map(str::to_owned))
+            .map(|word| out.charset().read_word(word).map(Cow::into_owned))
             .collect::<Result<_>>()?;
         if self.remove && patterns.is_empty() {
             return Err(Error::bare(Code::CL_INSUFFICIENT_ARGS));

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::num::NonZero;
+use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -154,7 +155,7 @@ fn request(targets: &[TypedTarget]) -> Result<Request> {
     let from = from.parse()?;
     let to = to.map(export_target).transpose()?;
     let url = from.url()?.clone();
-    let name = || PathBuf::from(url.basename());
+    let name = || local_path::of_text(&url.basename());
     Ok(Request {
         target: to.unwrap_or_else(name),
         url,
@@ -169,7 +170,7 @@ fn export_target(to: &TypedTarget) -> Result<PathBuf> {
         let message = format!("'{}' is not a local path", to.as_str());
         return Err(Error::new(Code::CL_ARG_PARSING_ERROR, message));
     }
-    Ok(PathBuf::from(to.as_str()))
+    Ok(local_path::of_text(to.as_str()))
 }
 
 /// Returns how many sessions share an export at most. A tunnel may ask for a password each time, so there is one. Over HTTP each session has a
@@ -211,13 +212,14 @@ const ALONE_HTTP: Duration = Duration::from_secs(1);
 
 /// Returns a name of the repository as a name of the file system, whose character set is that of the locale.
 fn file_name(charset: Charset, name: &str, directory: &Path) -> Result<OsString> {
-    if charset == Charset::Utf8 || name.is_ascii() {
-        return Ok(name.into());
+    if let Some(name) = charset.encode(name) {
+        return Ok(OsString::from_vec(name.into_owned()));
     }
-    let path = directory.join(name);
-    let shown = charset.show(&path.to_string_lossy()).into_owned();
-    let message = "Can't convert string from 'UTF-8' to native encoding:";
-    Err(Error::new(Code(22), shown).wrap(Code(22), message))
+    let path = match directory.as_os_str().is_empty() {
+        true => name.to_owned(),
+        false => format!("{}/{name}", local_path::shown(directory)),
+    };
+    charset.write(&path).map(|_| name.into())
 }
 
 fn print(event: &ExportEvent<'_>, here: &Path, out: &mut Out) -> Result<()> {

@@ -207,10 +207,10 @@ fn property_name(word: &OsStr, out: &Out) -> Result<String> {
     if name.starts_with("svn:wc:") {
         return refuse(format!("'{name}' is a wcprop, thus not accessible to clients"));
     }
-    if !is_property_name(name) {
+    if !is_property_name(&name) {
         return refuse(format!("'{name}' is not a valid Subversion property name"));
     }
-    Ok(name.to_owned())
+    Ok(name.into_owned())
 }
 
 /// True for a letter, `:` or `_`, and after it digits, `-` and `.` too.

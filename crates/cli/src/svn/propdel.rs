@@ -8,7 +8,6 @@ use client::propset::{self, RevpropEdit};
 use super::options::{ChangelistOption, RecursiveOption, RevisionOption, TargetsOption};
 use super::propset::refuse_urls;
 use super::revprops;
-use crate::args::operand;
 use crate::client_context::target::{self, not_a_working_copy};
 use crate::client_context::url_targets::without_pegs;
 use crate::client_context::{AccessOptions, ClientContext};
@@ -50,7 +49,7 @@ impl PropdelArgs {
         let Some((first, operands)) = self.operands.split_first() else {
             return Err(Error::bare(Code::CL_INSUFFICIENT_ARGS));
         };
-        let name = operand::text(first)?;
+        let name = &*out.charset().read_word(first)?;
         let targets = target::read_targets(context, out, operands, &TargetsOption::default())?;
         let targets = without_pegs(&targets)?;
         if !self.revprop {

@@ -11,8 +11,8 @@ use super::commit_output::print_committed;
 use super::options::{RevisionOption, TargetsOption};
 use super::propset::check_encoding;
 use super::revprops;
+use crate::args::date;
 use crate::args::revision::Revision;
-use crate::args::{date, operand};
 use crate::client_context::log_message::charset::TextEncoding;
 use crate::client_context::log_message::editor::{self, EditRequest};
 use crate::client_context::log_message::{LogMessage, LogMessageOptions};
@@ -61,7 +61,7 @@ impl PropeditArgs {
         let Some((first, operands)) = self.operands.split_first() else {
             return Err(Error::bare(Code::CL_INSUFFICIENT_ARGS));
         };
-        let name = operand::text(first)?;
+        let name = &*out.charset().read_word(first)?;
         prop_rules::check_name(name)?;
         if !self.force {
             let owner = match self.revprop {

@@ -9,7 +9,6 @@ use client::propset::{self, RevpropEdit};
 
 use super::options::{ChangelistOption, RecursiveOption, RevisionOption, TargetsOption};
 use super::revprops;
-use crate::args::operand;
 use crate::client_context::log_message::charset::TextEncoding;
 use crate::client_context::log_message::{existing_file, read_file};
 use crate::client_context::target::{self, TypedTarget, not_a_working_copy};
@@ -67,7 +66,7 @@ impl PropsetArgs {
         if self.file.is_none() && operands.len() == 0 {
             return Err(few());
         }
-        let name = operand::text(first)?;
+        let name = &*out.charset().read_word(first)?;
         prop_rules::check_name(name)?;
         if !self.force {
             let owner = match self.revprop {

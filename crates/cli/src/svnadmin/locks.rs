@@ -72,7 +72,7 @@ impl LockArgs {
         };
         let request = LockRequest {
             user: Some(user),
-            comment: Some(comment),
+            comment: Some(&comment),
             is_dav_comment: false,
             expires: None,
             steal: false,

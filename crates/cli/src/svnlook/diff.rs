@@ -170,8 +170,8 @@ impl DiffPrinter<'_> {
         let charset = self.out.charset();
         let (old_label, new_label) = (charset.show(&old_label), charset.show(&new_label));
         let labels = Labels {
-            old: old_label.as_bytes(),
-            new: new_label.as_bytes(),
+            old: &old_label,
+            new: &new_label,
         };
         let patch = diff::unified(&old, &new, labels, &options);
         if patch.is_empty() {

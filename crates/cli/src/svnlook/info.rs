@@ -24,10 +24,10 @@ impl InfoArgs {
         let all = lookup::revision_props(&self.target.root(&repository)?)?;
         let log = lookup::shown(&all, props::LOG);
         // The printed size is the size after conversion to the terminal's character set.
-        let log = out.charset().show(&log).into_owned();
+        let log_size = out.charset().show(&log).len();
         out.line(&lookup::shown(&all, props::AUTHOR))?;
         out.line(&lookup::date(&all)?)?;
-        out.line(&log.len().to_string())?;
+        out.line(&log_size.to_string())?;
         match all.contains_key(props::LOG) {
             true => out.line(&log),
             false => Ok(()),

@@ -1,5 +1,6 @@
 //! The actions on the command line of `svnmucc`.
 
+use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 
@@ -9,6 +10,7 @@ use client::url_commit::common_ancestor;
 
 use crate::args::operand;
 use crate::client_context::log_message::read_file;
+use crate::locale::Charset;
 use crate::out::Out;
 
 /// An action.
@@ -83,12 +85,13 @@ pub fn parse(words: &[OsString], root: Option<&Url>, out: &Out) -> Result<Vec<Ac
     let mut parser = Parser {
         words: words.iter(),
         root,
+        charset: out.charset(),
     };
     let mut actions = Vec::new();
     let mut anchors = Vec::new();
     while let Some(word) = parser.words.next() {
-        let name = operand::text(word)?;
-        let kind = match name {
+        let name = parser.charset.read_word(word)?;
+        let kind = match &*name {
             "mkdir" => ActionKind::Mkdir { url: parser.url()? },
             "rm" => ActionKind::Delete { url: parser.url()? },
             "mv" => ActionKind::Move {
@@ -105,9 +108,14 @@ pub fn parse(words: &[OsString], root: Option<&Url>, out: &Out) -> Result<Vec<Ac
                 url: parser.url()?,
             },
             "propset" | "propsetf" => {
-                let name = parser.word()?.to_owned();
+                let name = parser.word()?.into_owned();
                 let value = match word.as_bytes() {
-                    b"propset" => parser.word()?.as_bytes().to_vec(),
+                    b"propset" => {
+                        // The value is converted with those of files.
+                        let value = parser.operand()?;
+                        parser.charset.read_word(value)?;
+                        value.as_bytes().to_vec()
+                    }
                     _ => read_file(OsStr::new(&parser.file()?))?,
                 };
                 ActionKind::Prop {
@@ -117,7 +125,7 @@ pub fn parse(words: &[OsString], root: Option<&Url>, out: &Out) -> Result<Vec<Ac
                 }
             }
             "propdel" => ActionKind::Prop {
-                name: parser.word()?.to_owned(),
+                name: parser.word()?.into_owned(),
                 value: None,
                 url: parser.url()?,
             },
@@ -143,12 +151,17 @@ pub fn anchor(anchors: &[Url]) -> Result<Url> {
 struct Parser<'a> {
     words: std::slice::Iter<'a, OsString>,
     root: Option<&'a Url>,
+    charset: Charset,
 }
 
 impl<'a> Parser<'a> {
-    fn word(&mut self) -> Result<&'a str> {
-        let word = self.words.next();
-        operand::text(word.ok_or_else(|| incorrect("insufficient arguments".to_owned()))?)
+    fn operand(&mut self) -> Result<&'a OsStr> {
+        let word = self.words.next().map(OsString::as_os_str);
+        word.ok_or_else(|| incorrect("insufficient arguments".to_owned()))
+    }
+
+    fn word(&mut self) -> Result<Cow<'a, str>> {
+        self.charset.read_word(self.operand()?)
     }
 
     /// Reads a revision of `cp`; `None` is the youngest.
@@ -166,7 +179,7 @@ impl<'a> Parser<'a> {
     }
 
     fn url(&mut self) -> Result<Url> {
-        let word = self.word()?;
+        let word = &*self.word()?;
         if Url::is_url(word) {
             return Url::canonicalize(word);
         }
@@ -178,7 +191,7 @@ impl<'a> Parser<'a> {
     }
 
     fn file(&mut self) -> Result<String> {
-        let word = self.word()?;
+        let word = &*self.word()?;
         Ok(match word {
             "-" => word.to_owned(),
             _ => operand::tidy(word),

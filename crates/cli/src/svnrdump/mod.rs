@@ -12,8 +12,9 @@ use client::rdump::Connect;
 use ra::Session;
 
 use crate::args::help::HelpArgs;
-use crate::args::{self, ArgumentError, IsGiven, ToolDefinition, operand};
+use crate::args::{self, ArgumentError, IsGiven, ToolDefinition};
 use crate::client_context::{ClientContext, options, target};
+use crate::locale::Charset;
 use crate::out::Out;
 use crate::tool_runner;
 
@@ -94,9 +95,9 @@ fn url(operands: &[OsString]) -> Result<Url> {
     let word = operands
         .first()
         .ok_or_else(|| Error::bare(Code::CL_INSUFFICIENT_ARGS))?;
-    let text = operand::text(word)?;
-    match target::is_url(text) {
-        true => target::canonical_whole(text)?.url(),
+    let text = Charset::from_env().read_word(word)?;
+    match target::is_url(&text) {
+        true => target::canonical_whole(&text)?.url(),
         false => Err(Error::new(
             Code::CL_ARG_PARSING_ERROR,
             format!("Target '{text}' is not a URL"),

@@ -1,7 +1,11 @@
 //! Names, properties and messages that the character set of the terminal does not have.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+
+use encoding_rs::Encoding;
 use testkit::stream::{Content, DumpStream, RecordKind};
-use testkit::{Repo, Spec, Tool, build};
+use testkit::{Repo, Side, Spec, Tool, build};
 
 use crate::twins::{Access, TwinClients};
 
@@ -45,5 +49,113 @@ fn texts_that_a_locale_does_not_have() {
         for locale in ["C", "C.UTF-8"] {
             twins.same_prepared(&words, |tool: Tool| tool.env("LC_ALL", locale));
         }
+    }
+}
+
+/// Locales with their sources and character sets, and text that these have.
+const EIGHT_BITS: &[(&str, &str, &str, &str)] = &[
+    ("en_US.ISO-8859-1", "en_US", "ISO-8859-1", "éüß"),
+    ("en_IE@euro", "en_IE@euro", "ISO-8859-15", "é€"),
+    ("en_US.CP1251", "en_US", "CP1251", "привет"),
+];
+
+/// Commands, in which `X` is text of the character set and `Y` a path that has some.
+const IN_EIGHT_BITS: &[&str] = &[
+    "svn mkdir -m X {URL}/Y --username X",
+    "svn log -v -l1 {URL}",
+    "svn log -v {URL}",
+    "svn log --search *X* {URL}",
+    "svn log --xml -l1 {URL}",
+    "svn ls -R {URL}",
+    "svn ls {URL} --search *X*",
+    "svn ls -v {URL}/Y",
+    "svn ls {URL}/noX",
+    "svn info {URL}/Y",
+    "svn info X",
+    "svn mkdir -F message {URL}/Y/a",
+    "svn mkdir -F message --encoding UTF-8 {URL}/Y/b",
+    "svn mkdir -m X --encoding latin1 {URL}/Y/c",
+    "svn mkdir -m x --with-revprop e=X {URL}/Y/d",
+    "svn mkdir -m x --with-revprop X=e {URL}/Y/e",
+    "svn proplist -v --revprop -rHEAD {URL}",
+    "svn log -l4 {URL}",
+    "svn ls --targets targets",
+    "svn import -m x text {URL}/Y/X",
+    "svn cat {URL}/Y/X",
+    "svn blame {URL}/Y/X",
+    "svn lock -m X {URL}/Y/X",
+    "svn info {URL}/Y/X",
+    "svn unlock {URL}/Y/X",
+    "svn diff -r1:HEAD {URL}/Y",
+    "svn diff -c1 {URL}",
+    "svn diff --summarize -r1:HEAD {URL}",
+    "svn export {URL}/Y X",
+    "svn export -q {URL} all",
+    "svn cp -m x {URL}/Y {URL}/X",
+    "svn propset svn:log X --revprop -r1 {URL}",
+    "svn propget svn:log --revprop -r1 {URL}",
+    "svn propset X x --revprop -r1 {URL}",
+    "svn propget X {URL}",
+    "svn auth X",
+    "svn rm -m x {URL}/Y",
+    "svnmucc -m X mkdir X -U {URL}",
+    "svnmucc -m x put text X/f -U {URL}",
+    "svn ls -R {URL}/X",
+];
+
+#[test]
+fn character_sets_of_eight_bits() {
+    let locales = testkit::scratch();
+    for (locale, source, charset, text) in EIGHT_BITS {
+        let made = locales.path().join(locale);
+        Tool::new("localedef")
+            .args(["-c", "-i", source, "-f", charset])
+            .arg(&made)
+            .run();
+        assert!(made.join("LC_CTYPE").exists(), "localedef has not made {locale}");
+        let encode = |text: &str| {
+            let encoding = Encoding::for_label(charset.replace("CP", "windows-").as_bytes())
+                .expect("because it is known");
+            encoding.encode(text).0.into_owned()
+        };
+        let twins = TwinClients::new(&repository(), Access::Disk);
+        for side in Side::BOTH {
+            let hook = twins.repository(side).join("hooks/pre-revprop-change");
+            std::fs::write(&hook, "#!/bin/sh\n").expect("because the repository is ours");
+            Tool::new("chmod").arg("+x").arg(hook).ok();
+            let targets = format!("{}/é\n{}/nö{text}\n", twins.url(side), twins.url(side));
+            let write = |name: &str, bytes: &[u8]| {
+                std::fs::write(twins.dir(side).join(name), bytes).expect("because the directory is ours");
+            };
+            write("targets", &encode(&targets));
+            write("message", &encode(&format!("{text}\nx\n")));
+            write("text", b"a\n");
+        }
+        let mut wrong = Vec::new();
+        for line in IN_EIGHT_BITS {
+            let [theirs, ours] = Side::BOTH.map(|side| {
+                let words = line.split(' ').map(|word| {
+                    let word = word.replace('X', text).replace("Y", &format!("d{text}"));
+                    encode(&word.replace("{URL}", twins.url(side)))
+                });
+                let words: Vec<Vec<u8>> = words.collect();
+                let program = line.split(' ').next().unwrap_or_default();
+                let tool = twins
+                    .tool(side, &[program])
+                    .args(words[1..].iter().map(|word| OsStr::from_bytes(word)));
+                let tool = tool.env("LC_ALL", locale).env("LOCPATH", locales.path());
+                twins.shape(side, &tool.run())
+            });
+            if theirs != ours {
+                wrong.push(format!("{line}\n--- theirs\n{theirs}\n--- ours\n{ours}"));
+            }
+        }
+        assert!(
+            wrong.is_empty(),
+            "{locale}: {} differ\n{}",
+            wrong.len(),
+            wrong.join("\n")
+        );
+        twins.same_repositories();
     }
 }

@@ -148,6 +148,11 @@ impl TwinClients {
         self.of(side).tool(words)
     }
 
+    /// Returns what a side's tool has printed, without what differs from run to run.
+    pub fn shape(&self, side: Side, output: &Output) -> String {
+        self.of(side).shape(output)
+    }
+
     /// Runs a tool on both sides. Returns what they print and their exit codes, Subversion's first.
     pub fn outputs(&self, words: &[&str], prepare: impl Fn(Tool) -> Tool) -> [String; 2] {
         Side::BOTH.map(|side| {
@@ -301,8 +306,8 @@ impl OneSide {
     fn shape(&self, output: &Output) -> String {
         let text = format!(
             "{}\n--- stderr\n{}\n--- exit {}",
-            output.out(),
-            output.err(),
+            lossless(&output.stdout),
+            lossless(&output.stderr),
             output.code
         );
         let scratch = self.scratch.path().to_string_lossy().into_owned();
@@ -316,6 +321,20 @@ impl OneSide {
         );
         sort_attributes(&normalize::mask_dates(&normalize::mask_uuids(&text)))
     }
+}
+
+/// Returns output as text, with the numbers of bytes that are no text.
+fn lossless(bytes: &[u8]) -> String {
+    let chunks = bytes.utf8_chunks();
+    let shown = chunks.map(|chunk| {
+        let numbers: String = chunk
+            .invalid()
+            .iter()
+            .map(|byte| format!("<{byte:02x}>"))
+            .collect();
+        chunk.valid().to_owned() + &numbers
+    });
+    shown.collect()
 }
 
 /// Sorts the attributes of each tag: Subversion's have no defined order.

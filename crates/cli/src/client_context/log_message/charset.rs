@@ -4,7 +4,6 @@
 //! passes in every character set, known or not.
 
 use base::{Code, Error, Result};
-use encoding_rs::Encoding;
 
 use crate::locale::Charset;
 
@@ -47,19 +46,14 @@ impl TextEncoding {
     /// `errno` 22 for a text that is not in the character set.
     pub fn decode(&self, bytes: &[u8]) -> Result<Vec<u8>> {
         let Some(name) = &self.name else {
-            return self.locale.read(bytes).map(|text| text.as_bytes().to_vec());
+            return self.locale.read(bytes).map(|text| text.into_owned().into_bytes());
         };
         if name == "UTF-8" || (bytes.is_ascii() && !is_wide(name)) {
             return Ok(bytes.to_vec());
         }
-        match known(name) {
-            Some(Known::Latin1) => {
-                let text: String = bytes.iter().map(|byte| char::from(*byte)).collect();
-                Ok(text.into_bytes())
-            }
-            Some(Known::Ascii) => Err(not_in(name, bytes)),
-            Some(Known::Other(encoding)) => encoding
-                .decode_without_bom_handling_and_without_replacement(bytes)
+        match Charset::named(name) {
+            Some(charset) => charset
+                .decode(bytes)
                 .map(|text| text.into_owned().into_bytes())
                 .ok_or_else(|| not_in(name, bytes)),
             None if name.is_empty() => Err(not_in(name, bytes)),
@@ -73,48 +67,19 @@ impl TextEncoding {
             return text.as_bytes().to_vec();
         }
         let Some(name) = &self.name else {
-            return self.locale.show(text).as_bytes().to_vec();
+            return self.locale.show(text).into_owned();
         };
-        match known(name) {
-            Some(Known::Latin1) => text
+        match Charset::named(name) {
+            Some(Charset::Latin1) => text
                 .chars()
                 .map(|letter| u8::try_from(u32::from(letter)).unwrap_or(b'?'))
                 .collect(),
-            Some(Known::Other(encoding)) if encoding.output_encoding() == encoding => {
+            Some(Charset::Other(encoding)) if encoding.output_encoding() == encoding => {
                 encoding.encode(text).0.into_owned()
             }
             _ => text.as_bytes().to_vec(),
         }
     }
-}
-
-/// The character sets with a conversion.
-enum Known {
-    /// ISO 8859-1, where each byte is the character of its number.
-    Latin1,
-    Ascii,
-    Other(&'static Encoding),
-}
-
-fn known(name: &str) -> Option<Known> {
-    let lower = name.to_ascii_lowercase();
-    match lower.as_str() {
-        "latin1" | "iso-8859-1" | "iso8859-1" | "iso_8859-1" | "iso88591" | "l1" | "8859_1" => {
-            return Some(Known::Latin1);
-        }
-        "ascii" | "us-ascii" | "ansi_x3.4-1968" | "646" | "c" => return Some(Known::Ascii),
-        _ => {}
-    }
-    // The library knows more names with these forms of them.
-    let forms = [
-        lower.clone(),
-        lower.replacen("cp", "windows-", 1),
-        lower.replace('_', "-"),
-    ];
-    forms
-        .iter()
-        .find_map(|form| Encoding::for_label(form.as_bytes()))
-        .map(Known::Other)
 }
 
 /// True for character sets in which the bytes of ASCII letters mean something else.

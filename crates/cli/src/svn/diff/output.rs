@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::io::Write as _;
 use std::path::Path;
 
-use base::{Code, Error, Result};
+use base::Result;
 use client::config::RuntimeConfig;
 use client::diff::{ExternalTexts, PrintOptions, Text, Write};
 
@@ -113,7 +113,7 @@ impl<'a> DiffOutput<'a> {
             Some(program) => run_program(program, texts, *out.borrow_mut()),
             None => Ok(()),
         };
-        let encode = |text: &str| encoded(charset, text).map(String::into_bytes);
+        let encode = |text: &str| encoded(charset, text);
         let options = PrintOptions {
             texts: &self.texts,
             external: self.program.is_some().then_some(&run),
@@ -133,14 +133,8 @@ impl<'a> DiffOutput<'a> {
 ///
 /// # Errors
 /// `errno` 22 if that is not possible: a patch must not have other names than the repository.
-fn encoded(charset: Charset, text: &str) -> Result<String> {
-    match charset.show(text) {
-        Cow::Borrowed(text) => Ok(text.to_owned()),
-        Cow::Owned(shown) => {
-            let what = "Can't convert string from 'UTF-8' to native encoding:";
-            Err(Error::new(Code(22), shown).wrap(Code(22), what))
-        }
-    }
+fn encoded(charset: Charset, text: &str) -> Result<Vec<u8>> {
+    charset.write(text).map(Cow::into_owned)
 }
 
 fn run_program(program: DiffProgram<'_>, texts: &ExternalTexts<'_>, out: &mut Out) -> Result<()> {

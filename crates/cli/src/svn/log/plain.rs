@@ -8,6 +8,7 @@ use ra::LogEntry;
 use super::search::SearchOptions;
 use super::value;
 use crate::date_text;
+use crate::locale::Charset;
 use crate::out::Out;
 
 /// Prints entries as text.
@@ -48,8 +49,7 @@ impl<'a> PlainLog<'a> {
             [Some(author), Some(date.as_bytes()), Some(message)],
         ));
         if is_shown {
-            let charset = out.charset();
-            let mut text = format!("{SEPARATOR}\nr{rev} | {} | {date}", charset.show_bytes(author));
+            let mut text = format!("{SEPARATOR}\nr{rev} | {} | {date}", Charset::show_bytes(author));
             if !self.quiet {
                 let lines = lines(message);
                 let _ = write!(text, " | {lines} line{}", if lines == 1 { "" } else { "s" });
@@ -57,10 +57,10 @@ impl<'a> PlainLog<'a> {
             text.push('\n');
             push_changes(entry, &mut text);
             self.push_merged_via(entry, &mut text);
-            out.print(&text)?;
+            out.print_lines(&text)?;
             if !self.quiet {
                 out.print("\n")?;
-                out.print(&charset.show_bytes(message))?;
+                out.print(&Charset::show_bytes(message))?;
                 out.print("\n")?;
             }
             out.flush_soon()?;
