@@ -176,7 +176,7 @@ fn export_target(to: &TypedTarget) -> Result<PathBuf> {
 /// Returns how many sessions share an export at most. A tunnel may ask for a password each time, so there is one. Over HTTP each session has a
 /// second connection for texts, and `connections` is the most that the user allows.
 fn sessions(url: &Url, cores: usize, connections: usize) -> usize {
-    let most = cores.clamp(2, MOST_SESSIONS);
+    let most = (cores / 2).clamp(1, MOST_SESSIONS);
     match url.scheme() {
         "file" => cores.min(8),
         scheme if scheme.contains('+') => 1,
@@ -197,7 +197,8 @@ fn cores() -> usize {
     thread::available_parallelism().map_or(1, NonZero::get)
 }
 
-/// The most connections to a server. Each part of a tree costs the server a report more.
+/// The most connections to a server. Each part of a tree costs the server a report more, and each session has two threads here: on two cores
+/// a second one makes exports slower, but for the largest trees.
 const MOST_SESSIONS: usize = 4;
 
 /// The most threads that write what a session receives: by then they wait for the session.
@@ -263,7 +264,8 @@ mod tests {
         for (connections, most) in [(0, 1), (1, 1), (2, 1), (3, 1), (4, 2), (8, 4)] {
             assert_eq!(sessions("https://h/r", 64, connections), most);
         }
-        assert_eq!(sessions("svn://h/r", 1, 4), 2);
+        assert_eq!(sessions("svn://h/r", 2, 4), 1);
+        assert_eq!(sessions("http://h/r", 2, 4), 1);
         assert_eq!(sessions("svn://h/r", 64, 4), MOST_SESSIONS);
         assert_eq!(sessions("svn+ssh://h/r", 64, 4), 1);
         assert_eq!(sessions("file:///r", 3, 4), 3);
