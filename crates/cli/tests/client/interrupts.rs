@@ -25,6 +25,11 @@ fn signals_while_an_editor_runs() {
         }
         twins.same("svn propget --revprop -r1 p {URL}");
     }
+    // The editor itself can be ended by signals.
+    let words = ["svn", "propedit", "--revprop", "-r1", "p", "{URL}"];
+    let editor = "grep SigBlk /proc/self/status; echo text >>";
+    let shown = twins.same_prepared(&words, |tool| tool.env("SVN_EDITOR", editor));
+    assert!(shown.contains("SigBlk:\t0000000000000000"), "{shown}");
 }
 
 /// Subversion's client waits for ever over svn://, and its `svnsync` in any case.
