@@ -10,6 +10,7 @@
 //! | [`cache`] | parsed values, one budget for the process |
 //! | [`rep_cache`] | the SQLite table of shared contents |
 //! | [`history_index`] | the segments of the history index |
+//! | [`shared`] | the seam to storage that several machines share |
 //! | [`read_mode`] | whether the reads of a handle may wait for the disk |
 //!
 //! What is absent: trees, paths of nodes, and transactions. Modules of this layer use each other and `format`,
@@ -31,6 +32,7 @@ pub(crate) mod rep_cache;
 mod replaced;
 pub(crate) mod rev_file;
 pub(crate) mod shard_dirs;
+pub mod shared;
 mod small_files;
 pub(crate) mod uuid;
 

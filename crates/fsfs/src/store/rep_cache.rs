@@ -43,17 +43,17 @@ pub(crate) struct RepCache {
 
 /// A row: where a content is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct RepCacheRow {
+pub struct RepCacheRow {
     /// SHA-1 of the content.
-    pub(crate) sha1: Sha1,
+    pub sha1: Sha1,
     /// The revision of the representation.
-    pub(crate) rev: Revnum,
+    pub rev: Revnum,
     /// Its item (byte offset with physical addressing).
-    pub(crate) item: u64,
+    pub item: u64,
     /// Bytes of the stored body.
-    pub(crate) length: u64,
+    pub length: u64,
     /// Bytes of the content.
-    pub(crate) expanded: u64,
+    pub expanded: u64,
 }
 
 impl RepCache {

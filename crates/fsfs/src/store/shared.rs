@@ -1,0 +1,157 @@
+//! The seam between the engine and storage that several machines share.
+//!
+//! A filesystem has two kinds of data. *Blobs* never change: revision files and pack files. *Heads* change: the youngest revision,
+//! revision properties, users' locks, the rows for rep sharing, the first unpacked revision. In a plain FSFS filesystem both are
+//! files below `db/`, and changes are made under lock files. In a shared filesystem they are behind [`SharedBlobs`] and
+//! [`SharedHeads`], and each change names the state that it was made from: it is refused if the state has changed since, and the
+//! engine tries again.
+//!
+//! The bytes are the same in both. A revision file of a shared filesystem is a revision file of FSFS, a property list has the
+//! form of a file in `db/revprops`.
+//!
+//! Each machine keeps a directory with the form of `db/` for what belongs to it alone: `format`, `uuid`, `fsfs.conf`, and its
+//! open transactions. Numbers of transactions must differ between machines; whoever makes the directory ensures it by the first
+//! number in `txn-current`.
+//!
+//! What is absent: databases, object stores, networks, retries of them. Implementations are in other crates.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use base::checksum::Sha1;
+use base::{Depth, FsPath, Lock, Result, Revnum};
+
+use super::disk::DiskFile;
+use super::rep_cache::RepCacheRow;
+
+/// The storage of one shared filesystem.
+#[derive(Clone)]
+pub struct SharedFs {
+    /// The parts that change.
+    pub heads: Arc<dyn SharedHeads>,
+    /// The parts that do not.
+    pub blobs: Arc<dyn SharedBlobs>,
+}
+
+/// The state of a filesystem at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// The youngest revision.
+    pub youngest: Revnum,
+    /// The first revision that is not packed.
+    pub min_unpacked: Revnum,
+    /// Changes whenever a user's lock is made or removed.
+    pub locks_version: u64,
+    /// Changes whenever properties of an existing revision change.
+    pub revprops_version: u64,
+}
+
+/// A revision that is about to become the youngest one.
+pub struct NewRevision {
+    /// Its number.
+    pub rev: Revnum,
+    /// The whole revision file.
+    pub file: Arc<dyn DiskFile>,
+    /// Its property list, in the form of a file in `db/revprops`.
+    pub props: Vec<u8>,
+    /// Contents of it that later revisions may share.
+    pub reps: Vec<RepCacheRow>,
+}
+
+/// The outcome of a change that was made from a known state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The change is durable, and every machine sees it from now on.
+    Done,
+    /// The state was another one already; nothing was changed.
+    Outdated,
+}
+
+/// The parts of a shared filesystem that change.
+///
+/// Every call that begins after another one has returned, on any machine, sees the effects of that one. Implementations must not
+/// panic; an error that leaves the outcome of a change unknown must be resolved inside of the call as long as that is possible.
+pub trait SharedHeads: Send + Sync {
+    /// The state at a moment that is no more than `max_age` before the call began. With a `max_age` of zero, at a moment after the
+    /// call began.
+    ///
+    /// # Errors
+    /// `FS_GENERAL`, or the system's number, if the state cannot be read.
+    fn head(&self, max_age: Duration) -> Result<Head>;
+
+    /// The state as it was last read, without waiting; `None` if it was never read.
+    fn last_head(&self) -> Option<Head>;
+
+    /// The property lists of revisions, in the order of `revs`, each in the form of a file in `db/revprops`. Values are kept in
+    /// memory as long as [`Head::revprops_version`] allows.
+    ///
+    /// # Errors
+    /// Of each list: `FS_NO_SUCH_REVISION`; as [`SharedHeads::head`].
+    fn revprops(&self, revs: &[Revnum]) -> Vec<Result<Arc<[u8]>>>;
+
+    /// The property list of a revision if that needs no waiting.
+    fn try_revprops(&self, rev: Revnum) -> Option<Arc<[u8]>>;
+
+    /// Replaces the property list of a revision if it is still `old`.
+    ///
+    /// # Errors
+    /// `FS_NO_SUCH_REVISION`; as [`SharedHeads::head`].
+    fn replace_revprops(&self, rev: Revnum, old: &[u8], new: &[u8]) -> Result<Outcome>;
+
+    /// The lock on exactly this path, expired or not.
+    ///
+    /// # Errors
+    /// As [`SharedHeads::head`].
+    fn lock(&self, path: &FsPath) -> Result<Option<Lock>>;
+
+    /// The locks at or below a path, expired ones too, sorted by path. [`Depth::Empty`] asks for the path alone; other depths may
+    /// return more than is within them.
+    ///
+    /// # Errors
+    /// As [`SharedHeads::head`].
+    fn locks(&self, path: &FsPath, depth: Depth) -> Result<Vec<Lock>>;
+
+    /// Makes and removes locks, all or none, if the youngest revision and the locks are still those of `from`.
+    ///
+    /// # Errors
+    /// As [`SharedHeads::head`].
+    fn change_locks(&self, from: &Head, made: &[Lock], removed: &[FsPath]) -> Result<Outcome>;
+
+    /// Where a content with this SHA-1 is stored; `None` if it is not known to be.
+    ///
+    /// # Errors
+    /// As [`SharedHeads::head`].
+    fn find_rep(&self, sha1: &Sha1) -> Result<Option<RepCacheRow>>;
+
+    /// Makes revisions, one or several in a row, if the youngest revision and the locks are still those of `from`. All become
+    /// visible together. They are durable when this returns, blobs too.
+    ///
+    /// # Errors
+    /// As [`SharedHeads::head`]; `FS_GENERAL` if this machine may not commit any more because others take it for dead.
+    fn publish(&self, from: &Head, revisions: &[NewRevision]) -> Result<Outcome>;
+}
+
+/// The parts of a shared filesystem that never change.
+///
+/// An error of the kind [`io::ErrorKind::NotFound`] means that there is no such blob (any more): the revision may have been packed
+/// meanwhile.
+pub trait SharedBlobs: Send + Sync {
+    /// Opens the revision file of an unpacked revision.
+    ///
+    /// # Errors
+    /// `NotFound`, as above; the system's.
+    fn open_revision(&self, rev: Revnum) -> io::Result<Arc<dyn DiskFile>>;
+
+    /// Opens the pack file of a shard.
+    ///
+    /// # Errors
+    /// `NotFound`, as above; the system's.
+    fn open_pack(&self, shard: u64) -> io::Result<Arc<dyn DiskFile>>;
+
+    /// Reads the manifest of a packed shard (physical addressing only).
+    ///
+    /// # Errors
+    /// `NotFound`, as above; the system's.
+    fn pack_manifest(&self, shard: u64) -> io::Result<Vec<u8>>;
+}
