@@ -18,6 +18,7 @@ impl Txn {
         let mut committed = self.commit_if(now, &verify_if_configured)?;
         let fs = &self.fs;
         if fs.conf().pack_after_commit
+            && !fs.is_shared()
             && let Err(e) = pack::run(fs, &mut |_| {}, &Cancel::new())
         {
             committed.post_commit_error = Some(match committed.post_commit_error {

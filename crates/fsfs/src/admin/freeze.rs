@@ -12,6 +12,7 @@ impl Fs {
     /// # Errors
     /// Those of `f`; the system's; SQLite's.
     pub fn freeze<T>(&self, f: impl FnOnce() -> Result<T>) -> Result<T> {
+        self.check_not_shared("'freeze'")?;
         // A pack writes most of its files before it takes the write lock.
         let pack = self.pack_lock()?;
         let _lock = pack.write_lock()?;

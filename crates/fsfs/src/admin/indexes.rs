@@ -70,6 +70,7 @@ pub fn dump(fs: &Fs, rev: Revnum, each: &mut dyn FnMut(IndexEntry) -> Result<()>
 /// As [`dump`].
 pub fn fill_checksums(fs: &Fs, rev: Revnum, entries: &mut [IndexEntry]) -> Result<()> {
     check_logical(fs)?;
+    fs.check_not_shared("'load-index'")?;
     fs.check_rev(rev)?;
     let path = match fs.is_packed(rev) {
         true => fs.layout().pack(rev.0 / fs.format().shard_size),
@@ -102,6 +103,7 @@ pub fn fill_checksums(fs: &Fs, rev: Revnum, entries: &mut [IndexEntry]) -> Resul
 /// # Errors
 /// As [`dump`]; `FS_CORRUPT` or `FS_INDEX_CORRUPTION` if the entries cannot be an index of the file; the system's.
 pub fn load(fs: &Fs, rev: Revnum, entries: &[IndexEntry]) -> Result<()> {
+    fs.check_not_shared("'load-index'")?;
     check_logical(fs)?;
     fs.check_rev(rev)?;
     let lock = fs.pack_lock()?;

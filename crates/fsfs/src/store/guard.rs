@@ -9,7 +9,8 @@
 //! the lock of the first.
 //!
 //! Facts that hold only while no other process writes are read when the write lock has been taken, and are part of
-//! its value: the youngest revision, and the first revision that is not packed.
+//! its value: the youngest revision, and the first revision that is not packed. Where several machines share the filesystem, the
+//! lock is between the processes of one machine, and its value has the state that a change is made from.
 //!
 //! Readers take no lock.
 
@@ -17,6 +18,7 @@ use std::collections::{HashMap, VecDeque};
 use std::ffi::OsString;
 use std::path::Path;
 use std::sync::{Arc, LazyLock, Weak};
+use std::time::Duration;
 
 use base::{Code, Error, Result, Revnum};
 use parking_lot::{Condvar, Mutex};
@@ -24,6 +26,7 @@ use rustix::io::Errno;
 
 use super::Store;
 use crate::store::disk::DiskLock;
+use crate::store::shared::Head;
 
 /// The lock for commits, for changes of revision properties and user locks, and for the last step of packing.
 /// Released when it is dropped.
@@ -31,6 +34,8 @@ use crate::store::disk::DiskLock;
 pub struct WriteLock {
     youngest: Revnum,
     min_unpacked_rev: Revnum,
+    /// The state of a filesystem that several machines share. Others may change it while the lock is held.
+    head: Option<Head>,
     _held: Arc<FileLock>,
 }
 
@@ -149,15 +154,50 @@ impl WriteLock {
                 ),
             ));
         }
+        if let Some(shared) = fs.shared_fs() {
+            // It may be old: a change that is made from an old state is refused.
+            let head = match shared.heads.last_head() {
+                Some(head) => head,
+                None => shared.heads.head(Duration::ZERO)?,
+            };
+            fs.see_head(&head);
+            return Ok(WriteLock {
+                youngest: head.youngest,
+                min_unpacked_rev: head.min_unpacked,
+                head: Some(head),
+                _held: held,
+            });
+        }
         fs.refresh_min_unpacked_rev()?;
         Ok(WriteLock {
             youngest: fs.youngest()?,
             min_unpacked_rev: fs.min_unpacked_rev(),
+            head: None,
             _held: held,
         })
     }
 
-    /// The youngest revision. It stays the youngest while the lock is held.
+    /// The state that changes of a shared filesystem are made from; `None` for a filesystem of files.
+    pub(crate) fn head(&self) -> Option<&Head> {
+        self.head.as_ref()
+    }
+
+    /// Reads the state of a shared filesystem again, after another machine has changed it.
+    ///
+    /// # Errors
+    /// Those of the shared storage.
+    pub(crate) fn read_head(&mut self, fs: &Store) -> Result<()> {
+        if let Some(shared) = fs.shared_fs() {
+            let head = shared.heads.head(Duration::ZERO)?;
+            fs.see_head(&head);
+            self.youngest = head.youngest;
+            self.min_unpacked_rev = head.min_unpacked;
+            self.head = Some(head);
+        }
+        Ok(())
+    }
+
+    /// The youngest revision. It stays the youngest while the lock is held, unless several machines share the filesystem.
     pub fn youngest(&self) -> Revnum {
         self.youngest
     }

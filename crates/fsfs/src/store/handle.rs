@@ -4,14 +4,14 @@
 //! is open; their values are kept as last read and read again where a caller needs the newest. Values that the store
 //! caches carry its instance.
 
-use std::collections::HashMap;
+mod group;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
 
-use base::checksum::Sha1;
 use base::{Code, Error, Result, Revnum};
-use parking_lot::Mutex;
 
 use super::cache::{Cache, Instance, SharedInstance};
 use super::conf::FsConf;
@@ -19,13 +19,17 @@ use super::disk::{Disk, DiskDir, read_replaced};
 use super::history_index::HistoryIndexSlot;
 use super::layout::Layout;
 use super::read_mode::ReadMode;
-use super::rep_cache::{RepCacheConnection, RepCacheRow};
+use super::rep_cache::RepCacheConnection;
 use super::replaced::ReplacementDetector;
 use super::rev_file::no_such_revision;
 use super::shard_dirs::ShardKind;
+use super::shared::{Head, SHARED_FS_TYPE, SharedFs};
 use super::small_files::{check_fs_type, read_format, read_ids};
 use crate::format::fs_format::FsFormat;
 use crate::format::short_line;
+
+use self::group::OpenGroup;
+pub(crate) use self::group::{GROUP_PREFIX, PreparedFiles, UnsharedRows};
 
 /// The files of one open filesystem. Cheap to clone: all clones share one state. Each has a read mode of its own.
 #[derive(Clone)]
@@ -37,6 +41,8 @@ pub struct Store {
 /// The state that all clones of a [`Store`] share.
 struct StoreState {
     disk: Arc<dyn Disk>,
+    /// The storage of a filesystem that several machines share; `None` if all of it is in files below `db/`.
+    shared_fs: Option<SharedFs>,
     layout: Layout,
     format: FsFormat,
     conf: FsConf,
@@ -59,22 +65,6 @@ struct StoreState {
     group: Option<OpenGroup>,
 }
 
-/// Revisions that are written already and become current together. Only the handle that writes them sees them.
-#[derive(Clone, Default)]
-struct OpenGroup {
-    /// The youngest revision of the group.
-    youngest: Arc<AtomicU64>,
-    /// The youngest revision whose file has its final name, see [`Store::rev_path`].
-    named: Arc<AtomicU64>,
-    /// The contents of these revisions that later ones may share.
-    rows: UnsharedRows,
-    /// The directory of a committed transaction, which the next one takes over.
-    spare_txn_dir: Arc<Mutex<Option<PathBuf>>>,
-}
-
-/// Rows that are added to the rep-cache once their revisions are current.
-pub(crate) type UnsharedRows = Arc<Mutex<HashMap<Sha1, RepCacheRow>>>;
-
 /// What `svnadmin info` prints about the storage.
 #[derive(Clone, Debug)]
 pub struct FsInfo {
@@ -93,8 +83,17 @@ impl Store {
     ///
     /// # Errors
     /// `FS_UNSUPPORTED_FORMAT`, `FS_UNKNOWN_FS_TYPE`; the system's if a file is missing.
-    pub(crate) fn open(db: &Path, cache: &Arc<Cache>, disk: Arc<dyn Disk>) -> Result<Store> {
-        check_fs_type(&*disk, db)?;
+    pub(crate) fn open(
+        db: &Path,
+        cache: &Arc<Cache>,
+        disk: Arc<dyn Disk>,
+        shared_fs: Option<SharedFs>,
+    ) -> Result<Store> {
+        let fs_type = match &shared_fs {
+            Some(_) => SHARED_FS_TYPE,
+            None => FS_TYPE,
+        };
+        check_fs_type(&*disk, db, fs_type)?;
         let format = read_format(&*disk, db)?;
         let layout = Layout::new(db, format);
         let (uuid, instance_id) = read_ids(&*disk, &layout.file("uuid"), &format)?;
@@ -115,6 +114,7 @@ impl Store {
             cache: cache.clone(),
             conf: FsConf::read(&*disk, &layout, &format)?,
             disk,
+            shared_fs,
             layout,
             format,
             uuid,
@@ -160,14 +160,14 @@ impl Store {
             self.path(),
             &Cache::for_one_pass(budget),
             self.shared.disk.clone(),
+            self.shared.shared_fs.clone(),
         )?;
         store.youngest()?;
         let Some(group) = &self.shared.group else {
             return Ok(store);
         };
-        let view = store.group_view(self.last_youngest());
-        view.set_named(Revnum(group.named.load(Ordering::Acquire)));
-        Ok(view)
+        let named = Revnum(group.named.load(Ordering::Acquire));
+        Ok(store.view(named, group.prepared.clone(), self.last_youngest()))
     }
 
     /// REPOS/db.
@@ -206,6 +206,12 @@ impl Store {
     pub fn youngest(&self) -> Result<Revnum> {
         if let Some(group) = &self.shared.group {
             return Ok(Revnum(group.youngest.load(Ordering::Acquire)));
+        }
+        if let Some(shared) = self.shared_fs() {
+            self.check_may_wait()?;
+            let head = shared.heads.head(Duration::ZERO)?;
+            self.see_head(&head);
+            return Ok(head.youngest);
         }
         // Loaded before the file is read: then a smaller number in the file means that `current` has gone back.
         let seen = self.shared.youngest.load(Ordering::Acquire);
@@ -254,89 +260,6 @@ impl Store {
         }
     }
 
-    /// Returns a handle that also sees the revisions up to `youngest`, which are written but not current. It shares
-    /// no cached value with other handles, because these revisions may be discarded and other ones get their numbers.
-    pub(crate) fn group_view(&self, youngest: Revnum) -> Store {
-        let group = OpenGroup::default();
-        group.youngest.store(youngest.0, Ordering::Release);
-        let named = match &self.shared.group {
-            Some(group) => group.named.load(Ordering::Acquire),
-            None => youngest.0,
-        };
-        group.named.store(named, Ordering::Release);
-        let inner = &self.shared;
-        Store::of(StoreState {
-            disk: inner.disk.clone(),
-            layout: inner.layout.clone(),
-            format: inner.format,
-            conf: inner.conf,
-            uuid: inner.uuid.clone(),
-            instance: SharedInstance::new(inner.cache.unnamed_instance()),
-            instance_name: String::new(),
-            replacement: ReplacementDetector::default(),
-            cache: inner.cache.clone(),
-            min_unpacked_rev: AtomicU64::new(inner.min_unpacked_rev.load(Ordering::Relaxed)),
-            youngest: AtomicU64::new(youngest.0),
-            rep_cache: RepCacheConnection::default(),
-            history_index: HistoryIndexSlot::default(),
-            committing: AtomicUsize::new(0),
-            group: Some(group),
-        })
-    }
-
-    /// The file of an unpacked revision. Revisions of an open group have temporary names: a file with the name of a
-    /// revision would count as one in `recover` and after a crash.
-    pub(crate) fn rev_path(&self, rev: Revnum) -> PathBuf {
-        match self.has_final_name(rev) {
-            true => self.layout().rev(rev),
-            false => self.group_path(rev),
-        }
-    }
-
-    /// True for a revision whose file has its final name.
-    pub(crate) fn has_final_name(&self, rev: Revnum) -> bool {
-        match &self.shared.group {
-            Some(group) => rev.0 <= group.named.load(Ordering::Acquire),
-            None => true,
-        }
-    }
-
-    /// True for a handle that sees an open group with a revision: the group holds the write lock then.
-    pub(crate) fn has_open_group(&self) -> bool {
-        let youngest = |group: &OpenGroup| Revnum(group.youngest.load(Ordering::Acquire));
-        let youngest = self.shared.group.as_ref().map(youngest);
-        youngest.is_some_and(|youngest| !self.has_final_name(youngest))
-    }
-
-    /// The temporary file of a revision of an open group.
-    pub(crate) fn group_path(&self, rev: Revnum) -> PathBuf {
-        self.layout().file(&format!("{GROUP_PREFIX}{rev}"))
-    }
-
-    /// Records that the files of all revisions up to `rev` have their final names.
-    pub(crate) fn set_named(&self, rev: Revnum) {
-        if let Some(group) = &self.shared.group {
-            group.named.store(rev.0, Ordering::Release);
-        }
-    }
-
-    /// True for a handle that sees an open group: no other process writes to its transactions.
-    pub(crate) fn is_group_view(&self) -> bool {
-        self.shared.group.is_some()
-    }
-
-    /// The contents of an open group's revisions; `None` for a handle that sees no group.
-    pub(crate) fn unshared_rows(&self) -> Option<UnsharedRows> {
-        self.shared.group.as_ref().map(|group| group.rows.clone())
-    }
-
-    /// Keeps the directory of a committed transaction for the next one; `None` keeps none. Returns the directory that
-    /// was kept before. Handles that see no group keep none.
-    pub(crate) fn replace_spare_txn_dir(&self, dir: Option<PathBuf>) -> Option<PathBuf> {
-        let group = self.shared.group.as_ref()?;
-        std::mem::replace(&mut *group.spare_txn_dir.lock(), dir)
-    }
-
     /// Checks that a revision exists.
     ///
     /// # Errors
@@ -359,6 +282,11 @@ impl Store {
         if !self.format().has_packing() {
             return Ok(());
         }
+        if let Some(shared) = self.shared_fs() {
+            self.check_may_wait()?;
+            self.see_head(&shared.heads.head(Duration::ZERO)?);
+            return Ok(());
+        }
         let path = self.layout().file("min-unpacked-rev");
         let text = read_replaced(self.disk(), &path)?;
         let line = short_line::first_line(&text, short_line::LIMIT, &path)?;
@@ -369,11 +297,45 @@ impl Store {
                 "Linear layout with packed revisions",
             ));
         }
+        self.set_min_unpacked_rev(rev);
+        Ok(())
+    }
+
+    fn set_min_unpacked_rev(&self, rev: Revnum) {
         let before = self.shared.min_unpacked_rev.swap(rev.0, Ordering::Relaxed);
         if before < rev.0 {
             self.cache().drop_unpacked(self.instance(), rev.0);
         }
-        Ok(())
+    }
+
+    /// Stores the state of the shared storage as the last known one. The youngest revision never goes back.
+    pub(crate) fn see_head(&self, head: &Head) {
+        self.shared.youngest.fetch_max(head.youngest.0, Ordering::AcqRel);
+        if self.shared.min_unpacked_rev.load(Ordering::Relaxed) < head.min_unpacked.0 {
+            self.set_min_unpacked_rev(head.min_unpacked);
+        }
+    }
+
+    /// The storage of a filesystem that several machines share; `None` if all of it is in files below `db/`.
+    pub(crate) fn shared_fs(&self) -> Option<&SharedFs> {
+        self.shared.shared_fs.as_ref()
+    }
+
+    /// The error of an operation on the files of a filesystem whose data is not in files.
+    ///
+    /// # Errors
+    /// `UNSUPPORTED_FEATURE` if the filesystem is shared by several machines.
+    pub(crate) fn check_not_shared(&self, what: &str) -> Result<()> {
+        match self.shared_fs() {
+            None => Ok(()),
+            Some(_) => Err(Error::new(
+                Code::UNSUPPORTED_FEATURE,
+                format!(
+                    "{what} works on the files of a repository, and those of '{}' are in a cluster",
+                    self.path().display()
+                ),
+            )),
+        }
     }
 
     /// Treats the revisions below `rev` as packed until `min-unpacked-rev` is read again.
@@ -454,6 +416,9 @@ impl Store {
         shard: u64,
         path: impl FnOnce() -> PathBuf,
     ) -> Option<Arc<dyn DiskDir>> {
+        if self.shared_fs().is_some() {
+            return None;
+        }
         let key = (self.instance(), kind, shard);
         self.cache().dirs().get(self.disk(), key, path)
     }
@@ -469,5 +434,5 @@ impl Store {
     }
 }
 
-/// How the names of the files of an open group begin, as those of all temporary files in `db/` do.
-pub(crate) const GROUP_PREFIX: &str = "svn-group-";
+/// The contents of `db/fs-type` of a filesystem of files.
+const FS_TYPE: &str = "fsfs";

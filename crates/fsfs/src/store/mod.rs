@@ -37,4 +37,4 @@ mod small_files;
 pub(crate) mod uuid;
 
 pub use handle::{FsInfo, Store};
-pub(crate) use handle::{GROUP_PREFIX, UnsharedRows};
+pub(crate) use handle::{GROUP_PREFIX, PreparedFiles, UnsharedRows};

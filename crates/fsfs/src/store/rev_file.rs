@@ -115,10 +115,7 @@ impl Store {
             (false, true) => TAIL,
             (false, false) => rev_trailer::WINDOW as u64,
         };
-        let bytes = match is_packed {
-            true => OpenFile::open(self.disk(), path, tail)?,
-            false => self.open_single(first_rev, path, tail)?,
-        };
+        let bytes = self.open_bytes(first_rev, is_packed, path, tail)?;
         let bytes = match bytes.is_whole() {
             true => bytes,
             false => {
@@ -132,11 +129,13 @@ impl Store {
             let footer = footer.map_err(|e| footer_error(e, first_rev, &bytes))?;
             Addressing::Logical(Box::new(Indexes::new(footer)))
         } else if is_packed {
-            let path = self.layout().manifest(first_rev.0 / self.format().shard_size);
-            let text = self
-                .disk()
-                .read_small(&path)
-                .map_err(|e| Error::io("Can't open file", &path, &e))?;
+            let shard = first_rev.0 / self.format().shard_size;
+            let path = self.layout().manifest(shard);
+            let text = match self.shared_fs() {
+                Some(shared) => shared.blobs.pack_manifest(shard),
+                None => self.disk().read_small(&path),
+            }
+            .map_err(|e| Error::io("Can't open file", &path, &e))?;
             Addressing::Physical(manifest::parse(&text, rev_count)?)
         } else {
             Addressing::Physical(vec![0])
@@ -153,6 +152,21 @@ impl Store {
 }
 
 impl Store {
+    /// Opens the file of a revision or of a packed shard, on the disk or in the shared storage.
+    fn open_bytes(&self, first_rev: Revnum, is_packed: bool, path: PathBuf, tail: u64) -> Result<OpenFile> {
+        let blob = match (self.shared_fs(), is_packed) {
+            (Some(shared), true) => shared.blobs.open_pack(first_rev.0 / self.format().shard_size),
+            (Some(shared), false) if self.has_final_name(first_rev) => shared.blobs.open_revision(first_rev),
+            (None, true) => return OpenFile::open(self.disk(), path, tail),
+            (_, false) => return self.open_single(first_rev, path, tail),
+        };
+        OpenFile::of(
+            blob.map_err(|e| Error::io("Can't open file", &path, &e))?,
+            path,
+            tail,
+        )
+    }
+
     /// Opens the file of an unpacked revision.
     fn open_single(&self, rev: Revnum, path: PathBuf, tail: u64) -> Result<OpenFile> {
         let shard = self.layout().shard(rev).unwrap_or_default();

@@ -10,7 +10,7 @@
 //! form of a file in `db/revprops`.
 //!
 //! Each machine keeps a directory with the form of `db/` for what belongs to it alone: `format`, `uuid`, `fsfs.conf`, and its
-//! open transactions. Numbers of transactions must differ between machines; whoever makes the directory ensures it by the first
+//! open transactions. Its `fs-type` is [`SHARED_FS_TYPE`]. Numbers of transactions must differ between machines; whoever makes the directory ensures it by the first
 //! number in `txn-current`.
 //!
 //! What is absent: databases, object stores, networks, retries of them. Implementations are in other crates.
@@ -24,6 +24,9 @@ use base::{Depth, FsPath, Lock, Result, Revnum};
 
 use super::disk::DiskFile;
 use super::rep_cache::RepCacheRow;
+
+/// The contents of `db/fs-type` in the directory of a machine: no other program takes it for a repository.
+pub const SHARED_FS_TYPE: &str = "sven-cluster";
 
 /// The storage of one shared filesystem.
 #[derive(Clone)]
@@ -80,7 +83,7 @@ pub trait SharedHeads: Send + Sync {
     /// `FS_GENERAL`, or the system's number, if the state cannot be read.
     fn head(&self, max_age: Duration) -> Result<Head>;
 
-    /// The state as it was last read, without waiting; `None` if it was never read.
+    /// The youngest state that this machine has read or made, without waiting; `None` if there was none yet.
     fn last_head(&self) -> Option<Head>;
 
     /// The property lists of revisions, in the order of `revs`, each in the form of a file in `db/revprops`. Values are kept in
@@ -130,7 +133,19 @@ pub trait SharedHeads: Send + Sync {
     /// # Errors
     /// As [`SharedHeads::head`]; `FS_GENERAL` if this machine may not commit any more because others take it for dead.
     fn publish(&self, from: &Head, revisions: &[NewRevision]) -> Result<Outcome>;
+
+    /// Waits until no other machine publishes or changes locks, and keeps them from it until the result is dropped. The calls of
+    /// this machine are let through meanwhile; its caller has the write lock of the machine, so there is only one. For commits that
+    /// were outdated several times, and for groups of revisions that cannot be made again.
+    ///
+    /// # Errors
+    /// As [`SharedHeads::publish`]. A hold that is lost later makes [`SharedHeads::publish`] fail or return
+    /// [`Outcome::Outdated`].
+    fn hold(&self) -> Result<Box<dyn SharedHold>>;
 }
+
+/// The state that no other machine changes; see [`SharedHeads::hold`]. Dropping it lets them.
+pub trait SharedHold: Send + Sync {}
 
 /// The parts of a shared filesystem that never change.
 ///

@@ -12,7 +12,7 @@ use crate::format::{quoted, short_line};
 ///
 /// # Errors
 /// `FS_UNKNOWN_FS_TYPE`; the system's.
-pub(super) fn check_fs_type(disk: &dyn Disk, db: &Path) -> Result<()> {
+pub(super) fn check_fs_type(disk: &dyn Disk, db: &Path, expected: &str) -> Result<()> {
     let path = db.join("fs-type");
     let text = match disk.read_small(&path) {
         Ok(text) => text,
@@ -21,7 +21,7 @@ pub(super) fn check_fs_type(disk: &dyn Disk, db: &Path) -> Result<()> {
         Err(e) => return Err(Error::io("Can't open file", &path, &e)),
     };
     match short_line::first_line(&text, short_line::LIMIT, &path)? {
-        b"fsfs" => Ok(()),
+        name if name == expected.as_bytes() => Ok(()),
         other => Err(Error::new(
             Code::FS_UNKNOWN_FS_TYPE,
             format!("Unknown FS type '{}'", quoted(other)),

@@ -19,6 +19,7 @@ impl Store {
     /// # Errors
     /// `BAD_UUID` if `uuid` is malformed; the system's.
     pub fn set_uuid(&self, uuid: Option<&str>) -> Result<()> {
+        self.check_not_shared("'setuuid'")?;
         let uuid = match uuid {
             Some(uuid) if !uuid.is_ascii() || uuid.contains('\n') => {
                 return Err(Error::new(Code::BAD_UUID, format!("Malformed UUID '{uuid}'")));

@@ -8,10 +8,11 @@ use base::{Result, Revnum};
 
 use super::open_txns::OpenTxns;
 use super::root::Root;
-use crate::store::Store;
 use crate::store::cache::Cache;
 use crate::store::disk::{Disk, RealDisk};
 use crate::store::read_mode::ReadMode;
+use crate::store::shared::SharedFs;
+use crate::store::{PreparedFiles, Store};
 
 /// An open filesystem. Cheap to clone; Send + Sync; every method may be called from many threads.
 ///
@@ -52,9 +53,24 @@ impl Fs {
         Ok(fs)
     }
 
+    /// Opens a filesystem that several machines share. `db` is the directory of this machine, see [`crate::shared`].
+    ///
+    /// # Errors
+    /// As [`Fs::open`]; those of the shared storage.
+    pub fn open_shared(db: &Path, cache: &Arc<Cache>, disk: Arc<dyn Disk>, shared: SharedFs) -> Result<Fs> {
+        let fs = Fs::of(Store::open(db, cache, disk, Some(shared))?);
+        fs.youngest()?;
+        Ok(fs)
+    }
+
+    /// True if several machines share the filesystem.
+    pub fn is_shared(&self) -> bool {
+        self.shared_fs().is_some()
+    }
+
     /// Opens a filesystem whose `current` may be missing.
     pub(crate) fn open_without_current(db: &Path, cache: &Arc<Cache>, disk: Arc<dyn Disk>) -> Result<Fs> {
-        Ok(Fs::of(Store::open(db, cache, disk)?))
+        Ok(Fs::of(Store::open(db, cache, disk, None)?))
     }
 
     fn of(store: Store) -> Fs {
@@ -83,6 +99,11 @@ impl Fs {
     /// Returns a handle that also sees the revisions up to `youngest`; see [`Store::group_view`].
     pub(crate) fn group_view(&self, youngest: Revnum) -> Fs {
         Fs::of(self.0.store.group_view(youngest))
+    }
+
+    /// Returns a handle that also sees one prepared revision; see [`Store::prepared_view`].
+    pub(crate) fn prepared_view(&self, prepared: PreparedFiles) -> Fs {
+        Fs::of(self.0.store.prepared_view(prepared))
     }
 
     /// The tree of a revision.

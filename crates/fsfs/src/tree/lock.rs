@@ -1,4 +1,4 @@
-//! User locks, stored in `db/locks`.
+//! User locks, stored in `db/locks`, or in the storage that several machines share.
 //!
 //! Each locked path has a digest file, and so has each directory above one. The file of a directory lists the digests
 //! of all locked paths anywhere below, so the locks of a subtree are found with one file, and one more for each lock.
@@ -30,12 +30,18 @@ impl Fs {
     /// # Errors
     /// `FS_CORRUPT`, `MALFORMED_FILE`, `BAD_DATE`, or the system's number.
     pub fn lock(&self, path: &FsPath) -> Result<Option<Lock>> {
-        self.lock_files().lock(path)
+        self.lock_at(path, now())
     }
 
     /// The lock on exactly this path at the time `now`.
     pub(crate) fn lock_at(&self, path: &FsPath, now: Date) -> Result<Option<Lock>> {
-        self.lock_files().lock_at(path, now)
+        match self.shared_fs() {
+            None => self.lock_files().lock_at(path, now),
+            Some(shared) => {
+                self.check_may_wait()?;
+                Ok(unexpired(shared.heads.lock(path)?, now))
+            }
+        }
     }
 
     /// All locks at or below `path` within `depth`, sorted by path.
@@ -43,7 +49,14 @@ impl Fs {
     /// # Errors
     /// As [`Fs::lock`].
     pub fn locks(&self, path: &FsPath, depth: Depth) -> Result<Vec<Lock>> {
-        self.lock_files().locks(path, depth)
+        let Some(shared) = self.shared_fs() else {
+            return self.lock_files().locks(path, depth);
+        };
+        self.check_may_wait()?;
+        let now = now();
+        let mut locks = shared.heads.locks(path, depth)?;
+        locks.retain(|lock| is_within(&lock.path, path, depth) && is_unexpired(lock, now));
+        Ok(locks)
     }
 
     /// A digest file; `None` if there is none. `path` is for the message only.
@@ -124,7 +137,11 @@ impl<'a> LockFiles<'a> {
 }
 
 fn unexpired(lock: Option<Lock>, now: Date) -> Option<Lock> {
-    lock.filter(|lock| lock.expires.is_none_or(|date| date >= now))
+    lock.filter(|lock| is_unexpired(lock, now))
+}
+
+fn is_unexpired(lock: &Lock, now: Date) -> bool {
+    lock.expires.is_none_or(|date| date >= now)
 }
 
 fn now() -> Date {

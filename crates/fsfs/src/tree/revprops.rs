@@ -7,6 +7,8 @@
 //!
 //! A packed list moves to another file when it grows, and a shard may be packed while it is read. A missing file
 //! therefore means another attempt: with the manifest read again, up to ten times, or with the packed shard.
+//!
+//! Where several machines share the filesystem, the lists are in the shared storage, which keeps those in memory that are valid.
 
 use std::io;
 use std::result::Result as StdResult;
@@ -20,7 +22,9 @@ use crate::store::cache::values::{
 };
 use crate::store::cache::{Cached, Key};
 use crate::store::disk::{ATTEMPTS, DiskDir, FileMeta, is_missing, is_stale};
+use crate::store::rev_file::no_such_revision;
 use crate::store::shard_dirs::ShardKind;
+use crate::store::shared::SharedFs;
 use crate::tree::Fs;
 
 /// The name of a pack file: its first revision, and the number of times that it was written.
@@ -50,11 +54,17 @@ impl Fs {
 
     /// The property lists of several revisions, as they are now. A pack file that holds several of them is read once.
     pub fn revprop_lists(&self, revs: &[Revnum]) -> Vec<Result<PropList>> {
+        if let Some(shared) = self.shared_fs() {
+            return self.shared_revprop_lists(shared, revs);
+        }
         let mut walk = PackWalk::default();
         revs.iter().map(|rev| self.revprops_on(&mut walk, *rev)).collect()
     }
 
     fn revprops_on(&self, walk: &mut PackWalk, rev: Revnum) -> Result<PropList> {
+        if let Some(shared) = self.shared_fs() {
+            return self.shared_revprops(shared, rev);
+        }
         self.check_rev(rev)?;
         let may_be_packed = self.format().has_packed_revprops() && rev != Revnum::ZERO;
         if may_be_packed && self.is_packed(rev) {
@@ -98,8 +108,47 @@ impl Fs {
             let shard = self.layout().shard(rev)?;
             self.pack_of(&mut PackWalk::default(), rev, shard).ok()
         };
+        if self.shared_fs().is_some() {
+            return false;
+        }
         let before = rev.prev().filter(|before| *before != Revnum::ZERO);
         before.is_some_and(|before| self.layout().shard(before) == shard && name(before) == name(rev))
+    }
+
+    /// The list of a revision of a shared filesystem.
+    fn shared_revprops(&self, shared: &SharedFs, rev: Revnum) -> Result<PropList> {
+        self.check_rev(rev)?;
+        if let Some(prepared) = self.prepared(rev) {
+            return parsed(PropList::read(&prepared.props), rev);
+        }
+        if !self.has_final_name(rev) {
+            // Of an open group: in a file of this machine.
+            return self.unpacked(rev);
+        }
+        let list = match shared.heads.try_revprops(rev) {
+            Some(list) => list,
+            None => {
+                self.check_may_wait()?;
+                let mut lists = shared.heads.revprops(&[rev]);
+                lists.pop().unwrap_or_else(|| Err(no_such_revision(rev)))?
+            }
+        };
+        parsed(PropList::read(&list), rev)
+    }
+
+    /// As [`Fs::revprop_lists`], of a shared filesystem: one question for all lists that are not in memory.
+    fn shared_revprop_lists(&self, shared: &SharedFs, revs: &[Revnum]) -> Vec<Result<PropList>> {
+        let is_plain = |rev: &Revnum| self.has_final_name(*rev) && self.check_rev(*rev).is_ok();
+        if !self.read_mode().may_wait() || !revs.iter().all(is_plain) {
+            return revs
+                .iter()
+                .map(|rev| self.shared_revprops(shared, *rev))
+                .collect();
+        }
+        let lists = shared.heads.revprops(revs).into_iter().zip(revs);
+        lists
+            .map(|(list, rev)| parsed(PropList::read(&list?), *rev))
+            .collect()
     }
 
     fn unpacked(&self, rev: Revnum) -> Result<PropList> {

@@ -60,9 +60,9 @@ use crate::txn::strays;
 
 /// A revision whose items are written to the proto-revision file of its transaction.
 pub(crate) struct PreparedRevision {
-    rev: Revnum,
-    proto: ProtoWriter,
-    written: WrittenTree,
+    pub(super) rev: Revnum,
+    pub(super) proto: ProtoWriter,
+    pub(super) written: WrittenTree,
     /// The new contents of `current`.
     current: String,
 }
@@ -99,6 +99,9 @@ impl Txn {
     pub(crate) fn commit_if(&mut self, now: &dyn Fn() -> Date, verify: Verify<'_>) -> Result<Committed> {
         self.check_open()?;
         let fs = self.fs.clone();
+        if let Some(shared) = fs.shared_fs() {
+            return self.commit_shared(shared, now, verify);
+        }
         let active = ActiveCommit::begin(&fs);
         // Steps 1 to 5 without the write lock, if no other commit of this process is likely to be faster.
         self.merge_with(fs.youngest()?)?;
@@ -250,7 +253,7 @@ impl Txn {
 
     /// Removes the transaction (step 13); in a group, the next transaction takes over its directory if that has the file of its root
     /// only (`is_small`). The revision exists: a failure to remove the transaction is no failure of the commit.
-    fn remove_committed(&self, is_small: bool) {
+    pub(super) fn remove_committed(&self, is_small: bool) {
         let has_protorevs_dir = self.fs.format().has_protorevs_dir();
         if is_small && has_protorevs_dir && self.fs.keep_txn_dir(&self.name) {
             return;
@@ -293,7 +296,7 @@ impl Txn {
     }
 
     /// Enforces users' locks on everything that was changed.
-    fn check_changed_paths(&self, state: &TxnState) -> Result<()> {
+    pub(super) fn check_changed_paths(&self, state: &TxnState) -> Result<()> {
         let mut checked: Option<FsPath> = None;
         let mut check = |change: &RawChange| {
             let path = &change.info.path;
@@ -350,14 +353,14 @@ impl Txn {
 
 /// A commit in progress, counted in the filesystem. Only a commit that is alone writes its revision file before it takes the
 /// write lock: with others in progress, most of that work would have to be done again.
-struct ActiveCommit<'a>(&'a Fs, usize);
+pub(super) struct ActiveCommit<'a>(&'a Fs, usize);
 
 impl<'a> ActiveCommit<'a> {
-    fn begin(fs: &'a Fs) -> Self {
+    pub(super) fn begin(fs: &'a Fs) -> Self {
         ActiveCommit(fs, fs.committing().fetch_add(1, Ordering::Relaxed))
     }
 
-    fn is_only_one(&self) -> bool {
+    pub(super) fn is_only_one(&self) -> bool {
         self.1 == 0
     }
 }

@@ -13,6 +13,9 @@ use crate::tree::Fs;
 
 /// Returns the revision or pack file of a revision: new files get its permissions.
 pub(super) fn file_of(fs: &Fs, rev: Revnum) -> PathBuf {
+    if fs.is_shared() {
+        return fs.layout().file("format");
+    }
     match (fs.is_packed(rev), fs.layout().shard(rev)) {
         (true, Some(shard)) => fs.layout().pack(shard),
         _ => fs.rev_path(rev),
@@ -21,6 +24,9 @@ pub(super) fn file_of(fs: &Fs, rev: Revnum) -> PathBuf {
 
 /// Makes the directories of a shard, if `rev` is its first revision.
 pub(super) fn make_shard(fs: &Fs, rev: Revnum, sync: bool) -> Result<()> {
+    if fs.is_shared() {
+        return make_local_shard(fs, rev);
+    }
     if fs.layout().shard(rev).is_none() || !rev.0.is_multiple_of(fs.format().shard_size) {
         return Ok(());
     }
@@ -42,6 +48,19 @@ pub(super) fn make_shard(fs: &Fs, rev: Revnum, sync: bool) -> Result<()> {
         }
         if sync {
             sync_dir(fs, above)?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes the directory for the properties of a revision of a group, in the directory of this machine.
+fn make_local_shard(fs: &Fs, rev: Revnum) -> Result<()> {
+    let file = fs.layout().revprops(rev);
+    let Some(dir) = file.parent() else { return Ok(()) };
+    for dir in dir.parent().into_iter().chain([dir]) {
+        match fs.disk().create_dir(dir) {
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+            made => made.map_err(|e| Error::io("Can't create directory", dir, &e))?,
         }
     }
     Ok(())

@@ -9,10 +9,13 @@
 //! short (a second, a thousand revisions). A transaction may begin in one group and be committed in a later one; it is merged
 //! with what other processes have committed then.
 //!
+//! Where several machines share the filesystem, the files of a group stay in the directory of this machine until the flush publishes
+//! them. No other machine commits meanwhile.
+//!
 //! While a group is open it keeps what would be asked of the system for each revision: the rep-cache stays locked for reading
 //! (others commit, and add rows, only after the flush), and the directory of a committed transaction becomes that of the next.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use base::{Date, Error, Result, Revnum};
@@ -21,6 +24,7 @@ use crate::store::GROUP_PREFIX;
 use crate::store::disk::write_atomic;
 use crate::store::guard::WriteLock;
 use crate::store::rep_cache::RepCacheRow;
+use crate::store::shared::{NewRevision, Outcome, SharedFs, SharedHold};
 use crate::tree::Fs;
 use crate::txn::commit::is_taken;
 use crate::txn::commit_files::make_shard;
@@ -36,6 +40,8 @@ pub struct CommitGroup {
     group_fs: Fs,
     /// The write lock, from the first commit of a group to its flush.
     lock: Option<WriteLock>,
+    /// Keeps other machines from committing as long as `lock` is held, where several share the filesystem.
+    hold: Option<Box<dyn SharedHold>>,
     /// Transaction numbers that are reserved and not used yet.
     txn_numbers: std::ops::Range<u64>,
     /// The youngest revision that `current` names.
@@ -65,6 +71,7 @@ impl Fs {
             committed_fs: self.clone(),
             group_fs: self.group_view(youngest),
             lock: None,
+            hold: None,
             txn_numbers: 0..0,
             flushed: youngest,
             rep_cache_rows: Vec::new(),
@@ -159,8 +166,12 @@ impl CommitGroup {
             let Some(lock) = this.lock.take() else {
                 return Ok(youngest);
             };
+            let hold = this.hold.take();
             let added = youngest.0.saturating_sub(this.flushed.0);
-            if youngest > this.flushed {
+            if let Some(shared) = this.committed_fs.shared_fs() {
+                this.publish_shared(shared, &lock, youngest)?;
+                this.flushed = youngest;
+            } else if youngest > this.flushed {
                 let disk = this.committed_fs.disk();
                 let db = this.committed_fs.path();
                 disk.sync_all(db)
@@ -176,6 +187,7 @@ impl CommitGroup {
                 this.flushed = youngest;
                 this.committed_fs.set_youngest(youngest);
             }
+            drop(hold);
             drop(lock);
             if let Some(shared) = this.group_fs.unshared_rows() {
                 _ = this.committed_fs.add_to_rep_cache(&this.rep_cache_rows);
@@ -185,6 +197,40 @@ impl CommitGroup {
             this.committed_fs.extend_history_index(added);
             Ok(youngest)
         })
+    }
+
+    /// Publishes the revisions of the group, and removes their files from this machine.
+    fn publish_shared(&self, shared: &SharedFs, lock: &WriteLock, youngest: Revnum) -> Result<()> {
+        let (fs, disk) = (&self.committed_fs, self.committed_fs.disk());
+        let revs = || (self.flushed.0 + 1..=youngest.0).map(Revnum);
+        let mut rows: HashMap<Revnum, Vec<RepCacheRow>> = HashMap::new();
+        for row in &self.rep_cache_rows {
+            rows.entry(row.rev).or_default().push(*row);
+        }
+        let mut revisions = Vec::new();
+        for rev in revs() {
+            let (file, props) = (fs.group_path(rev), fs.layout().revprops(rev));
+            revisions.push(NewRevision {
+                rev,
+                file: disk
+                    .open(&file)
+                    .map_err(|e| Error::io("Can't open file", &file, &e))?,
+                props: disk
+                    .read_small(&props)
+                    .map_err(|e| Error::io("Can't open file", &props, &e))?,
+                reps: rows.remove(&rev).unwrap_or_default(),
+            });
+        }
+        let head = lock.head().filter(|_| !revisions.is_empty());
+        if let Some(head) = head
+            && shared.heads.publish(head, &revisions)? == Outcome::Outdated
+        {
+            return Err(strays::out_of_date(self.flushed, self.flushed.next()));
+        }
+        fs.set_youngest(youngest);
+        self.group_fs.set_named(youngest);
+        revs().for_each(|rev| self.remove_files(rev));
+        Ok(())
     }
 
     /// Gives the files of the group their names, durably. Returns the directories that have a marker of unfinished revisions.
@@ -239,16 +285,23 @@ impl CommitGroup {
     /// Begins a group, based on what other processes have committed meanwhile.
     fn acquire(&mut self) -> Result<()> {
         if self.lock.is_none() {
-            let lock = self.committed_fs.write_lock()?;
+            let mut lock = self.committed_fs.write_lock()?;
+            if let Some(shared) = self.committed_fs.shared_fs() {
+                self.hold = Some(shared.heads.hold()?);
+                lock.read_head(&self.committed_fs)?;
+            } else {
+                self.set_aside
+                    .extend(strays::set_all_aside(&self.committed_fs, &lock)?);
+            }
             self.flushed = lock.youngest();
-            self.set_aside
-                .extend(strays::set_all_aside(&self.committed_fs, &lock)?);
             if self.is_first {
                 self.remove_leftovers()?;
                 self.is_first = false;
             }
-            make_shard(&self.committed_fs, lock.youngest().next(), false)?;
-            strays::check_free(&self.committed_fs, lock.youngest())?;
+            if self.hold.is_none() {
+                make_shard(&self.committed_fs, lock.youngest().next(), false)?;
+                strays::check_free(&self.committed_fs, lock.youngest())?;
+            }
             self.see_committed(lock.youngest())?;
             self.lock = Some(lock);
             self.new_current.clear();

@@ -3,6 +3,9 @@
 //! All of it happens under the write lock. A lock is one file for the locked path, and one entry in the file of every directory
 //! above it. Locking writes the entries first and the lock's own file last; unlocking works in the opposite order. So a crash
 //! leaves at worst an entry without a lock, which counts as none. Files are made durable before they get their names.
+//!
+//! Where several machines share the filesystem, all locks of a call are made in one step, from a known state. If another machine was
+//! faster, all is checked again in the new state.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,6 +14,7 @@ use base::{Code, Date, Error, FsPath, Lock, NodeKind, Result, Revnum};
 
 use super::lock_files::LockDigestChanges;
 use crate::store::guard::WriteLock;
+use crate::store::shared::{Outcome, SharedFs};
 use crate::tree::Fs;
 use crate::tree::root::Root;
 use crate::txn::LockAccess;
@@ -54,24 +58,64 @@ impl Fs {
         targets: &[LockTarget],
         request: &LockRequest<'_>,
     ) -> Result<Vec<(FsPath, Result<Lock>)>> {
-        let held = self.write_lock()?;
+        let mut held = self.write_lock()?;
+        held.read_head(self)?;
+        loop {
+            let results = self.new_locks(targets, request, &held)?;
+            let made = results.iter().filter_map(|(_, result)| result.as_ref().ok());
+            let Some(shared) = self.shared_fs() else {
+                let mut digests = LockDigestChanges::new(self);
+                for lock in made {
+                    digests.add(lock)?;
+                }
+                digests.write(&held)?;
+                return Ok(results);
+            };
+            let made: Vec<Lock> = made.cloned().collect();
+            if self.change_shared_locks(shared, &mut held, &made, &[])? {
+                return Ok(results);
+            }
+        }
+    }
+
+    /// Returns the locks that targets get in the state of `held`, in the order of the targets.
+    fn new_locks(
+        &self,
+        targets: &[LockTarget],
+        request: &LockRequest<'_>,
+        held: &WriteLock,
+    ) -> Result<Vec<(FsPath, Result<Lock>)>> {
         let head = self.root(held.youngest())?;
         let mut results: Vec<(FsPath, Result<Lock>)> = Vec::with_capacity(targets.len());
         let mut made: BTreeMap<&FsPath, usize> = BTreeMap::new();
         for target in targets {
             let result = match made.get(&target.path) {
                 Some(&before) => results[before].1.clone(),
-                None => self.new_lock(target, request, &head, &held),
+                None => self.new_lock(target, request, &head, held),
             };
             made.entry(&target.path).or_insert(results.len());
             results.push((target.path.clone(), result));
         }
-        let mut digests = LockDigestChanges::new(self);
-        for lock in results.iter().filter_map(|(_, result)| result.as_ref().ok()) {
-            digests.add(lock)?;
-        }
-        digests.write(&held)?;
         Ok(results)
+    }
+
+    /// Changes the locks of a filesystem that several machines share. Returns false if another machine was faster; `held` has the
+    /// new state then.
+    fn change_shared_locks(
+        &self,
+        shared: &SharedFs,
+        held: &mut WriteLock,
+        made: &[Lock],
+        removed: &[FsPath],
+    ) -> Result<bool> {
+        let Some(head) = held.head().filter(|_| !made.is_empty() || !removed.is_empty()) else {
+            return Ok(true);
+        };
+        if shared.heads.change_locks(head, made, removed)? == Outcome::Done {
+            return Ok(true);
+        }
+        held.read_head(self)?;
+        Ok(false)
     }
 
     /// Removes locks; each path succeeds or fails by itself. Without `break_lock`, token and user must be those of the lock.
@@ -84,10 +128,36 @@ impl Fs {
         user: Option<&str>,
         break_lock: bool,
     ) -> Result<Vec<(FsPath, Result<()>)>> {
-        let held = self.write_lock()?;
+        let mut held = self.write_lock()?;
+        held.read_head(self)?;
+        loop {
+            let mut removed = BTreeSet::new();
+            let results = self.removable_locks(targets, user, break_lock, &mut removed)?;
+            let Some(shared) = self.shared_fs() else {
+                let mut digests = LockDigestChanges::new(self);
+                for path in removed {
+                    digests.remove(path)?;
+                }
+                digests.write(&held)?;
+                return Ok(results);
+            };
+            let removed: Vec<FsPath> = removed.into_iter().cloned().collect();
+            if self.change_shared_locks(shared, &mut held, &[], &removed)? {
+                return Ok(results);
+            }
+        }
+    }
+
+    /// Returns the result of each target of [`Fs::unlock_paths`], and adds the paths whose locks are removed to `removed`. The caller
+    /// holds the write lock.
+    fn removable_locks<'t>(
+        &self,
+        targets: &'t [(FsPath, Option<String>)],
+        user: Option<&str>,
+        break_lock: bool,
+        removed: &mut BTreeSet<&'t FsPath>,
+    ) -> Result<Vec<(FsPath, Result<()>)>> {
         let mut results = Vec::with_capacity(targets.len());
-        let mut digests = LockDigestChanges::new(self);
-        let mut removed: BTreeSet<&FsPath> = BTreeSet::new();
         for (path, token) in targets {
             let mut result = Ok(());
             if !removed.contains(path) {
@@ -99,12 +169,11 @@ impl Fs {
             }
             let is_gone = matches!(&result, Err(e) if e.code() == Code::FS_NO_SUCH_LOCK)
                 && self.has_expired_lock(path)?;
-            if (result.is_ok() || is_gone) && removed.insert(path) {
-                digests.remove(path)?;
+            if result.is_ok() || is_gone {
+                removed.insert(path);
             }
             results.push((path.clone(), result));
         }
-        digests.write(&held)?;
         Ok(results)
     }
 
@@ -215,8 +284,14 @@ impl Fs {
 
     /// True if there is a lock that has expired. It may be removed, as the write lock is held.
     fn has_expired_lock(&self, path: &FsPath) -> Result<bool> {
-        let digest = self.lock_digest(&Md5::of(path.as_str().as_bytes()), path)?;
-        Ok(digest.is_some_and(|digest| digest.lock.is_some()) && self.lock(path)?.is_none())
+        let has_lock = match self.shared_fs() {
+            Some(shared) => shared.heads.lock(path)?.is_some(),
+            None => {
+                let digest = self.lock_digest(&Md5::of(path.as_str().as_bytes()), path)?;
+                digest.is_some_and(|digest| digest.lock.is_some())
+            }
+        };
+        Ok(has_lock && self.lock(path)?.is_none())
     }
 
     fn no_such_lock(&self, path: &FsPath) -> Error {

@@ -22,6 +22,7 @@ mod children;
 mod commit;
 mod commit_files;
 mod commit_group;
+mod commit_shared;
 mod edit;
 mod fingerprint;
 mod folded_log;

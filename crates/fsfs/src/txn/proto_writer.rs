@@ -1,6 +1,7 @@
 //! Writing to a proto-revision file: items one after the other, and at the end the indexes or the trailer of a revision file.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use base::checksum::{FnvStream, Md5};
 use base::{Error, Result, Revnum};
@@ -10,7 +11,7 @@ use crate::format::footer::Footer;
 use crate::format::p2l::{ItemKind, P2lEntry};
 use crate::format::rev_trailer::RevTrailer;
 use crate::format::{l2p, p2l};
-use crate::store::disk::{self, Disk, DiskWriter};
+use crate::store::disk::{self, Disk, DiskFile, DiskWriter};
 use crate::store::guard::FileLock;
 
 /// The only writer of a proto-revision file. Dropping it takes back what it has written.
@@ -224,6 +225,26 @@ impl ProtoWriter {
         // The commit may still fail: the items of the transaction stay as they were.
         items.truncate(kept);
         self.proto.0.state.lock().items = items;
+    }
+
+    /// After [`ProtoWriter::finish`]: the file, to be read.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(crate) fn finished_file(&self) -> Result<Arc<dyn DiskFile>> {
+        let path = self.path();
+        let opened = self.proto.0.fs.disk().open(path);
+        opened.map_err(|e| Error::io("Can't open file", path, &e))
+    }
+
+    /// The path of the file.
+    pub(crate) fn path(&self) -> &Path {
+        &self.proto.0.path
+    }
+
+    /// Gives the finished file up, which is published elsewhere: it is removed with the transaction, and not cut back before.
+    pub(crate) fn give_up(mut self) {
+        self.file = None;
     }
 
     /// After [`ProtoWriter::finish`]: gives the file the permissions of `like` and renames it to `target`, durably if `sync`.

@@ -7,6 +7,7 @@
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use base::hashdump::{self, Terminator};
 use base::{Code, Error, Props, Result, ResultExt as _, Revnum};
@@ -14,6 +15,8 @@ use base::{Code, Error, Props, Result, ResultExt as _, Revnum};
 use crate::format::revprops_pack::{RevpropsManifest, RevpropsPack};
 use crate::store::disk::{Disk, create_unique, read_replaced, write_atomic};
 use crate::store::guard::WriteLock;
+use crate::store::rev_file::no_such_revision;
+use crate::store::shared::{Outcome, SharedFs};
 use crate::tree::Fs;
 
 impl Fs {
@@ -31,18 +34,12 @@ impl Fs {
     ) -> Result<Option<Vec<u8>>> {
         self.check_rev(rev)?;
         let lock = self.write_lock()?;
+        if let Some(shared) = self.shared_fs() {
+            return change_shared(shared, rev, name, expected, value);
+        }
         let location = RevpropsLocation::find(self, rev, &lock)?;
         let mut props = location.props(rev)?;
-        let old = match value {
-            Some(value) => props.insert(name.to_owned(), value.to_owned()),
-            None => props.remove(name),
-        };
-        if expected.is_some_and(|expected| expected != old.as_deref()) {
-            return Err(Error::new(
-                Code::FS_PROP_BASEVALUE_MISMATCH,
-                format!("revprop '{name}' has unexpected value in filesystem"),
-            ));
-        }
+        let old = change_list(&mut props, name, expected, value)?;
         if old.as_deref() != value {
             location.write(self, rev, &props, &lock)?;
         }
@@ -56,6 +53,9 @@ impl Fs {
     pub fn set_revprops(&self, rev: Revnum, props: &Props) -> Result<()> {
         self.check_rev(rev)?;
         let lock = self.write_lock()?;
+        if let Some(shared) = self.shared_fs() {
+            return replace_shared(shared, rev, props);
+        }
         let location = RevpropsLocation::find(self, rev, &lock)?;
         // An unreadable list may be replaced: that is how it is repaired.
         if location.props(rev).is_ok_and(|old| old == *props) {
@@ -71,6 +71,77 @@ impl Fs {
             _ => self.layout().rev(rev),
         }
     }
+}
+
+/// Changes one property of a list and returns its old value.
+fn change_list(
+    props: &mut Props,
+    name: &str,
+    expected: Option<Option<&[u8]>>,
+    value: Option<&[u8]>,
+) -> Result<Option<Vec<u8>>> {
+    let old = match value {
+        Some(value) => props.insert(name.to_owned(), value.to_owned()),
+        None => props.remove(name),
+    };
+    if expected.is_some_and(|expected| expected != old.as_deref()) {
+        return Err(Error::new(
+            Code::FS_PROP_BASEVALUE_MISMATCH,
+            format!("revprop '{name}' has unexpected value in filesystem"),
+        ));
+    }
+    Ok(old)
+}
+
+/// As [`Fs::change_revprop`], where several machines share the filesystem. The change is made again on the list of another machine
+/// that was faster.
+fn change_shared(
+    shared: &SharedFs,
+    rev: Revnum,
+    name: &str,
+    expected: Option<Option<&[u8]>>,
+    value: Option<&[u8]>,
+) -> Result<Option<Vec<u8>>> {
+    loop {
+        let list = shared_list(shared, rev)?;
+        let mut props = read_list(&list, rev)?;
+        let old = change_list(&mut props, name, expected, value)?;
+        if old.as_deref() == value {
+            return Ok(old);
+        }
+        if shared.heads.replace_revprops(rev, &list, &encoded(&props))? == Outcome::Done {
+            return Ok(old);
+        }
+    }
+}
+
+/// As [`Fs::set_revprops`], where several machines share the filesystem.
+fn replace_shared(shared: &SharedFs, rev: Revnum, props: &Props) -> Result<()> {
+    let new = encoded(props);
+    loop {
+        let list = shared_list(shared, rev)?;
+        // An unreadable list may be replaced.
+        if read_list(&list, rev).is_ok_and(|old| old == *props)
+            || shared.heads.replace_revprops(rev, &list, &new)? == Outcome::Done
+        {
+            return Ok(());
+        }
+    }
+}
+
+fn shared_list(shared: &SharedFs, rev: Revnum) -> Result<Arc<[u8]>> {
+    let mut lists = shared.heads.revprops(&[rev]);
+    lists.pop().unwrap_or_else(|| Err(no_such_revision(rev)))
+}
+
+fn read_list(list: &[u8], rev: Revnum) -> Result<Props> {
+    hashdump::read_props(list).context(|| format!("Failed to parse revprops for r{rev}."))
+}
+
+fn encoded(props: &Props) -> Vec<u8> {
+    let mut list = Vec::new();
+    hashdump::write_props(&mut list, props, Terminator::End);
+    list
 }
 
 /// The location of a revision's list, and its bytes.
@@ -100,12 +171,11 @@ impl RevpropsLocation {
             RevpropsLocation::OwnFile { list, .. } => list,
             RevpropsLocation::Packed(packed) => packed.pack.list(rev).unwrap_or_default(),
         };
-        hashdump::read_props(list).context(|| format!("Failed to parse revprops for r{rev}."))
+        read_list(list, rev)
     }
 
     fn write(&self, fs: &Fs, rev: Revnum, props: &Props, lock: &WriteLock) -> Result<()> {
-        let mut list = Vec::new();
-        hashdump::write_props(&mut list, props, Terminator::End);
+        let list = encoded(props);
         let permissions = fs.data_file(rev, lock);
         match self {
             RevpropsLocation::OwnFile { path, .. } => write_atomic(fs.disk(), path, &list, &permissions),

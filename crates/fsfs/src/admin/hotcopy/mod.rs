@@ -61,6 +61,7 @@ pub struct CopiedRevisions {
 /// # Errors
 /// The system's.
 pub fn begin(src: &Fs, dst: &Path) -> Result<()> {
+    src.check_not_shared("'hotcopy'")?;
     let copier = FileCopier {
         disk: src.disk(),
         existing: Existing::Untrusted,
@@ -77,6 +78,7 @@ pub fn begin(src: &Fs, dst: &Path) -> Result<()> {
 /// # Errors
 /// The system's.
 pub fn is_interrupted(src: &Fs, dst: &Path) -> Result<bool> {
+    src.check_not_shared("'hotcopy'")?;
     let probe = FileCopier {
         disk: src.disk(),
         existing: Existing::Copies,
@@ -98,6 +100,7 @@ pub fn run(
     notify: &mut dyn FnMut(CopiedRevisions),
     cancel: &Cancel,
 ) -> Result<()> {
+    src.check_not_shared("'hotcopy'")?;
     let layout = Layout::new(dst, *src.format());
     let copy = |existing| Hotcopy {
         src,

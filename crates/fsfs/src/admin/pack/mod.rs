@@ -39,6 +39,7 @@ pub enum PackEvent {
 /// # Errors
 /// `UNSUPPORTED_FEATURE` below format 4; `CANCELLED`; those of reading; the system's. Shards packed before the error stay packed.
 pub fn run(fs: &Fs, notify: &mut dyn FnMut(PackEvent), cancel: &Cancel) -> Result<()> {
+    fs.check_not_shared("'pack'")?;
     run_with_max_items(fs, MAX_ITEMS, notify, cancel)
 }
 
@@ -53,6 +54,7 @@ pub fn run_with_max_items(
     notify: &mut dyn FnMut(PackEvent),
     cancel: &Cancel,
 ) -> Result<()> {
+    fs.check_not_shared("'pack'")?;
     let number = fs.format().number;
     if !fs.format().has_packing() {
         let message = format!("FSFS format ({number}) too old to pack; please upgrade the filesystem.");

@@ -223,6 +223,11 @@ impl RepSharing {
         self.rows.clear();
     }
 
+    /// The contents that the commit has stored, so far.
+    pub(crate) fn rows(&self) -> &[RepCacheRow] {
+        &self.rows
+    }
+
     /// Returns the rows for [`Fs::add_to_rep_cache`], after the commit.
     pub(crate) fn into_rows(self) -> Vec<RepCacheRow> {
         self.rows
@@ -234,15 +239,20 @@ impl RepSharing {
         let row = match self.unshared.as_ref().and_then(pending_row) {
             Some(row) => Some(row),
             None => {
-                // No other process commits while a group is open.
-                let may_hold = self.fs.has_open_group();
-                let look = |cache: Option<&mut RepCache>| match cache {
-                    Some(cache) if may_hold => cache.lookup_and_hold(sha1),
-                    Some(cache) => cache.lookup(sha1),
-                    None => Ok(None),
-                };
-                // An unreadable database counts as empty: it only saves space.
-                self.fs.with_rep_cache(false, look).unwrap_or(None)
+                if let Some(shared) = self.fs.shared_fs() {
+                    // An unreachable table counts as empty: it only saves space.
+                    shared.heads.find_rep(sha1).unwrap_or(None)
+                } else {
+                    // No other process commits while a group is open.
+                    let may_hold = self.fs.has_open_group();
+                    let look = |cache: Option<&mut RepCache>| match cache {
+                        Some(cache) if may_hold => cache.lookup_and_hold(sha1),
+                        Some(cache) => cache.lookup(sha1),
+                        None => Ok(None),
+                    };
+                    // An unreadable database counts as empty: it only saves space.
+                    self.fs.with_rep_cache(false, look).unwrap_or(None)
+                }
             }
         };
         let Some(row) = row else { return Ok(None) };
@@ -402,7 +412,8 @@ impl Fs {
     /// # Errors
     /// `SQLITE_…`; the commit stands all the same.
     pub(crate) fn add_to_rep_cache(&self, rows: &[RepCacheRow]) -> Result<()> {
-        if rows.is_empty() || !self.conf().rep_sharing {
+        // Where several machines share the filesystem, rows are published with their revision.
+        if rows.is_empty() || !self.conf().rep_sharing || self.shared_fs().is_some() {
             return Ok(());
         }
         self.with_rep_cache(true, |cache| match cache {
