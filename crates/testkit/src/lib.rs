@@ -6,7 +6,7 @@
 //! program of Subversion or of Sven in a clean environment, [`server::TestServer`] runs a server on a free port,
 //! [`disk`] has disks that fail or lose power, [`normalize`] removes the parts of outputs that may differ.
 //! [`random_history`] and [`branch_history`] generate histories from seeds, [`probe`] is a raw svn:// client,
-//! [`cut_proxy`] breaks connections.
+//! [`cut_proxy`] breaks connections, [`shared_memory`] is storage that several machines share.
 //!
 //! All functions panic on failure, with the command line and its output, so that a test without its preconditions
 //! fails. Product crates may use this crate only as a development dependency, for `tests/it` and `tests/cmd`.
@@ -25,6 +25,7 @@ pub mod random_history;
 pub mod repo;
 mod seeds;
 pub mod server;
+pub mod shared_memory;
 pub mod stream;
 pub mod tool;
 

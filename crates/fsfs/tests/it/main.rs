@@ -30,6 +30,7 @@ mod resumed;
 mod revprops;
 mod revprops_write;
 mod sample;
+mod shared;
 mod sharing;
 mod strays;
 mod svnfsfs;
