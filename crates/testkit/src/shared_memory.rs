@@ -1,7 +1,7 @@
 //! A shared filesystem in memory: the storage behind [`fsfs::shared`] for tests, without databases and networks.
 //!
 //! A [`MemoryStorage`] holds what several machines share. Each [`MemoryStorage::node`] is a machine: a directory of its own and an
-//! open [`Fs`]. A storage can be told to refuse the next changes as outdated, and to fail the next calls.
+//! open [`Fs`]. A test can make a storage refuse the next changes as outdated, and fail the next calls.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -13,7 +13,8 @@ use base::checksum::Sha1;
 use base::{Code, Date, Depth, Error, FsPath, Lock, Result, Revnum};
 use fsfs::disk::{DiskFile, RealDisk};
 use fsfs::shared::{
-    Head, NewRevision, Outcome, SHARED_FS_TYPE, SharedBlobs, SharedFs, SharedHeads, SharedHold,
+    Head, NewRevision, Outcome, SHARED_FS_TYPE, SharedBlobs, SharedFs, SharedHeads, SharedHold, SharedNodes,
+    TxnOwner,
 };
 use fsfs::{Cache, CreateOptions, Fs, RepCacheRow};
 use parking_lot::{Condvar, Mutex};
@@ -62,6 +63,9 @@ struct NodeHeads {
 }
 
 struct NodeBlobs(Arc<MemoryStorage>);
+
+/// A machine that knows no other.
+struct OneNode;
 
 struct NodeHold(Arc<MemoryStorage>);
 
@@ -184,6 +188,7 @@ impl MemoryStorage {
                 last: Mutex::default(),
             }),
             blobs: Arc::new(NodeBlobs(self.clone())),
+            nodes: Arc::new(OneNode),
         };
         let cache = Cache::new(16 << 20);
         let fs = Fs::open_shared(&dir.path().join("db"), &cache, Arc::new(RealDisk), shared);
@@ -351,6 +356,24 @@ impl SharedHeads for NodeHeads {
         state.may_fail()?;
         state.holder = Some(self.id);
         Ok(Box::new(NodeHold(self.storage.clone())))
+    }
+}
+
+impl SharedNodes for OneNode {
+    fn txn_owner(&self, _: u64) -> Result<TxnOwner> {
+        Ok(TxnOwner::This)
+    }
+
+    fn others(&self) -> Result<Vec<String>> {
+        Ok(Vec::new())
+    }
+
+    fn seal(&self, _: &[u8]) -> Result<String> {
+        Ok(String::new())
+    }
+
+    fn is_sealed(&self, _: &[u8], _: &str) -> Result<bool> {
+        Ok(false)
     }
 }
 

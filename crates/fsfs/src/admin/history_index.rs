@@ -65,8 +65,8 @@ pub struct IndexStatus {
 /// # Errors
 /// `CANCELLED`; `FS_CORRUPT`; the system's.
 pub fn build(fs: &Fs, options: &BuildOptions, progress: &mut dyn FnMut(Revnum)) -> Result<()> {
-    fs.check_not_shared("The history index")?;
     if options.creates {
+        fs.check_not_shared("The history index")?;
         make_directory(fs)?;
     } else if fs.disk().metadata(&fs.layout().history_index()).is_err() {
         return Ok(());

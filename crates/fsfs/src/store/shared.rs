@@ -9,9 +9,9 @@
 //! The bytes are the same in both. A revision file of a shared filesystem is a revision file of FSFS, a property list has the
 //! form of a file in `db/revprops`.
 //!
-//! Each machine keeps a directory with the form of `db/` for what belongs to it alone: `format`, `uuid`, `fsfs.conf`, and its
-//! open transactions. Its `fs-type` is [`SHARED_FS_TYPE`]. Numbers of transactions must differ between machines; whoever makes the directory ensures it by the first
-//! number in `txn-current`.
+//! Each machine has a directory with the form of `db/` for what belongs to it alone: `format`, `uuid`, `fsfs.conf`, and its
+//! open transactions. Its `fs-type` is [`SHARED_FS_TYPE`]. Numbers of transactions must differ between machines; the program that
+//! makes the directory ensures it by the first number in `txn-current`.
 //!
 //! What is absent: databases, object stores, networks, retries of them. Implementations are in other crates.
 
@@ -35,6 +35,8 @@ pub struct SharedFs {
     pub heads: Arc<dyn SharedHeads>,
     /// The parts that do not.
     pub blobs: Arc<dyn SharedBlobs>,
+    /// The machines.
+    pub nodes: Arc<dyn SharedNodes>,
 }
 
 /// The state of a filesystem at one moment.
@@ -146,6 +148,44 @@ pub trait SharedHeads: Send + Sync {
 
 /// The state that no other machine changes; see [`SharedHeads::hold`]. Dropping it lets them.
 pub trait SharedHold: Send + Sync {}
+
+/// The machine that has an open transaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TxnOwner {
+    /// This one, or it is not known to be another one.
+    This,
+    /// Another one, which is alive: the base URL of its HTTP service.
+    Other(String),
+    /// One that is gone, and the transaction with it.
+    Gone,
+}
+
+/// The machines of a shared filesystem.
+pub trait SharedNodes: Send + Sync {
+    /// Where the open transaction with this number is.
+    ///
+    /// # Errors
+    /// As [`SharedHeads::head`].
+    fn txn_owner(&self, number: u64) -> Result<TxnOwner>;
+
+    /// The base URLs of the HTTP services of the other machines that are alive, without a slash at the end.
+    ///
+    /// # Errors
+    /// As [`SharedHeads::head`].
+    fn others(&self) -> Result<Vec<String>>;
+
+    /// A text without spaces that proves that a machine of this cluster has sent `message`.
+    ///
+    /// # Errors
+    /// As [`SharedHeads::head`].
+    fn seal(&self, message: &[u8]) -> Result<String>;
+
+    /// Whether `seal` is the seal of `message`, in constant time.
+    ///
+    /// # Errors
+    /// As [`SharedHeads::head`].
+    fn is_sealed(&self, message: &[u8], seal: &str) -> Result<bool>;
+}
 
 /// The parts of a shared filesystem that never change.
 ///
