@@ -67,6 +67,7 @@ pub mod user_locks;
 
 pub use base::dumpfile;
 pub use create::{CreateOptions, create};
+pub use fsfs::shared::{SharedNodes, TxnOwner};
 pub use fsfs::{
     Cache, CacheCounts, Change, ChangeKind, ChangeList, ChangedPath, FsInfo, Instance, ReadMode, TextPiece,
     TextReader,

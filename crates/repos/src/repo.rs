@@ -14,6 +14,7 @@ use std::sync::Arc;
 use base::{Cancel, Code, Date, Depth, Error, FsPath, Lock, PropList, Props, Result, Revnum, props};
 use fsfs::admin::history_index::{self, BuildOptions};
 use fsfs::disk::{Disk, IoMeter, MeteredDisk, RealDisk, UnsyncedDisk};
+use fsfs::shared::{SharedNodes, TxnOwner};
 use fsfs::{Cache, ChangeKind, ChangeList, ChangedPath, Fs, FsInfo, Instance, ReadMode};
 
 use crate::access::{Readable, Subtree};
@@ -206,6 +207,19 @@ impl Repository {
     /// The youngest revision when it was last read.
     pub fn last_youngest(&self) -> Revnum {
         self.0.fs.last_youngest()
+    }
+
+    /// Returns the machine that has a transaction of this name open, where several machines share the repository.
+    ///
+    /// # Errors
+    /// Those of the shared storage.
+    pub fn txn_owner(&self, name: &str) -> Result<TxnOwner> {
+        self.fs().txn_owner(name)
+    }
+
+    /// The machines that share the repository; `None` for a repository of files.
+    pub fn shared_nodes(&self) -> Option<&Arc<dyn SharedNodes>> {
+        self.fs().shared_nodes()
     }
 
     /// The directory of the configuration files.

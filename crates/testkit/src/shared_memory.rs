@@ -364,8 +364,12 @@ impl SharedNodes for OneNode {
         Ok(TxnOwner::This)
     }
 
-    fn others(&self) -> Result<Vec<String>> {
-        Ok(Vec::new())
+    fn find_activity(&self, _: &str) -> Result<Option<String>> {
+        Ok(None)
+    }
+
+    fn store_activity(&self, _: &str, _: Option<&str>) -> Result<()> {
+        Ok(())
     }
 
     fn seal(&self, _: &[u8]) -> Result<String> {

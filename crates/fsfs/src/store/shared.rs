@@ -160,7 +160,7 @@ pub enum TxnOwner {
     Gone,
 }
 
-/// The machines of a shared filesystem.
+/// The machines of a shared filesystem, and what they tell each other about transactions.
 pub trait SharedNodes: Send + Sync {
     /// Where the open transaction with this number is.
     ///
@@ -168,11 +168,17 @@ pub trait SharedNodes: Send + Sync {
     /// As [`SharedHeads::head`].
     fn txn_owner(&self, number: u64) -> Result<TxnOwner>;
 
-    /// The base URLs of the HTTP services of the other machines that are alive, without a slash at the end.
+    /// The name of the transaction that a client calls `activity`; `None` if it has not been stored.
     ///
     /// # Errors
     /// As [`SharedHeads::head`].
-    fn others(&self) -> Result<Vec<String>>;
+    fn find_activity(&self, activity: &str) -> Result<Option<String>>;
+
+    /// Stores the name of a transaction for a client's activity, or with `None` removes the activity.
+    ///
+    /// # Errors
+    /// As [`SharedHeads::head`].
+    fn store_activity(&self, activity: &str, txn: Option<&str>) -> Result<()>;
 
     /// A text without spaces that proves that a machine of this cluster has sent `message`.
     ///

@@ -4,10 +4,12 @@
 //! not exist any more.
 
 use std::io;
+use std::sync::Arc;
 
 use base::{Code, Error, Props, Result, hashdump};
 
 use crate::format::id::TxnId;
+use crate::store::shared::{SharedNodes, TxnOwner};
 use crate::tree::Fs;
 
 impl Fs {
@@ -58,6 +60,23 @@ impl Fs {
                 format!("No such transaction '{name}'"),
             )),
         }
+    }
+
+    /// Returns the machine that has a transaction of this name open, where several share the filesystem. A name that is none is
+    /// this machine's.
+    ///
+    /// # Errors
+    /// Those of the shared storage.
+    pub fn txn_owner(&self, name: &str) -> Result<TxnOwner> {
+        match (self.shared_fs(), TxnId::parse(name.as_bytes())) {
+            (Some(shared), Ok(txn)) => shared.nodes.txn_owner(txn.number),
+            _ => Ok(TxnOwner::This),
+        }
+    }
+
+    /// The machines of a shared filesystem; `None` for a filesystem of files.
+    pub fn shared_nodes(&self) -> Option<&Arc<dyn SharedNodes>> {
+        self.shared_fs().map(|shared| &shared.nodes)
     }
 
     /// Reads the properties of a transaction from its file.

@@ -13,6 +13,7 @@ mod get;
 mod if_header;
 mod lock;
 mod merge;
+mod node_routing;
 mod options;
 mod post;
 mod preconditions;
@@ -119,6 +120,9 @@ fn authorize(context: &mut RequestContext<'_>, reply: &mut ResponseWriter) -> Ou
 
 fn dispatch(context: &mut RequestContext<'_>, reply: &mut ResponseWriter) -> Outcome {
     recursion::check_method(context)?;
+    if let Some(url) = node_routing::other_node(context)? {
+        return node_routing::forward(context, reply, &url);
+    }
     if proxy::is_wanted(context) {
         context.request.check_may_wait()?;
         return proxy::forward(context, reply);

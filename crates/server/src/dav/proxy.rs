@@ -12,7 +12,6 @@ use http::{HeaderValue, Request, StatusCode, Uri};
 use wire::dav::uri::{self, Resource};
 
 use super::Outcome;
-use crate::config::Master;
 use crate::http::{Fault, ResponseWriter, Upstream};
 use crate::site::RequestContext;
 
@@ -58,7 +57,21 @@ pub(super) fn forward(context: &mut RequestContext<'_>, reply: &mut ResponseWrit
     let Some(master) = context.mount.location.master.clone() else {
         return Err(Fault::html(StatusCode::INTERNAL_SERVER_ERROR));
     };
-    let paths = Paths::of(context, &master)?;
+    forward_to(context, reply, &master.url, None)
+}
+
+/// Passes a request to the server whose URL of the same location is `url`, and the response back. `added` is a header line for
+/// that server; a line of that name from the client is not passed on.
+///
+/// # Errors
+/// As [`forward`].
+pub(super) fn forward_to(
+    context: &mut RequestContext<'_>,
+    reply: &mut ResponseWriter,
+    url: &str,
+    added: Option<(HeaderName, HeaderValue)>,
+) -> Outcome {
+    let paths = Paths::of(context, url)?;
     let target = paths.target(context)?;
     let authority = paths.authority.clone();
     let mut request = Request::builder()
@@ -70,6 +83,9 @@ pub(super) fn forward(context: &mut RequestContext<'_>, reply: &mut ResponseWrit
         if !CONNECTION_HEADERS.contains(name) && *name != header::CONTENT_LENGTH {
             request.headers_mut().append(name, paths.outward(name, value));
         }
+    }
+    if let Some((name, value)) = added {
+        request.headers_mut().insert(name, value);
     }
     let host = HeaderValue::from_str(authority.as_str()).map_err(unreachable)?;
     request.headers_mut().insert(header::HOST, host);
@@ -142,7 +158,7 @@ fn is_xml(request: &Request<()>) -> bool {
 }
 
 fn unreachable(error: impl std::fmt::Display) -> Fault {
-    let text = format!("The master server cannot be reached: {error}");
+    let text = format!("The other server cannot be reached: {error}");
     Fault::hidden(
         StatusCode::BAD_GATEWAY,
         Error::new(Code::RA_DAV_REQUEST_FAILED, text),
@@ -160,8 +176,8 @@ struct Paths {
 }
 
 impl Paths {
-    fn of(context: &RequestContext<'_>, master: &Master) -> Result<Paths, Fault> {
-        let url: Uri = master.url.parse().map_err(unreachable)?;
+    fn of(context: &RequestContext<'_>, url: &str) -> Result<Paths, Fault> {
+        let url: Uri = url.parse().map_err(unreachable)?;
         let authority = url.authority().cloned();
         let mut here = String::new();
         uri::encode(context.mount.location.prefix.trim_end_matches('/'), &mut here);

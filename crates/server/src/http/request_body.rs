@@ -207,6 +207,11 @@ impl RequestBody {
         }
     }
 
+    /// Puts back what [`RequestBody::read_all`] has returned, to be read once more.
+    pub(crate) fn put_back(&mut self, whole: Vec<u8>) {
+        self.current = whole.into();
+    }
+
     /// Returns all that is left, at most `max` bytes.
     ///
     /// # Errors

@@ -12,6 +12,7 @@ use repos::config::Access;
 
 use super::connection_cache::AdmittedUser;
 use super::context::RequestContext;
+use super::forwarded::{FORWARDED, ForwardedUser};
 use super::required_rights::{RequiredRight, has_right, needed_rights};
 use super::rules::{RepositoryRules, rules};
 use crate::auth::{AuthOutcome, User};
@@ -24,6 +25,9 @@ use crate::service::Service;
 /// # Errors
 /// 401, 403; 400 for a destination outside of the repository; 503 if too many passwords wait to be checked.
 pub(crate) fn authorize(context: &mut RequestContext<'_>, reply: &mut ResponseWriter) -> Result<(), Fault> {
+    if let Some(forwarded) = forwarded(context)? {
+        return admit_forwarded(context, forwarded);
+    }
     let check = AccessCheck::begin(context)?;
     let (rules, is_allowed_anonymously) = (&check.rules, check.is_allowed_anonymously);
     if is_allowed_anonymously && rules.no_auth_when_anonymous {
@@ -53,6 +57,7 @@ pub(crate) fn authorize(context: &mut RequestContext<'_>, reply: &mut ResponseWr
                 reply.head.header("authentication-info", &info);
             }
             context.user = Some(user.name);
+            context.groups = user.groups.clone();
             match check.has_rights_of_user(context, &user.groups) {
                 true => Ok(rules.authenticated),
                 false => Err(Fault::html(StatusCode::FORBIDDEN)),
@@ -66,6 +71,43 @@ pub(crate) fn authorize(context: &mut RequestContext<'_>, reply: &mut ResponseWr
         store_user(context, access);
     }
     Ok(())
+}
+
+/// Returns the user of a request that another machine of the cluster has authorized and passed on.
+fn forwarded(context: &RequestContext<'_>) -> Result<Option<ForwardedUser>, Fault> {
+    match context.repository().shared_nodes() {
+        Some(nodes) if context.request.header(FORWARDED).is_some() => {
+            context.request.check_may_wait()?;
+            Ok(ForwardedUser::of_request(&**nodes, context.request)?)
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Gives a request that another machine has authorized the rights of its user. Conditions on the address or the certificate of the
+/// client were checked there.
+///
+/// # Errors
+/// 403 if the rules of this machine differ and refuse the request; those of reading the rules.
+fn admit_forwarded(context: &mut RequestContext<'_>, forwarded: ForwardedUser) -> Result<(), Fault> {
+    let rules = rules(context)?;
+    let needed = needed_rights(context)?;
+    let access = match forwarded.into_user() {
+        None => {
+            context.rights = rules.anonymous_rights.clone();
+            rules.anonymous
+        }
+        Some(user) => {
+            context.user = Some(user.name);
+            context.groups = user.groups.clone();
+            look_up_rights(context, &rules, &user.groups);
+            rules.authenticated
+        }
+    };
+    match has_rights(context, access, &needed) {
+        true => Ok(()),
+        false => Err(Fault::html(StatusCode::FORBIDDEN)),
+    }
 }
 
 /// The check of a request, with the results that need no user.

@@ -36,6 +36,8 @@ pub(crate) struct RequestContext<'a> {
     pub(crate) resource: Resource,
     /// The authenticated user; `None` is anonymous.
     pub(crate) user: Option<String>,
+    /// The user's groups in an LDAP directory.
+    pub(crate) groups: Arc<[String]>,
     /// The rights that path-based rules grant the user; `None` if there are no such rules.
     pub(crate) rights: Option<Arc<UserRights>>,
     /// The transaction that was begun for this request alone.
@@ -67,6 +69,7 @@ impl<'a> RequestContext<'a> {
             mount,
             resource,
             user: None,
+            groups: Arc::default(),
             rights: None,
             autoversion: None,
             is_refused: false,

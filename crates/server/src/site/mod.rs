@@ -13,6 +13,7 @@ pub(crate) mod access;
 mod announced_digests;
 mod connection_cache;
 mod context;
+mod forwarded;
 pub(crate) mod mount;
 pub(crate) mod no_repository;
 mod open_transactions;
@@ -27,6 +28,7 @@ use rustls::ClientConfig;
 
 pub(crate) use self::connection_cache::{ConnectionAuth, ConnectionCache};
 pub(crate) use self::context::RequestContext;
+pub(crate) use self::forwarded::{FORWARDED, ForwardedUser};
 pub(crate) use self::open_transactions::{LockedTxn, StepCaller, StepRefusal};
 
 use self::announced_digests::AnnouncedDigests;
