@@ -7,7 +7,7 @@
 //!
 //! The transaction is named by the URL, by the `Destination` of a copy, or by the body of `MERGE` and `CHECKOUT`.
 //!
-//! A transaction of a machine that is gone is gone too. The client is told that its commit is out of date, so it can try again.
+//! A transaction of a machine that is gone is gone too. The client gets the error that its commit is out of date, and can try again.
 
 use base::{Code, Error};
 use http::{HeaderName, HeaderValue, StatusCode};
