@@ -139,6 +139,25 @@ impl Cluster {
         self.0.nodes.epoch().and_then(|epoch| u64::try_from(epoch).ok())
     }
 
+    /// Checks that objects can be written, read and removed.
+    ///
+    /// # Errors
+    /// `FS_GENERAL`, with what the store says.
+    pub fn check_objects(&self) -> Result<()> {
+        let name = format!("check-{}", uuid::Uuid::new_v4());
+        let text: &[u8] = b"This object is written and removed to check that it can be.\n";
+        self.0.objects.put(&name, text.into())?;
+        let read = self.0.objects.get(&name, 0, text.len() as u64);
+        let read = read.map_err(|e| Error::new(Code::FS_GENERAL, e.to_string()))?;
+        if read != text {
+            return Err(Error::new(
+                Code::FS_GENERAL,
+                "The object store returns other bytes than were written",
+            ));
+        }
+        self.0.objects.delete(&name)
+    }
+
     /// Lists the nodes of the last day.
     ///
     /// # Errors
