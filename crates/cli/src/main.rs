@@ -11,6 +11,7 @@
 mod args;
 mod check_config;
 mod client_context;
+mod cluster;
 mod config;
 mod date_text;
 mod diff_program;
@@ -243,6 +244,7 @@ fn sven(mut argv: Vec<OsString>) -> ExitCode {
             out.print(&version::text("sven", quiet))
         }
         Some("serve") => return serve::run(Out::new("sven serve"), argv),
+        Some("cluster") => return cluster::run(Out::new("sven cluster"), argv),
         Some("check-config") => return check_config::run(Out::new("sven check-config"), argv),
         Some("import-config") => return import_config::run(Out::new("sven import-config"), argv),
         Some("index") => return index::run(Out::new("sven index"), argv),
@@ -290,6 +292,10 @@ fn usage() -> String {
     row(
         "import-config",
         "write a configuration file that serves what Apache or svnserve serves",
+    );
+    row(
+        "cluster",
+        "set up and look after repositories that several machines share",
     );
     row(
         "index REPOS_PATH",

@@ -23,6 +23,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use base::{Cancel, Date, Error, Result};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser};
+use cluster::Cluster;
 use repos::{Cache, CreateOptions, Repository, load};
 use rustix::io::Errno;
 use server::Listener;
@@ -117,6 +118,11 @@ impl ServeArgs {
             ));
         }
         let settings = self.settings()?;
+        // Repositories of the cluster are served from the directory of this node, which is made ready first.
+        let cluster = settings.cluster.as_ref().map(Cluster::connect).transpose()?;
+        if let Some(cluster) = &cluster {
+            cluster.serve()?;
+        }
         let listeners = Listeners::open(&settings, passed)?;
         self.print_served(&settings, &listeners, out)?;
         let this = self.clone();
@@ -124,7 +130,9 @@ impl ServeArgs {
             Some(_) => Some(Box::new(move || this.settings())),
             None => None,
         };
-        Ok(running::run(settings, listeners, reload)?)
+        running::run(settings, listeners, reload)?;
+        drop(cluster);
+        Ok(())
     }
 
     /// Returns the settings of the configuration file and the command line together.

@@ -84,7 +84,13 @@ impl Repository {
             Some(meter) => Arc::new(MeteredDisk::new(disk, meter)),
             None => disk,
         };
-        let fs = Fs::open_on(&root.join("db"), cache, disk)?;
+        let db = root.join("db");
+        let fs = match Fs::open_on(&db, cache, disk.clone()) {
+            Err(e) if e.code() == Code::FS_UNKNOWN_FS_TYPE && cluster::is_node_dir(&db) => {
+                Fs::open_shared(&db, cache, disk, cluster::open(&db)?)?
+            }
+            opened => opened?,
+        };
         Ok(Repository(Arc::new(Inner {
             prefetch: options.prefetch.unwrap_or_default(),
             path: root.into(),

@@ -24,6 +24,7 @@ pub fn check(config: &Config) -> Vec<Mistake> {
     checks.redirects();
     checks.paths();
     checks.tls();
+    checks.cluster();
     checks.numbers();
     checks.mistakes.sort_by_key(|mistake| mistake.line);
     checks.mistakes
@@ -41,7 +42,8 @@ impl ConfigChecks<'_> {
 
     fn serve(&mut self) {
         let file = &self.config.file;
-        if file.serve.root.is_none() && file.location.is_empty() {
+        let is_node = file.cluster.database.is_some();
+        if file.serve.root.is_none() && file.location.is_empty() && !is_node {
             self.wrong(
                 "serve",
                 "nothing to serve: give 'root' in [serve], or a [[location]]",
@@ -335,6 +337,42 @@ impl ConfigChecks<'_> {
         }
         if tls.client_crl_check.is_some() && tls.client_crl.is_none() {
             self.wrong("tls.client-crl-check", "'client-crl-check' needs 'client-crl'");
+        }
+    }
+
+    fn cluster(&mut self) {
+        let cluster = &self.config.file.cluster;
+        let needed = [
+            ("database", cluster.database.is_some()),
+            ("objects", cluster.objects.is_some()),
+            ("directory", cluster.directory.is_some()),
+        ];
+        let others = [
+            cluster.endpoint.is_some(),
+            cluster.region.is_some(),
+            cluster.access_key.is_some(),
+            cluster.secret_key_file.is_some(),
+            cluster.node.is_some(),
+            cluster.url.is_some(),
+            cluster.cache.is_some(),
+            cluster.lease.is_some(),
+            cluster.staleness.is_some(),
+            cluster.patience.is_some(),
+        ];
+        if needed.iter().any(|(_, given)| *given) || others.contains(&true) {
+            for (key, _) in needed.iter().filter(|(_, given)| !given) {
+                self.wrong("cluster", format!("[cluster] needs '{key}'"));
+            }
+        }
+        if cluster.access_key.is_some() != cluster.secret_key_file.is_some() {
+            self.wrong(
+                "cluster.access-key",
+                "'access-key' and 'secret-key-file' need each other",
+            );
+        }
+        let is_url = |url: &String| url.starts_with("http://") || url.starts_with("https://");
+        if !cluster.url.as_ref().is_none_or(is_url) {
+            self.wrong("cluster.url", "'url' begins with 'http://' or 'https://'");
         }
     }
 

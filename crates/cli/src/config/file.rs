@@ -25,6 +25,7 @@ pub struct ConfigFile {
     pub log: LogTable,
     pub metrics: MetricsTable,
     pub web: WebTable,
+    pub cluster: ClusterTable,
 }
 
 /// `[listen]`: the addresses that clients connect to.
@@ -203,6 +204,25 @@ pub struct MetricsTable {
 pub struct WebTable {
     pub browse: Option<bool>,
     pub highlight_size: Option<Size>,
+}
+
+/// `[cluster]`: repositories that several machines share.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "kebab-case", expecting = "a table")]
+pub struct ClusterTable {
+    pub database: Option<String>,
+    pub objects: Option<String>,
+    pub endpoint: Option<String>,
+    pub region: Option<String>,
+    pub access_key: Option<String>,
+    pub secret_key_file: Option<PathBuf>,
+    pub directory: Option<PathBuf>,
+    pub node: Option<String>,
+    pub url: Option<String>,
+    pub cache: Option<Size>,
+    pub lease: Option<Period>,
+    pub staleness: Option<Period>,
+    pub patience: Option<Period>,
 }
 
 macro_rules! words {

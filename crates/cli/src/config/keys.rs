@@ -33,6 +33,7 @@ pub fn tables() -> Vec<TableKeys> {
         table_keys::<file::LogTable>("log"),
         table_keys::<file::MetricsTable>("metrics"),
         table_keys::<file::WebTable>("web"),
+        table_keys::<file::ClusterTable>("cluster"),
     ]
 }
 

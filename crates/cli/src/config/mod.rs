@@ -9,6 +9,7 @@
 
 pub mod address;
 mod checks;
+mod cluster;
 pub mod file;
 pub mod files;
 pub mod keys;

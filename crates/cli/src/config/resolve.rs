@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use base::Result;
+use cluster::ClusterSettings;
 use repos::Repository;
 use repos::authz::Source as AuthzSource;
 use repos::config::AuthzFiles;
@@ -35,6 +36,8 @@ pub struct Settings {
     /// The repository or directory of repositories that is served over svn://, and over HTTP if there are no
     /// locations.
     pub root: Option<PathBuf>,
+    /// The cluster that this node belongs to.
+    pub cluster: Option<ClusterSettings>,
     pub options: Options,
     pub web: HttpOptions,
     pub tls: Option<TlsOptions>,
@@ -64,7 +67,10 @@ impl Config {
     pub fn resolve(&self) -> Result<Settings, Mistakes> {
         let file = &self.file;
         let read_only = file.serve.read_only.unwrap_or(false);
+        let cluster = self.cluster()?;
         let root = file.serve.root.as_deref().map(|root| self.absolute_path(root));
+        // A node serves the repositories of its cluster.
+        let root = root.or_else(|| cluster.as_ref().map(ClusterSettings::repositories));
         let options = self.service_options(root.as_deref(), read_only);
         let locations = self.locations(root.as_deref(), read_only)?;
         let mut redirects = Vec::new();
@@ -83,6 +89,7 @@ impl Config {
             https: addresses(file.listen.https.as_ref(), HTTPS_PORT),
             metrics: addresses(file.metrics.listen.as_ref(), METRICS_PORT),
             root,
+            cluster,
             web: HttpOptions {
                 locations,
                 redirects,
@@ -120,7 +127,7 @@ impl Config {
         let is_default = listen.svn.is_none()
             && listen.http.is_none()
             && listen.https.is_none()
-            && self.file.serve.root.is_some();
+            && (self.file.serve.root.is_some() || self.file.cluster.database.is_some());
         match is_default {
             true => addresses(Some(&OneOrMany(vec![String::new()])), SVN_PORT),
             false => addresses(listen.svn.as_ref(), SVN_PORT),

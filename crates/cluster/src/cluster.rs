@@ -1,0 +1,348 @@
+//! [`Cluster`]: the connections of a process to the database and the objects, and the list of repositories.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock, Weak};
+use std::time::Instant;
+
+use base::{Code, Error, Result};
+use fsfs::shared::{SharedFs, SharedNodes, TxnOwner};
+use parking_lot::Mutex;
+
+use crate::blobs::Blobs;
+use crate::block_cache::BlockCache;
+use crate::database::{Database, sql_error};
+use crate::head_reader::HeadReader;
+use crate::heads::{Heads, head_of};
+use crate::metrics::ClusterMetrics;
+use crate::nodes::{NodeInfo, Nodes};
+use crate::objects::Objects;
+use crate::schema;
+use crate::settings::ClusterSettings;
+use crate::upkeep::Upkeep;
+
+/// The connections of a process to a cluster. Clones share everything.
+#[derive(Clone)]
+pub struct Cluster(pub(crate) Arc<ClusterState>);
+
+pub(crate) struct ClusterState {
+    pub(crate) settings: ClusterSettings,
+    pub(crate) database: Database,
+    pub(crate) objects: Arc<Objects>,
+    pub(crate) cache: Arc<BlockCache>,
+    pub(crate) nodes: Arc<Nodes>,
+    pub(crate) metrics: Arc<ClusterMetrics>,
+    pub(crate) upkeep: Upkeep,
+    /// The readers of the states of repositories, by `sven_repository.id`: notifications reach them.
+    pub(crate) readers: Arc<Mutex<HashMap<i64, Weak<HeadReader>>>>,
+    is_listening: AtomicBool,
+}
+
+/// A repository of a cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RepositoryInfo {
+    /// Its number in the database.
+    pub(crate) id: i64,
+    /// Its name.
+    pub name: String,
+    /// The contents of `db/format`.
+    pub format: String,
+    /// The contents of `db/uuid`.
+    pub uuid: String,
+    /// The contents of `db/fsfs.conf`.
+    pub fsfs_conf: Vec<u8>,
+    /// The beginning of the names of its objects.
+    pub instance: uuid::Uuid,
+    /// The youngest revision; `None` while it is being imported.
+    pub youngest: Option<u64>,
+    /// The first revision that is not packed.
+    pub min_unpacked: u64,
+}
+
+/// The clusters that this process has opened: directories of nodes with the same settings share one.
+static OPEN: LazyLock<Mutex<Vec<(ClusterSettings, Weak<ClusterState>)>>> = LazyLock::new(Mutex::default);
+
+impl Cluster {
+    /// Makes the tables of a new cluster; those of one that exists stay.
+    ///
+    /// # Errors
+    /// `BAD_CONFIG_VALUE`; `FS_GENERAL` if the database cannot be reached.
+    pub fn create_tables(settings: &ClusterSettings) -> Result<()> {
+        schema::create(&Database::new(&settings.database, settings.patience())?)
+    }
+
+    /// Connects, or returns what this process has open with the same settings.
+    ///
+    /// # Errors
+    /// `BAD_CONFIG_VALUE`; `FS_UNSUPPORTED_FORMAT` without tables; `FS_GENERAL` if the database cannot be reached.
+    pub fn connect(settings: &ClusterSettings) -> Result<Cluster> {
+        let mut open = OPEN.lock();
+        open.retain(|(_, state)| state.strong_count() > 0);
+        let known = open.iter().find(|(of, _)| of == settings);
+        if let Some(state) = known.and_then(|(_, state)| state.upgrade()) {
+            return Ok(Cluster(state));
+        }
+        let cluster = Self::connect_alone(settings)?;
+        open.push((settings.clone(), Arc::downgrade(&cluster.0)));
+        Ok(cluster)
+    }
+
+    /// As [`Cluster::connect`], always with connections of its own: for tests with several nodes in one process.
+    ///
+    /// # Errors
+    /// As [`Cluster::connect`].
+    pub fn connect_alone(settings: &ClusterSettings) -> Result<Cluster> {
+        let database = Database::new(&settings.database, settings.patience())?;
+        let secret = schema::check(&database)?;
+        let metrics = Arc::<ClusterMetrics>::default();
+        let objects = Arc::new(Objects::connect(settings)?);
+        let cache = BlockCache::open(&settings.cache_dir(), settings.cache_bytes, metrics.clone())?;
+        let nodes = Nodes::new(database.clone(), settings.clone(), metrics.clone(), secret);
+        Ok(Cluster(Arc::new(ClusterState {
+            settings: settings.clone(),
+            database,
+            objects,
+            cache: Arc::new(cache),
+            nodes: Arc::new(nodes),
+            metrics,
+            upkeep: Upkeep::default(),
+            readers: Arc::default(),
+            is_listening: AtomicBool::new(false),
+        })))
+    }
+
+    /// Registers this process as a node and begins its work in the background: it renews the lease, listens for changes, and takes
+    /// its part in the upkeep of the cluster. Returns the epoch.
+    ///
+    /// # Errors
+    /// `FS_GENERAL` if the database cannot be reached.
+    pub fn serve(&self) -> Result<u64> {
+        let epoch = self.0.nodes.register()?;
+        if !self.0.is_listening.swap(true, Ordering::AcqRel) {
+            crate::upkeep::begin(&self.0);
+        }
+        Ok(u64::try_from(epoch).unwrap_or_default())
+    }
+
+    /// The settings.
+    pub fn settings(&self) -> &ClusterSettings {
+        &self.0.settings
+    }
+
+    /// The numbers for metrics.
+    pub fn metrics(&self) -> &Arc<ClusterMetrics> {
+        &self.0.metrics
+    }
+
+    /// The epoch of this process, if it has one.
+    pub fn epoch(&self) -> Option<u64> {
+        self.0.nodes.epoch().and_then(|epoch| u64::try_from(epoch).ok())
+    }
+
+    /// Checks that objects can be written, read and removed.
+    ///
+    /// # Errors
+    /// `FS_GENERAL`, with what the store says.
+    pub fn check_objects(&self) -> Result<()> {
+        let name = format!("check-{}", uuid::Uuid::new_v4());
+        let text: &[u8] = b"This object is written and removed to check that it can be.\n";
+        self.0.objects.put(&name, text.into())?;
+        let read = self.0.objects.get(&name, 0, text.len() as u64);
+        let read = read.map_err(|e| Error::new(Code::FS_GENERAL, e.to_string()))?;
+        if read != text {
+            return Err(Error::new(
+                Code::FS_GENERAL,
+                "The object store returns other bytes than were written",
+            ));
+        }
+        self.0.objects.delete(&name)
+    }
+
+    /// Lists the nodes of the last day.
+    ///
+    /// # Errors
+    /// `FS_GENERAL`.
+    pub fn nodes(&self) -> Result<Vec<NodeInfo>> {
+        self.0.nodes.list()
+    }
+
+    /// Declares a node dead. Returns false if it is not there, or dead already.
+    ///
+    /// # Errors
+    /// `FS_GENERAL`.
+    pub fn declare_dead(&self, epoch: u64) -> Result<bool> {
+        self.0.nodes.declare_dead(epoch)
+    }
+
+    /// Lists the repositories, by name.
+    ///
+    /// # Errors
+    /// `FS_GENERAL`.
+    pub fn repositories(&self) -> Result<Vec<RepositoryInfo>> {
+        let rows = self
+            .0
+            .database
+            .run("list the repositories", |client| async move {
+                client.query(LIST, &[]).await
+            })?;
+        rows.iter().map(info_of).collect()
+    }
+
+    /// Returns a repository by its name.
+    ///
+    /// # Errors
+    /// `FS_NOT_FOUND`; `FS_GENERAL`.
+    pub fn repository(&self, name: &str) -> Result<RepositoryInfo> {
+        let name = name.to_owned();
+        let row = self.0.database.run("look for a repository", |client| {
+            let name = name.clone();
+            async move { client.query_opt(SELECT, &[&name]).await }
+        })?;
+        match row {
+            Some(row) => info_of(&row),
+            None => Err(Error::new(
+                Code::FS_NOT_FOUND,
+                format!("The cluster has no repository '{name}'"),
+            )),
+        }
+    }
+
+    /// Returns the storage of a repository.
+    pub fn shared_fs(&self, repository: &RepositoryInfo) -> SharedFs {
+        let reader = self.reader(repository.id);
+        let heads = Heads::new(self.0.clone(), repository.id, repository.instance, reader);
+        let blobs = Blobs::new(
+            self.0.database.clone(),
+            repository.id,
+            repository.instance,
+            self.0.objects.clone(),
+            self.0.cache.clone(),
+        );
+        SharedFs {
+            heads: Arc::new(heads),
+            blobs: Arc::new(blobs),
+            nodes: Arc::new(RepositoryNodes {
+                cluster: self.0.clone(),
+                id: repository.id,
+            }),
+        }
+    }
+
+    /// Removes a repository from the database. Its objects are removed by the next collection of garbage.
+    ///
+    /// # Errors
+    /// `FS_NOT_FOUND`; `FS_GENERAL`.
+    pub fn drop_repository(&self, name: &str) -> Result<()> {
+        let repository = self.repository(name)?;
+        self.0.database.run("remove a repository", |client| async move {
+            client.execute(DROP, &[&repository.id]).await.map(drop)
+        })
+    }
+
+    fn reader(&self, id: i64) -> Arc<HeadReader> {
+        let mut readers = self.0.readers.lock();
+        readers.retain(|_, reader| reader.strong_count() > 0);
+        if let Some(reader) = readers.get(&id).and_then(Weak::upgrade) {
+            return reader;
+        }
+        let reader = Arc::<HeadReader>::default();
+        readers.insert(id, Arc::downgrade(&reader));
+        reader
+    }
+}
+
+impl ClusterState {
+    /// Reads the states of the open repositories again, after a notification. `since` is a time before the notification was read.
+    pub(crate) fn refresh(&self, ids: &[i64], since: Instant) -> Result<()> {
+        let ids = ids.to_vec();
+        let rows = self.database.run("read the states of repositories", |client| {
+            let ids = ids.clone();
+            async move {
+                let statement = client.prepare_cached(SELECT_HEADS).await?;
+                client.query(&statement, &[&ids]).await
+            }
+        })?;
+        for row in &rows {
+            let id: i64 = row.try_get(4).map_err(sql_error)?;
+            let reader = self.readers.lock().get(&id).and_then(Weak::upgrade);
+            if let (Some(reader), Ok(head)) = (reader, head_of(row)) {
+                reader.see(head, since);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The nodes, as one repository sees them.
+struct RepositoryNodes {
+    cluster: Arc<ClusterState>,
+    id: i64,
+}
+
+impl SharedNodes for RepositoryNodes {
+    fn txn_owner(&self, number: u64) -> Result<TxnOwner> {
+        self.cluster.nodes.txn_owner(number)
+    }
+
+    fn find_activity(&self, activity: &str) -> Result<Option<String>> {
+        let (id, activity) = (self.id, activity.to_owned());
+        let row = self.cluster.database.run("look for an activity", |client| {
+            let activity = activity.clone();
+            async move { client.query_opt(FIND_ACTIVITY, &[&id, &activity]).await }
+        })?;
+        row.map(|row| row.try_get(0).map_err(sql_error)).transpose()
+    }
+
+    fn store_activity(&self, activity: &str, txn: Option<&str>) -> Result<()> {
+        let (id, activity, txn) = (self.id, activity.to_owned(), txn.map(str::to_owned));
+        self.cluster.database.run("store an activity", |client| {
+            let (activity, txn) = (activity.clone(), txn.clone());
+            async move {
+                match txn {
+                    Some(txn) => client
+                        .execute(STORE_ACTIVITY, &[&id, &activity, &txn])
+                        .await
+                        .map(drop),
+                    None => client.execute(REMOVE_ACTIVITY, &[&id, &activity]).await.map(drop),
+                }
+            }
+        })
+    }
+
+    fn seal(&self, message: &[u8]) -> Result<String> {
+        self.cluster.nodes.seal(message)
+    }
+
+    fn is_sealed(&self, message: &[u8], seal: &str) -> Result<bool> {
+        self.cluster.nodes.is_sealed(message, seal)
+    }
+}
+
+fn info_of(row: &tokio_postgres::Row) -> Result<RepositoryInfo> {
+    let (youngest, min_unpacked): (i64, i64) = (
+        row.try_get(6).map_err(sql_error)?,
+        row.try_get(7).map_err(sql_error)?,
+    );
+    Ok(RepositoryInfo {
+        id: row.try_get(0).map_err(sql_error)?,
+        name: row.try_get(1).map_err(sql_error)?,
+        format: row.try_get(2).map_err(sql_error)?,
+        uuid: row.try_get(3).map_err(sql_error)?,
+        fsfs_conf: row.try_get(4).map_err(sql_error)?,
+        instance: row.try_get(5).map_err(sql_error)?,
+        youngest: u64::try_from(youngest).ok(),
+        min_unpacked: u64::try_from(min_unpacked).unwrap_or_default(),
+    })
+}
+
+const LIST: &str = "SELECT id, name, format, uuid, fsfs_conf, instance, youngest, min_unpacked \
+     FROM sven_repository ORDER BY name";
+const SELECT: &str = "SELECT id, name, format, uuid, fsfs_conf, instance, youngest, min_unpacked \
+     FROM sven_repository WHERE name = $1";
+const SELECT_HEADS: &str = "SELECT youngest, min_unpacked, locks_version, revprops_version, id \
+     FROM sven_repository WHERE id = ANY ($1)";
+const DROP: &str = "DELETE FROM sven_repository WHERE id = $1";
+const FIND_ACTIVITY: &str = "SELECT txn FROM sven_activity WHERE repository = $1 AND activity = $2";
+const STORE_ACTIVITY: &str = "INSERT INTO sven_activity (repository, activity, txn) VALUES ($1, $2, $3) \
+     ON CONFLICT (repository, activity) DO UPDATE SET txn = excluded.txn, changed = clock_timestamp()";
+const REMOVE_ACTIVITY: &str = "DELETE FROM sven_activity WHERE repository = $1 AND activity = $2";

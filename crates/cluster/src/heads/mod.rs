@@ -1,0 +1,209 @@
+//! The parts of a repository that change: rows of PostgreSQL.
+//!
+//! Each change is one statement, which takes the row of the repository first and compares its state with the one that the change
+//! was made from ([`fsfs::shared`]). `publish` makes revisions, `locks` and `revprops` keep in memory what the versions in the row
+//! allow.
+//!
+//! **Lost connections.** If the connection is lost while a change is made, it may have been made, or may be made later: the database
+//! may still hold the statement in a queue. The caller then raises a version in the row, in a transaction of its own. From then on a
+//! late statement is refused, so what is seen in that transaction is the outcome.
+//!
+//! **Memory.** A node may use property lists and locks for a while without asking whether they have changed
+//! ([`ClusterSettings::staleness_ms`]). A change of them returns that much later: by then no node uses the old value.
+//!
+//! [`ClusterSettings::staleness_ms`]: crate::settings::ClusterSettings::staleness_ms
+
+mod locks;
+mod publish;
+mod revprops;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{Duration, Instant};
+
+use base::checksum::Sha1;
+use base::{Code, Depth, Error, FsPath, Lock, Result, Revnum};
+use fsfs::RepCacheRow;
+use fsfs::shared::{Head, NewRevision, Outcome, SharedHeads, SharedHold};
+use parking_lot::Mutex;
+use tokio_postgres::Row;
+
+use self::locks::LockTable;
+use self::publish::Hold;
+use self::revprops::RevpropCache;
+use crate::cluster::ClusterState;
+use crate::database::sql_error;
+use crate::head_reader::HeadReader;
+
+/// The parts of one repository that change, for one process.
+#[derive(Clone)]
+pub(crate) struct Heads(Arc<HeadsState>);
+
+pub(crate) struct HeadsState {
+    cluster: Arc<ClusterState>,
+    /// `sven_repository.id`.
+    id: i64,
+    /// `sven_repository.instance`: the beginning of the names of its objects.
+    instance: uuid::Uuid,
+    reader: Arc<HeadReader>,
+    revprops: RevpropCache,
+    locks: LockTable,
+    /// The connection that keeps other nodes from publishing.
+    hold: Mutex<Option<Arc<Hold>>>,
+    /// The last revision that was published by this process; for metrics.
+    published: AtomicI64,
+}
+
+impl Heads {
+    pub(crate) fn new(
+        cluster: Arc<ClusterState>,
+        id: i64,
+        instance: uuid::Uuid,
+        reader: Arc<HeadReader>,
+    ) -> Heads {
+        Heads(Arc::new(HeadsState {
+            cluster,
+            id,
+            instance,
+            reader,
+            revprops: RevpropCache::default(),
+            locks: LockTable::default(),
+            hold: Mutex::default(),
+            published: AtomicI64::new(-1),
+        }))
+    }
+
+    /// Asks the database for the state.
+    fn ask(&self) -> Result<Head> {
+        let id = self.0.id;
+        let row = self
+            .0
+            .cluster
+            .database
+            .run("read the state of the repository", |client| async move {
+                let statement = client.prepare_cached(SELECT_HEAD).await?;
+                client.query_opt(&statement, &[&id]).await
+            })?;
+        let row = row.ok_or_else(|| missing(self.0.instance))?;
+        head_of(&row)
+    }
+
+    fn recent_head(&self) -> Result<Head> {
+        self.head(self.0.cluster.settings.staleness())
+    }
+}
+
+/// The error for a repository that was dropped.
+fn missing(instance: uuid::Uuid) -> Error {
+    Error::new(
+        Code::FS_NOT_FOUND,
+        format!("The cluster has no repository with the instance {instance} any more"),
+    )
+}
+
+/// Reads the columns of [`SELECT_HEAD`].
+pub(crate) fn head_of(row: &Row) -> Result<Head> {
+    let number = |at: usize| -> Result<u64> {
+        let number: i64 = row.try_get(at).map_err(sql_error)?;
+        // The youngest revision is -1 while the repository is being imported.
+        u64::try_from(number).map_err(|_| {
+            Error::new(
+                Code::FS_GENERAL,
+                "The repository is not complete: its import has not ended",
+            )
+        })
+    };
+    Ok(Head {
+        youngest: Revnum(number(0)?),
+        min_unpacked: Revnum(number(1)?),
+        locks_version: number(2)?,
+        revprops_version: number(3)?,
+    })
+}
+
+impl SharedHeads for Heads {
+    fn head(&self, max_age: Duration) -> Result<Head> {
+        self.0.reader.head(max_age, || self.ask())
+    }
+
+    fn last_head(&self) -> Option<Head> {
+        self.0.reader.last()
+    }
+
+    fn revprops(&self, revs: &[Revnum]) -> Vec<Result<Arc<[u8]>>> {
+        self.read_revprops(revs)
+    }
+
+    fn try_revprops(&self, rev: Revnum) -> Option<Arc<[u8]>> {
+        let head = self.0.reader.recent(self.0.cluster.settings.staleness())?;
+        self.0.revprops.get(rev, head.revprops_version)
+    }
+
+    fn replace_revprops(&self, rev: Revnum, old: &[u8], new: &[u8]) -> Result<Outcome> {
+        self.replace(rev, old, new)
+    }
+
+    fn lock(&self, path: &FsPath) -> Result<Option<Lock>> {
+        self.read_lock(path)
+    }
+
+    fn locks(&self, path: &FsPath, depth: Depth) -> Result<Vec<Lock>> {
+        self.read_locks(path, depth)
+    }
+
+    fn change_locks(&self, from: &Head, made: &[Lock], removed: &[FsPath]) -> Result<Outcome> {
+        self.write_locks(from, made, removed)
+    }
+
+    fn find_rep(&self, sha1: &Sha1) -> Result<Option<RepCacheRow>> {
+        let (id, key) = (self.0.id, sha1.0.to_vec());
+        let row = self.0.cluster.database.run("look for a content", |client| {
+            let key = key.clone();
+            async move {
+                let statement = client.prepare_cached(SELECT_REP).await?;
+                client.query_opt(&statement, &[&id, &key]).await
+            }
+        })?;
+        let Some(row) = row else { return Ok(None) };
+        let number = |at: usize| -> Result<u64> {
+            let number: i64 = row.try_get(at).map_err(sql_error)?;
+            Ok(u64::try_from(number).unwrap_or_default())
+        };
+        Ok(Some(RepCacheRow {
+            sha1: *sha1,
+            rev: Revnum(number(0)?),
+            item: number(1)?,
+            length: number(2)?,
+            expanded: number(3)?,
+        }))
+    }
+
+    fn publish(&self, from: &Head, revisions: &[NewRevision]) -> Result<Outcome> {
+        let begun = Instant::now();
+        let outcome = self.publish_revisions(from, revisions);
+        self.0.cluster.metrics.publication(begun.elapsed(), &outcome);
+        if let (Ok(Outcome::Done), Some(last)) = (&outcome, revisions.last()) {
+            self.0
+                .published
+                .fetch_max(i64::try_from(last.rev.0).unwrap_or(i64::MAX), Ordering::Relaxed);
+        }
+        outcome
+    }
+
+    fn hold(&self) -> Result<Box<dyn SharedHold>> {
+        self.begin_hold()
+    }
+}
+
+/// The state of a repository.
+const SELECT_HEAD: &str =
+    "SELECT youngest, min_unpacked, locks_version, revprops_version FROM sven_repository WHERE id = $1";
+
+const SELECT_REP: &str =
+    "SELECT rev, item, length, expanded FROM sven_rep WHERE repository = $1 AND sha1 = $2";
+
+/// The results of the functions that change a repository.
+pub(super) const DONE: i32 = 0;
+pub(super) const OUTDATED: i32 = 1;
+pub(super) const DEAD: i32 = 2;
+pub(super) const NO_REVISION: i32 = 4;

@@ -1,0 +1,44 @@
+//! Repositories that several machines share: the parts that change in PostgreSQL, the parts that never change in an object store.
+//!
+//! A [`Cluster`] is a connection to both, for all repositories of a process. It gives [`fsfs`] the storage of one repository
+//! ([`fsfs::shared`]). Each machine that serves is a *node*: it registers, gets an *epoch* (a number that never comes again), and
+//! renews a lease. A node whose lease has ended, or that was declared dead, commits no more.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`settings`] | what an administrator says |
+//! | `schema` | the tables, and their versions |
+//! | `database` | connections to PostgreSQL, for blocking callers |
+//! | `head_reader` | one question for the state of a repository, for all callers that wait |
+//! | `heads` | the parts that change |
+//! | `objects` | the object store, for blocking callers |
+//! | `block_cache`, `blobs` | the parts that never change, with a cache on the machine's disk |
+//! | `nodes` | registration, leases, seals |
+//! | `node_dir` | the directory of a node |
+//! | [`transfer`] | repositories of files into a cluster and back |
+//! | `upkeep` | work in the background |
+//!
+//! The interface is blocking. `tokio` runs inside, on a thread of its own.
+//!
+//! What is absent: trees, users, hooks, protocols.
+
+mod blobs;
+mod block_cache;
+mod cluster;
+mod database;
+mod head_reader;
+mod heads;
+mod metrics;
+mod node_dir;
+mod nodes;
+mod objects;
+mod schema;
+pub mod settings;
+pub mod transfer;
+mod upkeep;
+
+pub use cluster::{Cluster, RepositoryInfo};
+pub use metrics::ClusterMetrics;
+pub use node_dir::{is_node_dir, open};
+pub use nodes::NodeInfo;
+pub use settings::ClusterSettings;

@@ -1,0 +1,320 @@
+//! The nodes of a cluster: registration, leases, and the seals that they give each other.
+//!
+//! A process that serves registers and gets an epoch, a number that never comes again. The numbers of its transactions begin with
+//! it, so the name of a transaction tells its node. The node renews its lease three times in the time that it lasts, all by the
+//! database's clock. A node that cannot renew it, or that was declared dead, does not commit: the statement that makes a revision
+//! checks the lease. It then registers again, under a new epoch; its open transactions are lost, as others have taken them for lost.
+//!
+//! A tool that opens the directory of a node uses the epoch of the server there as long as that is alive: hooks change what their
+//! own server has begun.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use base::{Code, Error, Result};
+use fsfs::shared::TxnOwner;
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use parking_lot::Mutex;
+use sha2::Sha256;
+
+use crate::database::{Database, sql_error};
+use crate::metrics::{ClusterMetrics, add};
+use crate::settings::ClusterSettings;
+
+/// A node, as lists show it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeInfo {
+    /// Its epoch.
+    pub epoch: u64,
+    /// Its name.
+    pub name: String,
+    /// The base URL of its HTTP service for other nodes; empty if it has none.
+    pub url: String,
+    /// The version of its program.
+    pub program: String,
+    /// True if its lease has not ended.
+    pub is_alive: bool,
+    /// Milliseconds until its lease ends; negative afterwards.
+    pub lease_left_ms: i64,
+}
+
+/// The nodes, as seen by this process.
+pub(crate) struct Nodes {
+    database: Database,
+    settings: ClusterSettings,
+    metrics: Arc<ClusterMetrics>,
+    secret: Vec<u8>,
+    epoch: Mutex<OwnEpoch>,
+    others: Mutex<HashMap<i64, (NodeInfo, Instant)>>,
+}
+
+#[derive(Default)]
+struct OwnEpoch {
+    /// `None` before the first write of a process that does not serve.
+    epoch: Option<i64>,
+    /// True if this process renews the lease.
+    is_ours: bool,
+}
+
+impl Nodes {
+    pub(crate) fn new(
+        database: Database,
+        settings: ClusterSettings,
+        metrics: Arc<ClusterMetrics>,
+        secret: Vec<u8>,
+    ) -> Nodes {
+        Nodes {
+            database,
+            settings,
+            metrics,
+            secret,
+            epoch: Mutex::default(),
+            others: Mutex::default(),
+        }
+    }
+
+    /// Registers this process as a node, under a new epoch. The transactions of the directory's earlier epoch are removed.
+    pub(crate) fn register(&self) -> Result<i64> {
+        let mut own = self.epoch.lock();
+        let epoch = self.new_epoch()?;
+        self.take_over_directories(epoch)?;
+        *own = OwnEpoch {
+            epoch: Some(epoch),
+            is_ours: true,
+        };
+        Ok(epoch)
+    }
+
+    fn new_epoch(&self) -> Result<i64> {
+        let (name, url) = (
+            self.settings.node.clone(),
+            self.settings.url.trim_end_matches('/').to_owned(),
+        );
+        let lease = self.settings.lease_ms as f64 / 1000.0;
+        let row = self.database.run("register this machine", |client| {
+            let (name, url) = (name.clone(), url.clone());
+            async move { client.query_one(REGISTER, &[&name, &url, &PROGRAM, &lease]).await }
+        })?;
+        row.try_get(0).map_err(sql_error)
+    }
+
+    /// Returns the epoch under which this process changes repositories. A process that does not serve uses that of the server of
+    /// its directory, if it is alive, and registers otherwise.
+    pub(crate) fn epoch_for_writing(&self) -> Result<i64> {
+        let mut own = self.epoch.lock();
+        if let Some(epoch) = own.epoch {
+            return Ok(epoch);
+        }
+        let found = read_epoch(&self.settings.directory);
+        if let Some(epoch) = found
+            && self.is_alive(epoch)?
+        {
+            own.epoch = Some(epoch);
+            return Ok(epoch);
+        }
+        drop(own);
+        self.register()
+    }
+
+    fn is_alive(&self, epoch: i64) -> Result<bool> {
+        let row = self
+            .database
+            .run("read the state of a machine", |client| async move {
+                client.query_opt(IS_ALIVE, &[&epoch]).await
+            })?;
+        row.map_or(Ok(false), |row| row.try_get(0).map_err(sql_error))
+    }
+
+    /// Notes that an epoch was lost. The next write, or the next renewal, registers again.
+    pub(crate) fn lose(&self, epoch: i64) {
+        let mut own = self.epoch.lock();
+        if own.epoch == Some(epoch) {
+            add(&self.metrics.lost_epochs, 1);
+            own.epoch = None;
+        }
+    }
+
+    /// Renews the lease. Registers again if the epoch is lost.
+    pub(crate) fn renew(&self) -> Result<()> {
+        let (epoch, is_ours) = {
+            let own = self.epoch.lock();
+            (own.epoch, own.is_ours)
+        };
+        if !is_ours {
+            return Ok(());
+        }
+        let Some(epoch) = epoch else {
+            return self.register().map(drop);
+        };
+        let lease = self.settings.lease_ms as f64 / 1000.0;
+        let renewed = self
+            .database
+            .run("renew the lease of this machine", |client| async move {
+                client.execute(RENEW, &[&epoch, &lease]).await
+            })?;
+        if renewed == 0 {
+            tracing::warn!(
+                epoch,
+                "this machine was declared dead; it registers again, and its open transactions are lost"
+            );
+            self.lose(epoch);
+            self.register()?;
+        }
+        Ok(())
+    }
+
+    /// Gives the lease up, when the process ends.
+    pub(crate) fn leave(&self) {
+        let own = self.epoch.lock();
+        if let (Some(epoch), true) = (own.epoch, own.is_ours) {
+            _ = self
+                .database
+                .run_once(|client| async move { client.execute(LEAVE, &[&epoch]).await });
+        }
+    }
+
+    /// Declares a node dead: it commits no more under its epoch.
+    pub(crate) fn declare_dead(&self, epoch: u64) -> Result<bool> {
+        let epoch = i64::try_from(epoch).unwrap_or(i64::MAX);
+        let changed = self.database.run("declare a machine dead", |client| async move {
+            client.execute(DECLARE_DEAD, &[&epoch]).await
+        })?;
+        self.others.lock().remove(&epoch);
+        Ok(changed > 0)
+    }
+
+    /// Lists the nodes of the last day.
+    pub(crate) fn list(&self) -> Result<Vec<NodeInfo>> {
+        let rows = self.database.run("list the machines", |client| async move {
+            client.query(LIST, &[]).await
+        })?;
+        rows.iter().map(node_of).collect()
+    }
+
+    /// Where the transaction with this number is.
+    pub(crate) fn txn_owner(&self, number: u64) -> Result<TxnOwner> {
+        let epoch = (number >> EPOCH_SHIFT) as i64;
+        if epoch == 0 || self.epoch.lock().epoch == Some(epoch) {
+            return Ok(TxnOwner::This);
+        }
+        if read_epoch(&self.settings.directory) == Some(epoch) {
+            return Ok(TxnOwner::This);
+        }
+        let known = self.others.lock().get(&epoch).cloned();
+        let node = match known {
+            Some((node, read)) if read.elapsed() < NODE_AGE => Some(node),
+            _ => {
+                let row = self
+                    .database
+                    .run("read the address of a machine", |client| async move {
+                        client.query_opt(SELECT_NODE, &[&epoch]).await
+                    })?;
+                let node = row.as_ref().map(node_of).transpose()?;
+                if let Some(node) = &node {
+                    self.others.lock().insert(epoch, (node.clone(), Instant::now()));
+                }
+                node
+            }
+        };
+        Ok(match node {
+            Some(node) if node.is_alive && !node.url.is_empty() => TxnOwner::Other(node.url),
+            // Without an address its transactions cannot be reached.
+            _ => TxnOwner::Gone,
+        })
+    }
+
+    pub(crate) fn seal(&self, message: &[u8]) -> Result<String> {
+        let bytes = self.mac(message)?.finalize().into_bytes();
+        Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+
+    pub(crate) fn is_sealed(&self, message: &[u8], seal: &str) -> Result<bool> {
+        let digits = seal.as_bytes();
+        if !digits.len().is_multiple_of(2) || !digits.iter().all(u8::is_ascii_hexdigit) {
+            return Ok(false);
+        }
+        let byte = |pair: &[u8]| u8::from_str_radix(&String::from_utf8_lossy(pair), 16).unwrap_or_default();
+        let bytes: Vec<u8> = digits.chunks(2).map(byte).collect();
+        Ok(self.mac(message)?.verify_slice(&bytes).is_ok())
+    }
+
+    fn mac(&self, message: &[u8]) -> Result<Hmac<Sha256>> {
+        let mac = Hmac::<Sha256>::new_from_slice(&self.secret);
+        let mut mac = mac.map_err(|e| Error::new(Code::FS_GENERAL, e.to_string()))?;
+        mac.update(message);
+        Ok(mac)
+    }
+
+    /// The epoch, if there is one.
+    pub(crate) fn epoch(&self) -> Option<i64> {
+        self.epoch.lock().epoch
+    }
+
+    /// Prepares the directories of this node for a new epoch.
+    fn take_over_directories(&self, epoch: i64) -> Result<()> {
+        crate::node_dir::take_over(&self.settings, epoch)?;
+        write_epoch(&self.settings.directory, epoch)
+    }
+}
+
+/// The epoch of the server of a directory.
+pub(crate) fn read_epoch(directory: &Path) -> Option<i64> {
+    let text = std::fs::read_to_string(epoch_file(directory)).ok()?;
+    text.trim().parse().ok()
+}
+
+fn write_epoch(directory: &Path, epoch: i64) -> Result<()> {
+    let path = epoch_file(directory);
+    let written = std::fs::create_dir_all(directory).and_then(|()| {
+        let temporary = path.with_extension("new");
+        std::fs::write(&temporary, format!("{epoch}\n"))?;
+        std::fs::rename(&temporary, &path)
+    });
+    written.map_err(|e| Error::io("Can't write file", &path, &e))
+}
+
+fn epoch_file(directory: &Path) -> PathBuf {
+    directory.join("epoch")
+}
+
+fn node_of(row: &tokio_postgres::Row) -> Result<NodeInfo> {
+    let epoch: i64 = row.try_get(0).map_err(sql_error)?;
+    Ok(NodeInfo {
+        epoch: u64::try_from(epoch).unwrap_or_default(),
+        name: row.try_get(1).map_err(sql_error)?,
+        url: row.try_get(2).map_err(sql_error)?,
+        program: row.try_get(3).map_err(sql_error)?,
+        is_alive: row.try_get(4).map_err(sql_error)?,
+        lease_left_ms: row.try_get(5).map_err(sql_error)?,
+    })
+}
+
+impl Drop for Nodes {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+/// The bits of a transaction's number below the epoch.
+pub(crate) const EPOCH_SHIFT: u32 = 32;
+
+const PROGRAM: &str = env!("CARGO_PKG_VERSION");
+
+/// How long the address of another node is used without asking again.
+const NODE_AGE: Duration = Duration::from_secs(1);
+
+const REGISTER: &str = "INSERT INTO sven_node (epoch, name, url, program, lease_until) \
+     VALUES (nextval('sven_epoch'), $1, $2, $3, clock_timestamp() + make_interval(secs => $4)) RETURNING epoch";
+const RENEW: &str = "UPDATE sven_node SET lease_until = clock_timestamp() + make_interval(secs => $2) \
+     WHERE epoch = $1 AND NOT is_dead";
+const LEAVE: &str = "UPDATE sven_node SET lease_until = clock_timestamp() WHERE epoch = $1";
+const IS_ALIVE: &str =
+    "SELECT NOT is_dead AND lease_until > clock_timestamp() FROM sven_node WHERE epoch = $1";
+const DECLARE_DEAD: &str = "UPDATE sven_node SET is_dead = true WHERE epoch = $1 AND NOT is_dead";
+const LIST: &str = "SELECT epoch, name, url, program, NOT is_dead AND lease_until > clock_timestamp(), \
+     (extract(epoch FROM lease_until - clock_timestamp()) * 1000)::bigint FROM sven_node \
+     WHERE lease_until > clock_timestamp() - interval '1 day' ORDER BY epoch";
+const SELECT_NODE: &str = "SELECT epoch, name, url, program, NOT is_dead AND lease_until > clock_timestamp(), \
+     (extract(epoch FROM lease_until - clock_timestamp()) * 1000)::bigint FROM sven_node WHERE epoch = $1";

@@ -1,0 +1,221 @@
+//! The object store, for blocking callers: whole uploads, range reads, deletions.
+//!
+//! Names of objects are used once: a revision's object has the number of the attempt that made it in its name. So a put that is
+//! repeated because its answer was lost writes the same bytes again, and no put ever replaces another object. That needs no
+//! conditional put of the store, which not all have.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use base::{Code, Error, Result};
+use bytes::Bytes;
+use fsfs::disk::DiskFile;
+use futures_util::TryStreamExt as _;
+use object_store::aws::AmazonS3Builder;
+use object_store::path::Path as ObjectPath;
+use object_store::{ClientOptions, ObjectStore, ObjectStoreExt as _, RetryConfig, WriteMultipart};
+
+use crate::database::wait_for;
+use crate::settings::ClusterSettings;
+
+/// The objects of a cluster.
+#[derive(Clone)]
+pub(crate) struct Objects {
+    store: Arc<dyn ObjectStore>,
+    prefix: String,
+}
+
+/// An object in a list.
+pub(crate) struct ListedObject {
+    /// Without the prefix of the cluster.
+    pub(crate) name: String,
+    /// Seconds since it was written.
+    pub(crate) age: u64,
+}
+
+impl Objects {
+    /// Opens the store.
+    ///
+    /// # Errors
+    /// `BAD_CONFIG_VALUE`.
+    pub(crate) fn connect(settings: &ClusterSettings) -> Result<Objects> {
+        let bad = |e: String| Error::new(Code::BAD_CONFIG_VALUE, format!("The objects of the cluster: {e}"));
+        let rest = settings
+            .objects
+            .strip_prefix("s3://")
+            .ok_or_else(|| bad(format!("'{}' does not begin with 's3://'", settings.objects)))?;
+        let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
+        let mut builder = AmazonS3Builder::from_env()
+            .with_bucket_name(bucket)
+            .with_retry(RetryConfig {
+                retry_timeout: settings.patience(),
+                ..RetryConfig::default()
+            })
+            .with_client_options(
+                ClientOptions::new()
+                    .with_allow_http(true)
+                    .with_connect_timeout(CONNECT_TIMEOUT)
+                    .with_timeout(settings.patience()),
+            );
+        if let Some(endpoint) = &settings.endpoint {
+            builder = builder.with_endpoint(endpoint);
+        }
+        if let Some(region) = &settings.region {
+            builder = builder.with_region(region);
+        }
+        if let (Some(key), Some(secret)) = (&settings.access_key, &settings.secret_key) {
+            builder = builder.with_access_key_id(key).with_secret_access_key(secret);
+        }
+        let store = builder.build().map_err(|e| bad(e.to_string()))?;
+        Ok(Objects {
+            store: Arc::new(store),
+            prefix: prefix.trim_matches('/').to_owned(),
+        })
+    }
+
+    fn path(&self, name: &str) -> ObjectPath {
+        match self.prefix.is_empty() {
+            true => ObjectPath::from(name),
+            false => ObjectPath::from(format!("{}/{name}", self.prefix)),
+        }
+    }
+
+    /// Uploads a file as a new object.
+    ///
+    /// # Errors
+    /// `FS_GENERAL`; the system's for the file.
+    pub(crate) fn put_file(&self, name: &str, file: &dyn DiskFile) -> Result<()> {
+        let failed = |e: &dyn std::fmt::Display| store_error("write", name, e);
+        let length = file.len().map_err(|e| failed(&e))?;
+        if length <= PART as u64 {
+            let whole = read_whole(file, length).map_err(|e| failed(&e))?;
+            return self.put(name, whole.into());
+        }
+        let path = self.path(name);
+        let sent = wait_for(async {
+            let upload = self.store.put_multipart(&path).await.map_err(|e| failed(&e))?;
+            let mut writer = WriteMultipart::new_with_chunk_size(upload, PART);
+            let mut offset = 0;
+            while offset < length {
+                let wanted = (length - offset).min(PART as u64);
+                let part = read_range(file, offset, wanted);
+                let waited = writer.wait_for_capacity(PARTS_UNDER_WAY).await;
+                match (part, waited) {
+                    (Ok(part), Ok(())) => writer.write(&part),
+                    (part, waited) => {
+                        _ = writer.abort().await;
+                        part.map_err(|e| failed(&e))?;
+                        return waited.map_err(|e| failed(&e));
+                    }
+                }
+                offset += wanted;
+            }
+            writer.finish().await.map(drop).map_err(|e| failed(&e))
+        });
+        sent?
+    }
+
+    /// Writes a new object.
+    ///
+    /// # Errors
+    /// `FS_GENERAL`.
+    pub(crate) fn put(&self, name: &str, bytes: Bytes) -> Result<()> {
+        let path = self.path(name);
+        let put = wait_for(self.store.put(&path, bytes.into()))?;
+        put.map(drop).map_err(|e| store_error("write", name, &e))
+    }
+
+    /// Reads a part of an object.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such object.
+    pub(crate) fn get(&self, name: &str, offset: u64, length: u64) -> io::Result<Bytes> {
+        let path = self.path(name);
+        let bytes =
+            wait_for(self.store.get_range(&path, offset..offset + length)).map_err(io::Error::other)?;
+        let bytes = bytes.map_err(|e| match e {
+            object_store::Error::NotFound { .. } => io::ErrorKind::NotFound.into(),
+            e => io::Error::other(format!("Can't read the object '{name}': {e}")),
+        })?;
+        match bytes.len() as u64 == length {
+            true => Ok(bytes),
+            false => Err(io::Error::other(format!("The object '{name}' is too short"))),
+        }
+    }
+
+    /// Removes an object; one that is not there is no error.
+    ///
+    /// # Errors
+    /// `FS_GENERAL`.
+    pub(crate) fn delete(&self, name: &str) -> Result<()> {
+        let path = self.path(name);
+        match wait_for(self.store.delete(&path))? {
+            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
+            Err(e) => Err(store_error("remove", name, &e)),
+        }
+    }
+
+    /// Lists the objects whose names begin with a directory.
+    ///
+    /// # Errors
+    /// `FS_GENERAL`.
+    pub(crate) fn list(&self, directory: &str) -> Result<Vec<ListedObject>> {
+        let path = self.path(directory);
+        let found: std::result::Result<Vec<_>, _> = wait_for(self.store.list(Some(&path)).try_collect())?;
+        let found = found.map_err(|e| store_error("list", directory, &e))?;
+        let skipped = match self.prefix.is_empty() {
+            true => 0,
+            false => self.prefix.len() + 1,
+        };
+        let now = std::time::SystemTime::now();
+        let listed = found.into_iter().map(|object| ListedObject {
+            name: object.location.as_ref()[skipped..].to_owned(),
+            age: now
+                .duration_since(object.last_modified.into())
+                .map_or(0, |age| age.as_secs()),
+        });
+        Ok(listed.collect())
+    }
+}
+
+/// The name of a revision's object.
+pub(crate) fn revision_key(instance: uuid::Uuid, rev: u64, publication: uuid::Uuid) -> String {
+    format!("{instance}/r/{:06}/{rev}-{publication}", rev / 1000)
+}
+
+/// The name of a pack's object.
+pub(crate) fn pack_key(instance: uuid::Uuid, shard: u64, publication: uuid::Uuid) -> String {
+    format!("{instance}/p/{shard}-{publication}")
+}
+
+/// Reads all of a file.
+pub(crate) fn read_whole(file: &dyn DiskFile, length: u64) -> io::Result<Vec<u8>> {
+    read_range(file, 0, length)
+}
+
+fn read_range(file: &dyn DiskFile, offset: u64, length: u64) -> io::Result<Vec<u8>> {
+    let length = usize::try_from(length).map_err(io::Error::other)?;
+    let mut bytes = vec![0; length];
+    let mut at = 0;
+    while at < length {
+        match file.read_at(&mut bytes[at..], offset + at as u64)? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            read => at += read,
+        }
+    }
+    Ok(bytes)
+}
+
+fn store_error(what: &str, name: &str, e: &dyn std::fmt::Display) -> Error {
+    Error::new(
+        Code::FS_GENERAL,
+        format!("Can't {what} '{name}' in the object store of the cluster: {e}"),
+    )
+}
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Bytes of a part of an upload.
+const PART: usize = 8 << 20;
+/// Parts that are under way at once.
+const PARTS_UNDER_WAY: usize = 4;

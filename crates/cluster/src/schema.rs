@@ -1,0 +1,88 @@
+//! The tables of a cluster, and their versions.
+//!
+//! The texts are in `schema.sql`, which explains each table. A program knows one version and works with every later one that does
+//! not exclude it: later versions only add. So two versions of the program can run side by side while nodes are replaced one by
+//! one. `sven cluster init` makes the tables, or adds what a later version has.
+
+use base::{Code, Error, Result};
+
+use crate::database::{Database, sql_error};
+
+/// The version of the tables that this program makes.
+const VERSION: i32 = 1;
+
+/// The oldest version that a program must know to use them.
+const OLDEST: i32 = 1;
+
+const TABLES: &str = include_str!("schema.sql");
+
+/// The number of the advisory lock under which tables are made.
+const SCHEMA_LOCK: i64 = 0x7376_656e;
+
+/// Makes the tables if there are none.
+pub(crate) fn create(database: &Database) -> Result<()> {
+    let secret = [uuid::Uuid::new_v4(), uuid::Uuid::new_v4()]
+        .map(uuid::Uuid::into_bytes)
+        .concat();
+    database.run("make the tables", |mut client| {
+        let secret = secret.clone();
+        async move {
+            let transaction = client.transaction().await?;
+            transaction
+                .execute("SELECT pg_advisory_xact_lock($1)", &[&SCHEMA_LOCK])
+                .await?;
+            let is_there = transaction
+                .query_one("SELECT to_regclass('sven_cluster') IS NOT NULL", &[])
+                .await?;
+            if !is_there.get::<_, bool>(0) {
+                transaction.batch_execute(TABLES).await?;
+                transaction
+                    .execute(
+                        "INSERT INTO sven_cluster (version, oldest, secret) VALUES ($1, $2, $3)",
+                        &[&VERSION, &OLDEST, &secret],
+                    )
+                    .await?;
+            }
+            transaction.commit().await
+        }
+    })
+}
+
+/// Checks that this program may use the tables. Returns the key of the seals.
+///
+/// # Errors
+/// `FS_UNSUPPORTED_FORMAT` without tables, or with those of a later program.
+pub(crate) fn check(database: &Database) -> Result<Vec<u8>> {
+    let found = database.run("read the version of the tables", |client| async move {
+        let is_there = client
+            .query_one("SELECT to_regclass('sven_cluster') IS NOT NULL", &[])
+            .await?;
+        match is_there.get::<_, bool>(0) {
+            true => {
+                client
+                    .query_opt("SELECT version, oldest, secret FROM sven_cluster", &[])
+                    .await
+            }
+            false => Ok(None),
+        }
+    })?;
+    let Some(row) = found else {
+        return Err(Error::new(
+            Code::FS_UNSUPPORTED_FORMAT,
+            "The database has no tables of a cluster; 'sven cluster init' makes them",
+        ));
+    };
+    let (version, oldest): (i32, i32) = (
+        row.try_get(0).map_err(sql_error)?,
+        row.try_get(1).map_err(sql_error)?,
+    );
+    if oldest > VERSION {
+        return Err(Error::new(
+            Code::FS_UNSUPPORTED_FORMAT,
+            format!(
+                "The tables of the cluster have version {version}, which this program (version {VERSION}) cannot use"
+            ),
+        ));
+    }
+    row.try_get(2).map_err(sql_error)
+}

@@ -1,0 +1,110 @@
+//! What an administrator says about a cluster: the database, the object store, and this node.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// The settings of one node of a cluster. The form in TOML is that of `[cluster]` in the configuration file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ClusterSettings {
+    /// The database, as a URL or as keywords of libpq. A password may also come from the environment variable `PGPASSWORD`.
+    pub database: String,
+    /// The objects: `s3://BUCKET` or `s3://BUCKET/PREFIX`.
+    pub objects: String,
+    /// The URL of the object store; `None` is Amazon's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<String>,
+    /// The region of the bucket.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub region: Option<String>,
+    /// The access key and the secret key. Without them, the usual places: environment, web identity, instance metadata.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub access_key: Option<String>,
+    /// The secret of `access_key`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret_key: Option<String>,
+    /// The directory of this node: open transactions, hooks, configuration, the cache of objects. Nothing in it matters after the
+    /// node has ended.
+    pub directory: PathBuf,
+    /// The name of this node in lists and logs; by default the name of the machine.
+    #[serde(default)]
+    pub node: String,
+    /// The base URL by which other nodes reach the HTTP service of this one. Without it, transactions over HTTP must reach this
+    /// node by themselves.
+    #[serde(default)]
+    pub url: String,
+    /// Bytes of the cache of objects on disk.
+    #[serde(default = "default_cache")]
+    pub cache_bytes: u64,
+    /// Milliseconds after which a node that does not renew its lease counts as dead.
+    #[serde(default = "default_lease")]
+    pub lease_ms: u64,
+    /// Milliseconds for which a node may use revision properties and locks without asking whether they have changed. Each change
+    /// of them takes that much longer.
+    #[serde(default = "default_staleness")]
+    pub staleness_ms: u64,
+    /// Milliseconds after which an unreachable database or object store is an error.
+    #[serde(default = "default_patience")]
+    pub patience_ms: u64,
+}
+
+impl ClusterSettings {
+    /// Settings with defaults.
+    pub fn new(database: &str, objects: &str, directory: PathBuf) -> ClusterSettings {
+        ClusterSettings {
+            database: database.to_owned(),
+            objects: objects.to_owned(),
+            endpoint: None,
+            region: None,
+            access_key: None,
+            secret_key: None,
+            directory,
+            node: String::new(),
+            url: String::new(),
+            cache_bytes: default_cache(),
+            lease_ms: default_lease(),
+            staleness_ms: default_staleness(),
+            patience_ms: default_patience(),
+        }
+    }
+
+    pub(crate) fn lease(&self) -> Duration {
+        Duration::from_millis(self.lease_ms)
+    }
+
+    pub(crate) fn staleness(&self) -> Duration {
+        Duration::from_millis(self.staleness_ms)
+    }
+
+    pub(crate) fn patience(&self) -> Duration {
+        Duration::from_millis(self.patience_ms)
+    }
+
+    /// The directory of the repositories of this node.
+    pub fn repositories(&self) -> PathBuf {
+        self.directory.join("repositories")
+    }
+
+    /// The directory of the cache of objects.
+    pub(crate) fn cache_dir(&self) -> PathBuf {
+        self.directory.join("cache")
+    }
+}
+
+fn default_cache() -> u64 {
+    10 << 30
+}
+
+fn default_lease() -> u64 {
+    10_000
+}
+
+fn default_staleness() -> u64 {
+    20
+}
+
+fn default_patience() -> u64 {
+    15_000
+}

@@ -1,0 +1,218 @@
+//! Work in the background of a node that serves: leases, notifications, and objects that are due.
+//!
+//! - The lease is renewed three times in the time that it lasts.
+//! - One connection listens for changes of repositories. It makes the known state of a repository younger before a client asks;
+//!   nothing depends on it.
+//! - Revision files that were published within the database are moved to the object store. Two nodes may move the same one: it has
+//!   one name and one content, and noting twice that it was moved does no harm.
+//!
+//! The threads end when the last handle to the cluster is dropped.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use base::Result;
+use futures_util::StreamExt as _;
+use parking_lot::{Condvar, Mutex};
+use tokio_postgres::AsyncMessage;
+
+use crate::cluster::ClusterState;
+use crate::database::sql_error;
+use crate::objects::revision_key;
+
+/// The repositories whose new revisions are to be moved.
+#[derive(Default)]
+pub(crate) struct Upkeep(Arc<(Mutex<BTreeSet<i64>>, Condvar)>);
+
+impl Upkeep {
+    /// Notes that a repository has new revisions.
+    pub(crate) fn revisions_made(&self, id: i64) {
+        if self.0.0.lock().insert(id) {
+            self.0.1.notify_one();
+        }
+    }
+
+    /// Waits for repositories with new revisions, at most `limit`.
+    fn take(queue: &(Mutex<BTreeSet<i64>>, Condvar), limit: Duration) -> BTreeSet<i64> {
+        let mut ids = queue.0.lock();
+        if ids.is_empty() {
+            queue.1.wait_for(&mut ids, limit);
+        }
+        std::mem::take(&mut ids)
+    }
+}
+
+/// Starts the threads.
+pub(crate) fn begin(state: &Arc<ClusterState>) {
+    let weak = Arc::downgrade(state);
+    start("cluster-lease", move || renew_leases(&weak));
+    let weak = Arc::downgrade(state);
+    start("cluster-notify", move || listen(&weak));
+    let (weak, queue) = (Arc::downgrade(state), state.upkeep.0.clone());
+    start("cluster-move", move || move_contents(&weak, &queue));
+}
+
+fn start(name: &str, run: impl FnOnce() + Send + 'static) {
+    if let Err(e) = std::thread::Builder::new().name(name.to_owned()).spawn(run) {
+        tracing::error!("can't start the thread '{name}' of the cluster: {e}");
+    }
+}
+
+fn renew_leases(weak: &Weak<ClusterState>) {
+    loop {
+        let Some(state) = weak.upgrade() else { return };
+        if let Err(e) = state.nodes.renew() {
+            tracing::error!(
+                "can't renew the lease of this machine in the cluster: {}",
+                e.message()
+            );
+        }
+        let pause = state.settings.lease() / 3;
+        drop(state);
+        std::thread::sleep(pause);
+    }
+}
+
+/// Listens for notifications on a connection of its own; connects again when it is lost.
+fn listen(weak: &Weak<ClusterState>) {
+    while let Some(state) = weak.upgrade() {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let config = state.database.config().clone();
+        let begun = crate::database::listen_on(config, CHANNEL, sender);
+        if let Err(e) = begun {
+            tracing::debug!("no notifications of the cluster: {}", e.message());
+        }
+        // Whatever was missed meanwhile.
+        let all: Vec<i64> = state.readers.lock().keys().copied().collect();
+        _ = state.refresh(&all, Instant::now());
+        drop(state);
+        while let Ok(first) = receiver.recv() {
+            let since = Instant::now();
+            let mut ids = BTreeSet::from([first]);
+            ids.extend(receiver.try_iter());
+            let Some(state) = weak.upgrade() else { return };
+            let open: Vec<i64> = {
+                let readers = state.readers.lock();
+                ids.into_iter().filter(|id| readers.contains_key(id)).collect()
+            };
+            if !open.is_empty() {
+                _ = state.refresh(&open, since);
+            }
+        }
+        std::thread::sleep(RECONNECT_PAUSE);
+    }
+}
+
+/// Reads the repository numbers of notifications, for `listen_on`.
+pub(crate) async fn pass_notifications(
+    mut messages: impl futures_util::Stream<Item = std::result::Result<AsyncMessage, tokio_postgres::Error>>
+    + Unpin,
+    sender: std::sync::mpsc::Sender<i64>,
+) {
+    while let Some(Ok(message)) = messages.next().await {
+        if let AsyncMessage::Notification(notification) = message
+            && let Ok(id) = notification.payload().parse()
+            && sender.send(id).is_err()
+        {
+            return;
+        }
+    }
+}
+
+fn move_contents(weak: &Weak<ClusterState>, queue: &(Mutex<BTreeSet<i64>>, Condvar)) {
+    let mut last_full = None::<Instant>;
+    loop {
+        let mut ids = Upkeep::take(queue, MOVE_INTERVAL);
+        let Some(state) = weak.upgrade() else { return };
+        if last_full.is_none_or(|time| time.elapsed() > FULL_INTERVAL) {
+            // What a node that has died has left.
+            last_full = Some(Instant::now());
+            match state.inline_repositories() {
+                Ok(found) => ids.extend(found),
+                Err(e) => tracing::debug!("{}", e.message()),
+            }
+        }
+        for id in ids {
+            if let Err(e) = state.move_contents_of(id) {
+                tracing::warn!(
+                    "can't move revisions of the cluster to the object store: {}",
+                    e.message()
+                );
+            }
+        }
+        drop(state);
+        // Revisions that follow each other quickly are moved together.
+        std::thread::sleep(MOVE_PAUSE);
+    }
+}
+
+/// A revision file in a row.
+struct InlineContent {
+    rev: i64,
+    publication: uuid::Uuid,
+    content: Vec<u8>,
+}
+
+impl ClusterState {
+    /// Returns the repositories with contents in rows.
+    fn inline_repositories(&self) -> Result<Vec<i64>> {
+        let rows = self
+            .database
+            .run("look for revisions to move", |client| async move {
+                client.query(INLINE_REPOSITORIES, &[]).await
+            })?;
+        rows.iter().map(|row| row.try_get(0).map_err(sql_error)).collect()
+    }
+
+    /// Moves the contents of a repository's rows to the object store, all but those of the youngest revisions, which are read most.
+    pub(crate) fn move_contents_of(&self, id: i64) -> Result<()> {
+        loop {
+            let rows = self.database.run("read revisions to move", |client| async move {
+                client
+                    .query(INLINE_CONTENTS, &[&id, &KEPT_INLINE, &MOVED_AT_ONCE])
+                    .await
+            })?;
+            let Some(first) = rows.first() else { return Ok(()) };
+            let instance: uuid::Uuid = first.try_get(3).map_err(sql_error)?;
+            let mut moved: Vec<i64> = Vec::with_capacity(rows.len());
+            for row in &rows {
+                let content = InlineContent {
+                    rev: row.try_get(0).map_err(sql_error)?,
+                    publication: row.try_get(1).map_err(sql_error)?,
+                    content: row.try_get(2).map_err(sql_error)?,
+                };
+                let rev = u64::try_from(content.rev).unwrap_or_default();
+                let name = revision_key(instance, rev, content.publication);
+                self.objects.put(&name, content.content.into())?;
+                moved.push(content.rev);
+            }
+            self.database.run("note that revisions were moved", |client| {
+                let moved = moved.clone();
+                async move { client.execute(CLEAR_CONTENTS, &[&id, &moved]).await.map(drop) }
+            })?;
+            if rows.len() < MOVED_AT_ONCE as usize {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// The channel of notifications; the payload is the number of the repository.
+const CHANNEL: &str = "sven_head";
+
+const RECONNECT_PAUSE: Duration = Duration::from_secs(1);
+const MOVE_INTERVAL: Duration = Duration::from_secs(5);
+const MOVE_PAUSE: Duration = Duration::from_millis(500);
+const FULL_INTERVAL: Duration = Duration::from_secs(60);
+
+/// Contents of the youngest revisions that stay in their rows.
+const KEPT_INLINE: i64 = 16;
+const MOVED_AT_ONCE: i64 = 64;
+
+const INLINE_REPOSITORIES: &str = "SELECT DISTINCT repository FROM sven_revision WHERE content IS NOT NULL";
+const INLINE_CONTENTS: &str = "SELECT v.rev, v.publication, v.content, r.instance \
+     FROM sven_revision v JOIN sven_repository r ON r.id = v.repository \
+     WHERE v.repository = $1 AND v.content IS NOT NULL AND v.rev <= r.youngest - $2 ORDER BY v.rev LIMIT $3";
+const CLEAR_CONTENTS: &str =
+    "UPDATE sven_revision SET content = NULL WHERE repository = $1 AND rev = ANY ($2)";
