@@ -1,28 +1,339 @@
-//! x
-use base::Revnum;
-use fsfs::disk::DiskFile;
+//! The parts of a repository that never change: revision files and pack files.
+//!
+//! The database says where the file of a revision is: in its row, or in an object whose name follows from the row. Rows are cached,
+//! and are read in groups around the one that is needed, with the contents of short files.
+//!
+//! A row changes in two ways: its content moves to an object, which is written before the row says so; and it is removed after its shard was
+//! packed. The bytes of the file stay the same. So a cached row is right as long as the object is there. If an object is missing, the
+//! file says so with the system's error for a file that another machine has deleted (`ESTALE`), and the row is read again when the engine
+//! opens the revision again.
+//!
+//! Objects are read through the [`BlockCache`]. A file that is read from one block to the next has the blocks that follow fetched
+//! ahead, more of them the longer that goes on.
+
 use std::io;
 use std::sync::Arc;
-pub(crate) struct Blobs;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use base::{Result, Revnum};
+use bytes::Bytes;
+use fsfs::disk::DiskFile;
+use fsfs::shared::SharedBlobs;
+use quick_cache::Weighter;
+use quick_cache::sync::Cache;
+use rustix::io::Errno;
+use uuid::Uuid;
+
+use crate::block_cache::{BLOCK, BlockCache, BlockKey};
+use crate::database::{Database, sql_error};
+use crate::objects::{Objects, pack_key, revision_key};
+
+/// The blobs of one repository.
+pub(crate) struct Blobs(Arc<BlobsState>);
+
+struct BlobsState {
+    database: Database,
+    /// The number of the repository in the database.
+    id: i64,
+    instance: Uuid,
+    objects: Arc<Objects>,
+    cache: Arc<BlockCache>,
+    rows: Cache<u64, Row, RowWeight>,
+    /// Blocks that are being fetched ahead.
+    in_progress: AtomicUsize,
+}
+
+/// Where a revision file is.
+#[derive(Clone)]
+struct Row {
+    publication: Uuid,
+    length: u64,
+    content: Content,
+}
+
+#[derive(Clone)]
+enum Content {
+    /// In the row, and here.
+    Inline(Arc<[u8]>),
+    /// In the row; it was not read with its neighbours because it is long.
+    InRow,
+    Object,
+}
+
+#[derive(Clone)]
+struct RowWeight;
+
+impl Weighter<u64, Row> for RowWeight {
+    fn weight(&self, _: &u64, row: &Row) -> u64 {
+        match &row.content {
+            Content::Inline(bytes) => bytes.len() as u64 + ROW_WEIGHT,
+            Content::InRow | Content::Object => ROW_WEIGHT,
+        }
+    }
+}
+
 impl Blobs {
     pub(crate) fn new(
-        _: crate::database::Database,
-        _: i64,
-        _: uuid::Uuid,
-        _: Arc<crate::objects::Objects>,
-        _: Arc<crate::block_cache::BlockCache>,
+        database: Database,
+        id: i64,
+        instance: Uuid,
+        objects: Arc<Objects>,
+        cache: Arc<BlockCache>,
     ) -> Blobs {
-        Blobs
+        Blobs(Arc::new(BlobsState {
+            database,
+            id,
+            instance,
+            objects,
+            cache,
+            rows: Cache::with_weighter((ROWS_MEMORY / ROW_WEIGHT) as usize, ROWS_MEMORY, RowWeight),
+            in_progress: AtomicUsize::new(0),
+        }))
+    }
+
+    fn file(&self, name: String, length: u64, row: Option<u64>) -> Arc<dyn DiskFile> {
+        Arc::new(ObjectFile {
+            blobs: self.0.clone(),
+            name: name.into(),
+            length,
+            row,
+            next: AtomicU64::new(0),
+            run: AtomicU64::new(0),
+        })
     }
 }
-impl fsfs::shared::SharedBlobs for Blobs {
-    fn open_revision(&self, _: Revnum) -> io::Result<Arc<dyn DiskFile>> {
-        Err(io::ErrorKind::NotFound.into())
+
+impl SharedBlobs for Blobs {
+    fn open_revision(&self, rev: Revnum) -> io::Result<Arc<dyn DiskFile>> {
+        let cached = self.0.rows.get(&rev.0);
+        let row = match cached {
+            Some(row) if !matches!(row.content, Content::InRow) => row,
+            _ => self
+                .0
+                .read_rows(rev.0)
+                .map_err(io::Error::other)?
+                .ok_or(Errno::NOENT)?,
+        };
+        match row.content {
+            Content::Inline(bytes) => Ok(Arc::new(MemoryFile(bytes))),
+            Content::Object | Content::InRow => {
+                let name = revision_key(self.0.instance, rev.0, row.publication);
+                Ok(self.file(name, row.length, Some(rev.0)))
+            }
+        }
     }
-    fn open_pack(&self, _: u64) -> io::Result<Arc<dyn DiskFile>> {
-        Err(io::ErrorKind::NotFound.into())
+
+    fn open_pack(&self, shard: u64) -> io::Result<Arc<dyn DiskFile>> {
+        let (publication, length, _) = self
+            .0
+            .read_pack(shard, false)
+            .map_err(io::Error::other)?
+            .ok_or(Errno::NOENT)?;
+        Ok(self.file(pack_key(self.0.instance, shard, publication), length, None))
     }
-    fn pack_manifest(&self, _: u64) -> io::Result<Vec<u8>> {
-        Err(io::ErrorKind::NotFound.into())
+
+    fn pack_manifest(&self, shard: u64) -> io::Result<Vec<u8>> {
+        let found = self.0.read_pack(shard, true).map_err(io::Error::other)?;
+        let manifest = found.and_then(|(_, _, manifest)| manifest);
+        Ok(manifest.ok_or(Errno::NOENT)?)
     }
 }
+
+impl BlobsState {
+    /// Reads the rows around a revision into the cache. Returns its own; `None` without one.
+    fn read_rows(&self, rev: u64) -> Result<Option<Row>> {
+        let signed = |rev: u64| i64::try_from(rev).unwrap_or(i64::MAX);
+        let (id, wanted) = (self.id, signed(rev));
+        let (first, last) = (
+            signed(rev.saturating_sub(ROWS_BEFORE)),
+            signed(rev.saturating_add(ROWS_AFTER)),
+        );
+        let rows = self.database.run("look for a revision", |client| async move {
+            let statement = client.prepare_cached(SELECT_REVISIONS).await?;
+            client
+                .query(&statement, &[&id, &first, &last, &wanted, &SHORT])
+                .await
+        })?;
+        let mut found = None;
+        for row in &rows {
+            let (number, length): (i64, i64) = (
+                row.try_get(0).map_err(sql_error)?,
+                row.try_get(2).map_err(sql_error)?,
+            );
+            let is_inline: bool = row.try_get(3).map_err(sql_error)?;
+            let content: Option<Vec<u8>> = row.try_get(4).map_err(sql_error)?;
+            let content = match (content, is_inline) {
+                (Some(bytes), _) => Content::Inline(bytes.into()),
+                (None, true) => Content::InRow,
+                (None, false) => Content::Object,
+            };
+            let made = Row {
+                publication: row.try_get(1).map_err(sql_error)?,
+                length: u64::try_from(length).unwrap_or_default(),
+                content,
+            };
+            if number == wanted {
+                found = Some(made.clone());
+            }
+            self.rows.insert(u64::try_from(number).unwrap_or_default(), made);
+        }
+        Ok(found)
+    }
+
+    /// Returns the publication, the length and the manifest of a pack; `None` without one.
+    fn read_pack(&self, shard: u64, with_manifest: bool) -> Result<Option<(Uuid, u64, Option<Vec<u8>>)>> {
+        let (id, shard) = (self.id, i64::try_from(shard).unwrap_or(i64::MAX));
+        let row = self
+            .database
+            .run("look for a packed shard", |client| async move {
+                let statement = client.prepare_cached(SELECT_PACK).await?;
+                client.query_opt(&statement, &[&id, &shard, &with_manifest]).await
+            })?;
+        let Some(row) = row else { return Ok(None) };
+        let length: i64 = row.try_get(1).map_err(sql_error)?;
+        Ok(Some((
+            row.try_get(0).map_err(sql_error)?,
+            u64::try_from(length).unwrap_or_default(),
+            row.try_get(2).map_err(sql_error)?,
+        )))
+    }
+}
+
+/// A file in the object store.
+struct ObjectFile {
+    blobs: Arc<BlobsState>,
+    name: Arc<str>,
+    length: u64,
+    /// The revision whose row named it.
+    row: Option<u64>,
+    /// The block that follows the one that was read last.
+    next: AtomicU64,
+    /// Blocks that were read one after the other.
+    run: AtomicU64,
+}
+
+impl ObjectFile {
+    fn key(&self, number: u64) -> BlockKey {
+        BlockKey {
+            object: self.name.clone(),
+            number,
+        }
+    }
+
+    /// Bytes of a block.
+    fn block_length(&self, number: u64) -> usize {
+        (self.length - number * BLOCK).min(BLOCK) as usize
+    }
+
+    /// Fetches the blocks after `number` ahead if the file is being read in order.
+    fn read_ahead(&self, number: u64) {
+        let expected = self.next.swap(number + 1, Ordering::Relaxed);
+        if number + 1 == expected {
+            // The same block again.
+            return;
+        }
+        let run = match number == expected && number > 0 {
+            true => self.run.fetch_add(1, Ordering::Relaxed) + 1,
+            false => {
+                self.run.store(0, Ordering::Relaxed);
+                return;
+            }
+        };
+        let end = self
+            .length
+            .div_ceil(BLOCK)
+            .min(number + 1 + (2 * run).min(MAX_AHEAD));
+        for ahead in number + 1..end {
+            self.fetch_ahead(ahead);
+        }
+    }
+
+    fn fetch_ahead(&self, number: u64) {
+        let (key, length, blobs) = (self.key(number), self.block_length(number), self.blobs.clone());
+        if blobs.cache.is_open(&key) {
+            return;
+        }
+        if blobs.in_progress.fetch_add(1, Ordering::AcqRel) >= MAX_IN_PROGRESS {
+            blobs.in_progress.fetch_sub(1, Ordering::AcqRel);
+            return;
+        }
+        crate::database::spawn_blocking(move || {
+            let fetch = || blobs.objects.get(&key.object, number * BLOCK, length as u64);
+            // A reader that needs the block gets the error itself.
+            _ = blobs.cache.prefetch(&key, length, &fetch);
+            blobs.in_progress.fetch_sub(1, Ordering::AcqRel);
+        });
+    }
+}
+
+impl DiskFile for ObjectFile {
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        if offset >= self.length || buf.is_empty() {
+            return Ok(0);
+        }
+        let number = offset / BLOCK;
+        self.read_ahead(number);
+        let (key, length) = (self.key(number), self.block_length(number));
+        let fetch =
+            || -> io::Result<Bytes> { self.blobs.objects.get(&self.name, number * BLOCK, length as u64) };
+        let read = self
+            .blobs
+            .cache
+            .read(&key, length, (offset % BLOCK) as usize, buf, &fetch);
+        read.map_err(|e| match e.kind() {
+            io::ErrorKind::NotFound => {
+                if let Some(rev) = self.row {
+                    self.blobs.rows.remove(&rev);
+                }
+                Errno::STALE.into()
+            }
+            _ => e,
+        })
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.length)
+    }
+}
+
+/// A file that was in a row.
+struct MemoryFile(Arc<[u8]>);
+
+impl DiskFile for MemoryFile {
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        let rest = usize::try_from(offset)
+            .ok()
+            .and_then(|offset| self.0.get(offset..));
+        let rest = rest.unwrap_or_default();
+        let count = rest.len().min(buf.len());
+        buf[..count].copy_from_slice(&rest[..count]);
+        Ok(count)
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.0.len() as u64)
+    }
+}
+
+/// Memory for the rows of a repository, bytes.
+const ROWS_MEMORY: u64 = 32 << 20;
+const ROW_WEIGHT: u64 = 128;
+
+/// Rows that are read with one that is needed.
+const ROWS_BEFORE: u64 = 16;
+const ROWS_AFTER: u64 = 47;
+
+/// Contents up to this length are read with their neighbours, bytes.
+const SHORT: i64 = 8 << 10;
+
+/// Blocks that are fetched ahead of a reader at most.
+const MAX_AHEAD: u64 = 8;
+
+/// Blocks that are fetched ahead at the same time, for all readers of a repository.
+const MAX_IN_PROGRESS: usize = 16;
+
+const SELECT_REVISIONS: &str = "SELECT rev, publication, length, content IS NOT NULL, \
+     CASE WHEN rev = $4 OR length <= $5 THEN content END \
+     FROM sven_revision WHERE repository = $1 AND rev BETWEEN $2 AND $3";
+const SELECT_PACK: &str = "SELECT publication, length, CASE WHEN $3 THEN manifest END \
+     FROM sven_pack WHERE repository = $1 AND shard = $2";

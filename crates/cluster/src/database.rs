@@ -61,6 +61,13 @@ pub(crate) fn wait_for<T>(future: impl Future<Output = T>) -> Result<T> {
     }
 }
 
+/// Runs `work`, which may wait, on a thread of the runtime.
+pub(crate) fn spawn_blocking(work: impl FnOnce() + Send + 'static) {
+    if let Some(runtime) = &*RUNTIME {
+        drop(runtime.spawn_blocking(work));
+    }
+}
+
 impl Database {
     /// Makes a pool; connections are made when they are needed.
     ///

@@ -1,5 +1,8 @@
 //! Tests of the testkit itself: Subversion's tools check the repositories.
 
+use std::net::TcpStream;
+
+use testkit::engines::Engines;
 use testkit::repo::{Spec, When, build, matrix};
 use testkit::{Side, Tool};
 
@@ -87,4 +90,23 @@ fn a_server_starts_and_stops() {
         .args(["info", "--show-item", "revision", &server.url(&name)])
         .ok();
     assert_eq!(info.out().trim(), "11");
+}
+
+#[test]
+fn engines_start_and_start_again() {
+    let mut engines = Engines::start();
+    let database = engines.new_database();
+    engines.sql(&database, "CREATE TABLE t (n integer); INSERT INTO t VALUES (7)");
+    let object = engines.bucket_dir().join("test");
+    std::fs::write(&object, "text").expect("because the directory is there");
+    engines.stop_postgres();
+    engines.stop_objects();
+    assert!(TcpStream::connect(engines.postgres_address()).is_err());
+    assert!(TcpStream::connect(engines.objects_address()).is_err());
+    engines.start_postgres();
+    engines.start_objects();
+    assert_eq!(engines.sql(&database, "SELECT n FROM t"), "7");
+    assert!(object.exists());
+    drop(engines);
+    assert!(!object.exists());
 }
