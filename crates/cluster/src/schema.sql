@@ -105,6 +105,14 @@ CREATE TABLE sven_lock (
     PRIMARY KEY (repository, path)
 );
 
+-- The changes of locks and property lists of the last days, by a number that their node has given them. A node whose connection
+-- was lost finds out here whether its change was made.
+CREATE TABLE sven_change (
+    id uuid PRIMARY KEY,
+    made timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+CREATE INDEX sven_change_made ON sven_change (made);
+
 CREATE TABLE sven_activity (
     repository bigint NOT NULL REFERENCES sven_repository ON DELETE CASCADE,
     activity text NOT NULL,
@@ -163,7 +171,7 @@ $$;
 CREATE FUNCTION sven_change_locks_1(
     repo bigint, from_youngest bigint, from_locks bigint,
     removed bytea[], paths bytea[], tokens text[], owners text[], comments text[], dav_comments boolean[],
-    created_times bigint[], expiry_times bigint[]
+    created_times bigint[], expiry_times bigint[], change uuid
 ) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
     state record;
@@ -183,6 +191,7 @@ BEGIN
         ON CONFLICT (repository, path) DO UPDATE SET token = excluded.token, owner = excluded.owner, comment = excluded.comment,
             is_dav_comment = excluded.is_dav_comment, created = excluded.created, expires = excluded.expires;
     UPDATE sven_repository SET locks_version = locks_version + 1 WHERE id = repo;
+    INSERT INTO sven_change (id) VALUES (change);
     PERFORM pg_notify('sven_head', repo::text);
     RETURN 0;
 END
@@ -190,7 +199,7 @@ $$;
 
 -- Replaces a property list. Results as of sven_publish_1; 4 without such a revision.
 CREATE FUNCTION sven_replace_props_1(
-    repo bigint, from_version bigint, target bigint, old_list bytea, new_list bytea
+    repo bigint, from_version bigint, target bigint, old_list bytea, new_list bytea, change uuid
 ) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
     state record;
@@ -210,6 +219,7 @@ BEGIN
     UPDATE sven_revision SET props = new_list WHERE repository = repo AND rev = target;
     UPDATE sven_repository SET revprops_version = revprops_version + 1 WHERE id = repo;
     INSERT INTO sven_revprop_change (repository, version, rev) VALUES (repo, state.revprops_version + 1, target);
+    INSERT INTO sven_change (id) VALUES (change);
     PERFORM pg_notify('sven_head', repo::text);
     RETURN 0;
 END

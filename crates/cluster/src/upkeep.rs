@@ -128,6 +128,9 @@ fn move_contents(weak: &Weak<ClusterState>, queue: &(Mutex<BTreeSet<i64>>, Condv
         if last_full.is_none_or(|time| time.elapsed() > FULL_INTERVAL) {
             // What a node that has died has left.
             last_full = Some(Instant::now());
+            if let Err(e) = state.remove_old_rows() {
+                tracing::debug!("{}", e.message());
+            }
             match state.inline_repositories() {
                 Ok(found) => ids.extend(found),
                 Err(e) => tracing::debug!("{}", e.message()),
@@ -155,6 +158,14 @@ struct InlineContent {
 }
 
 impl ClusterState {
+    /// Removes rows that no node asks for any more: changes whose outcome was found out long ago, nodes that are gone, activities of
+    /// clients that have given up.
+    fn remove_old_rows(&self) -> Result<()> {
+        self.database.run("remove old rows", |client| async move {
+            client.batch_execute(REMOVE_OLD).await
+        })
+    }
+
     /// Returns the repositories with contents in rows.
     fn inline_repositories(&self) -> Result<Vec<i64>> {
         let rows = self
@@ -210,6 +221,9 @@ const FULL_INTERVAL: Duration = Duration::from_secs(60);
 const KEPT_INLINE: i64 = 16;
 const MOVED_AT_ONCE: i64 = 64;
 
+const REMOVE_OLD: &str = "DELETE FROM sven_change WHERE made < clock_timestamp() - interval '2 days'; \
+     DELETE FROM sven_node WHERE lease_until < clock_timestamp() - interval '30 days'; \
+     DELETE FROM sven_activity WHERE changed < clock_timestamp() - interval '30 days'";
 const INLINE_REPOSITORIES: &str = "SELECT DISTINCT repository FROM sven_revision WHERE content IS NOT NULL";
 const INLINE_CONTENTS: &str = "SELECT v.rev, v.publication, v.content, r.instance \
      FROM sven_revision v JOIN sven_repository r ON r.id = v.repository \

@@ -7,7 +7,7 @@
 //! [`disk`] has disks that fail or lose power, [`normalize`] removes the parts of outputs that may differ.
 //! [`random_history`] and [`branch_history`] generate histories from seeds, [`probe`] is a raw svn:// client,
 //! [`cut_proxy`] breaks connections, [`shared_memory`] is storage that several machines share, [`engines`] runs a database and an
-//! object store.
+//! object store, [`flaky_proxy`] breaks connections again and again.
 //!
 //! All functions panic on failure, with the command line and its output, so that a test without its preconditions
 //! fails. Product crates may use this crate only as a development dependency, for `tests/it` and `tests/cmd`.
@@ -16,6 +16,7 @@ pub mod branch_history;
 pub mod cut_proxy;
 pub mod disk;
 pub mod engines;
+pub mod flaky_proxy;
 pub mod greek;
 pub mod history;
 mod hotcopy;

@@ -127,6 +127,7 @@ impl Heads {
                             &columns.dav_comments,
                             &columns.created,
                             &columns.expires,
+                            &columns.change,
                         ],
                     )
                     .await?;
@@ -149,29 +150,9 @@ impl Heads {
 
     /// Finds out whether a change was made whose connection was lost. From then on it cannot be made any more.
     fn settle_locks(&self, columns: &LockColumns) -> Result<Outcome> {
-        let id = self.0.id;
-        let counts = self
-            .0
-            .cluster
-            .database
-            .run("find out about a change of locks", |mut client| {
-                let columns = columns.clone();
-                async move {
-                    let transaction = client.transaction().await?;
-                    transaction.execute(RAISE_LOCKS_VERSION, &[&id]).await?;
-                    let row = transaction
-                        .query_one(COUNT_CHANGED, &[&id, &columns.tokens, &columns.removed])
-                        .await?;
-                    transaction.commit().await?;
-                    Ok(row)
-                }
-            })?;
-        let count = |at: usize| counts.try_get::<_, i64>(at).map_err(sql_error);
-        let is_made = count(0)? == columns.tokens.len() as i64 && count(1)? == 0;
-        Ok(match is_made {
-            true => Outcome::Done,
-            false => Outcome::Outdated,
-        })
+        // The hold has lost its connection too.
+        *self.0.hold.lock() = None;
+        self.settle(RAISE_LOCKS_VERSION, columns.change)
     }
 }
 
@@ -186,6 +167,7 @@ struct LockColumns {
     dav_comments: Vec<bool>,
     created: Vec<i64>,
     expires: Vec<Option<i64>>,
+    change: uuid::Uuid,
 }
 
 impl LockColumns {
@@ -199,6 +181,7 @@ impl LockColumns {
             dav_comments: made.iter().map(|lock| lock.is_dav_comment).collect(),
             created: made.iter().map(|lock| lock.created.0).collect(),
             expires: made.iter().map(|lock| lock.expires.map(|date| date.0)).collect(),
+            change: uuid::Uuid::new_v4(),
         }
     }
 }
@@ -229,12 +212,8 @@ const SELECT_ONE: &str = "SELECT path, token, owner, comment, is_dav_comment, cr
      WHERE repository = $1 AND path = $2";
 const SELECT_BELOW: &str = "SELECT path, token, owner, comment, is_dav_comment, created, expires FROM sven_lock \
      WHERE repository = $1 AND (path = $2 OR (path >= $3 AND path < $4))";
-const CHANGE: &str = "SELECT sven_change_locks_1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
+const CHANGE: &str = "SELECT sven_change_locks_1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
 const RAISE_LOCKS_VERSION: &str =
     "UPDATE sven_repository SET locks_version = locks_version + 1 WHERE id = $1";
-const COUNT_CHANGED: &str = "SELECT \
-     (SELECT count(*) FROM sven_lock WHERE repository = $1 AND token = ANY ($2)), \
-     (SELECT count(*) FROM sven_lock WHERE repository = $1 AND path = ANY ($3))";
-
 /// Locks of a repository that are kept in memory at most.
 const MOST_LOCKS: i64 = 10_000;

@@ -88,6 +88,27 @@ impl Heads {
         head_of(&row)
     }
 
+    /// Finds out whether a change was made whose connection was lost. `raise` raises the version that the change was made from: from
+    /// then on it cannot be made any more.
+    fn settle(&self, raise: &'static str, change: uuid::Uuid) -> Result<Outcome> {
+        let id = self.0.id;
+        let made = self
+            .0
+            .cluster
+            .database
+            .run("find out about a change", |mut client| async move {
+                let transaction = client.transaction().await?;
+                transaction.execute(raise, &[&id]).await?;
+                let row = transaction.query_opt(SELECT_CHANGE, &[&change]).await?;
+                transaction.commit().await?;
+                Ok(row.is_some())
+            })?;
+        Ok(match made {
+            true => Outcome::Done,
+            false => Outcome::Outdated,
+        })
+    }
+
     fn recent_head(&self) -> Result<Head> {
         self.head(self.0.cluster.settings.staleness())
     }
@@ -198,6 +219,8 @@ impl SharedHeads for Heads {
 /// The state of a repository.
 const SELECT_HEAD: &str =
     "SELECT youngest, min_unpacked, locks_version, revprops_version FROM sven_repository WHERE id = $1";
+
+const SELECT_CHANGE: &str = "SELECT 1 FROM sven_change WHERE id = $1";
 
 const SELECT_REP: &str =
     "SELECT rev, item, length, expanded FROM sven_rep WHERE repository = $1 AND sha1 = $2";

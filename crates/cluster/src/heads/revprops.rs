@@ -170,12 +170,13 @@ impl Heads {
         let (id, from) = (self.0.id, i64::try_from(version).unwrap_or(i64::MAX));
         let target = i64::try_from(rev.0).unwrap_or(i64::MAX);
         let (old, new) = (old.to_vec(), new.to_vec());
+        let change = uuid::Uuid::new_v4();
         let changed = self.0.cluster.database.run_once(|client| {
             let (old, new) = (old.clone(), new.clone());
             async move {
                 let statement = client.prepare_cached(REPLACE).await?;
                 let row = client
-                    .query_one(&statement, &[&id, &from, &target, &old, &new])
+                    .query_one(&statement, &[&id, &from, &target, &old, &new, &change])
                     .await?;
                 row.try_get::<_, i32>(0)
             }
@@ -183,7 +184,10 @@ impl Heads {
         let result = match changed {
             Ok(result) => result,
             Err(StepError::Refused(e)) => return Err(e),
-            Err(StepError::Lost(_)) => return self.settle_replacement(rev, &new),
+            Err(StepError::Lost(_)) => match self.settle(RAISE_REVPROPS_VERSION, change)? {
+                Outcome::Done => DONE,
+                Outcome::Outdated => OUTDATED,
+            },
         };
         match result {
             DONE => {
@@ -200,35 +204,6 @@ impl Heads {
         }
     }
 
-    /// Finds out whether a replacement was made whose connection was lost. From then on it cannot be made any more.
-    fn settle_replacement(&self, rev: Revnum, new: &[u8]) -> Result<Outcome> {
-        let (id, target) = (self.0.id, i64::try_from(rev.0).unwrap_or(i64::MAX));
-        let list = self.0.cluster.database.run(
-            "find out about a change of revision properties",
-            |mut client| async move {
-                let transaction = client.transaction().await?;
-                let row = transaction.query_opt(RAISE_REVPROPS_VERSION, &[&id]).await?;
-                if let Some(version) = row.map(|row| row.get::<_, i64>(0)) {
-                    transaction
-                        .execute(NOTE_CHANGE, &[&id, &version, &target])
-                        .await?;
-                }
-                let list = transaction.query_opt(SELECT_LIST, &[&id, &target]).await?;
-                transaction.commit().await?;
-                Ok(list)
-            },
-        )?;
-        let list: Option<Vec<u8>> = match list {
-            Some(row) => Some(row.try_get(0).map_err(sql_error)?),
-            None => None,
-        };
-        self.wait_for_old_states();
-        match list {
-            Some(list) if list == new => Ok(Outcome::Done),
-            _ => Ok(Outcome::Outdated),
-        }
-    }
-
     /// Waits until no node uses a state from before now.
     pub(super) fn wait_for_old_states(&self) {
         std::thread::sleep(self.0.cluster.settings.staleness());
@@ -242,10 +217,9 @@ fn no_such_revision(rev: Revnum) -> Error {
 const SELECT_CHANGES: &str =
     "SELECT rev FROM sven_revprop_change WHERE repository = $1 AND version > $2 AND version <= $3 LIMIT $4";
 const SELECT_LISTS: &str = "SELECT rev, props FROM sven_revision WHERE repository = $1 AND rev = ANY ($2)";
-const SELECT_LIST: &str = "SELECT props FROM sven_revision WHERE repository = $1 AND rev = $2";
-const REPLACE: &str = "SELECT sven_replace_props_1($1, $2, $3, $4, $5)";
-const RAISE_REVPROPS_VERSION: &str = "UPDATE sven_repository SET revprops_version = revprops_version + 1 WHERE id = $1 RETURNING revprops_version";
-const NOTE_CHANGE: &str = "INSERT INTO sven_revprop_change (repository, version, rev) VALUES ($1, $2, $3)";
+const REPLACE: &str = "SELECT sven_replace_props_1($1, $2, $3, $4, $5, $6)";
+const RAISE_REVPROPS_VERSION: &str =
+    "UPDATE sven_repository SET revprops_version = revprops_version + 1 WHERE id = $1";
 
 /// Changes that are read one by one at most.
 const MAX_CHANGES: i64 = 10_000;
