@@ -7,8 +7,12 @@
 //! where it was; a later one adds what was committed to the source meanwhile. [`export`] makes a repository that Subversion opens, or brings an
 //! earlier export up to date.
 
+mod export;
+mod files;
 mod import;
+mod packed_props;
 mod source;
 mod target;
 
+pub use export::export;
 pub use import::import;

@@ -6,3 +6,4 @@
 mod heads;
 mod linear;
 mod support;
+mod transfer;

@@ -1,0 +1,486 @@
+//! A repository of the cluster into files that Subversion opens.
+//!
+//! A first export makes the directories around the filesystem; the file `format` of the repository is written last, so an interrupted one is no
+//! repository. The next export goes on where it was. Later exports add what is new to the same directory. They take its locks, so that it stays a copy: no program
+//! commits to it meanwhile.
+//!
+//! The steps are those of FSFS: files are durable before `current` or `min-unpacked-rev` names them, and what a pack replaces is removed after
+//! that. The file `db/sven-export` says of which repository this is an export, and up to which change of revision properties.
+//!
+//! The rep-cache is not copied: its rows are made again from the revisions that were exported.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use base::{Cancel, Code, Date, Depth, Error, FsPath, Result, Revnum, hashdump};
+use fsfs::disk::{Disk as _, DiskFile, RealDisk};
+use fsfs::shared::{Head, SharedFs};
+use fsfs::{Cache, Fs, LockRequest, LockTarget};
+
+use super::files::{fresh_dir, make_dirs, read_only, replace, set_mode, write_from, write_new};
+use super::packed_props;
+use crate::cluster::{Cluster, RepositoryInfo};
+use crate::database::sql_error;
+
+/// Writes the repository `name` to the directory `to`, or brings an earlier export there up to date. Calls `done` with each revision
+/// that is there. Returns the youngest revision.
+///
+/// # Errors
+/// `FS_NOT_FOUND` without such a repository; `DIR_NOT_EMPTY` if the directory is not an export of it; `FS_ALREADY_EXISTS` if the export has revisions of its own;
+/// `CANCELLED`; the system's; those of the cluster.
+pub fn export(
+    cluster: &Cluster,
+    name: &str,
+    to: &Path,
+    done: &mut dyn FnMut(Revnum),
+    cancel: &Cancel,
+) -> Result<Revnum> {
+    let info = cluster.repository(name)?;
+    let shared = cluster.shared_fs(&info);
+    let head = shared.heads.head(Duration::ZERO)?;
+    let db = to.join("db");
+    let is_complete = to.join("format").exists();
+    let marker = Marker::read(&db);
+    match &marker {
+        Some(marker) if marker.instance == info.instance => {}
+        None if is_empty(to) => make_directories(to, &info)?,
+        _ => {
+            let text = format!("'{}' is not an export of '{name}'", to.display());
+            return Err(Error::new(Code::DIR_NOT_EMPTY, text));
+        }
+    }
+    let open = || Fs::open_on(&db, &Cache::new(CACHE), Arc::new(RealDisk));
+    let locks = match is_complete {
+        true => Some(open()?.all_locks()?),
+        false => None,
+    };
+    let mut copy = Copy::new(&shared, &info, head, &db)?;
+    let before = copy.youngest;
+    copy.check_lineage(to)?;
+    copy.packs(done, cancel)?;
+    copy.revisions(done, cancel)?;
+    drop(locks);
+    let fs = open()?;
+    let known = marker.and_then(|marker| marker.revprops_version);
+    if let Some(before) = before {
+        copy_changed_props(
+            cluster,
+            &shared,
+            &info,
+            (known, head.revprops_version),
+            &fs,
+            before,
+        )?;
+    }
+    copy_locks(&shared, &fs)?;
+    let first_new = Revnum(before.map_or(0, |before| before + 1));
+    if first_new <= head.youngest {
+        let built = fsfs::admin::rep_cache::build(&fs, first_new, head.youngest, &mut |_| {}, cancel);
+        let has_none = [
+            Code::FS_REP_SHARING_NOT_SUPPORTED,
+            Code::FS_REP_SHARING_NOT_ALLOWED,
+        ];
+        if let Err(e) = built
+            && !has_none.contains(&e.code())
+        {
+            return Err(e);
+        }
+    }
+    let marker = Marker {
+        instance: info.instance,
+        revprops_version: Some(head.revprops_version),
+    };
+    marker.write(&db)?;
+    if !is_complete {
+        complete(cluster, to, &info)?;
+    }
+    Ok(head.youngest)
+}
+
+/// The file `db/sven-export`.
+struct Marker {
+    instance: uuid::Uuid,
+    /// The change of revision properties up to which the export is complete; `None` for a first export that has not ended.
+    revprops_version: Option<u64>,
+}
+
+impl Marker {
+    fn read(db: &Path) -> Option<Marker> {
+        let text = fs::read_to_string(db.join(MARKER)).ok()?;
+        let mut lines = text.lines();
+        Some(Marker {
+            instance: lines.next()?.parse().ok()?,
+            revprops_version: lines.next().and_then(|line| line.parse().ok()),
+        })
+    }
+
+    fn write(&self, db: &Path) -> Result<()> {
+        let mut text = format!("{}\n", self.instance);
+        if let Some(version) = self.revprops_version {
+            text.push_str(&format!("{version}\n"));
+        }
+        replace(&db.join(MARKER), text.as_bytes())
+    }
+}
+
+/// The copying of revisions.
+struct Copy<'a> {
+    shared: &'a SharedFs,
+    head: Head,
+    db: PathBuf,
+    /// Revisions of a shard; 0 for the linear layout.
+    shard_size: u64,
+    packs_props: bool,
+    /// The state of the export.
+    youngest: Option<u64>,
+    min_unpacked: u64,
+}
+
+impl<'a> Copy<'a> {
+    fn new(shared: &'a SharedFs, info: &RepositoryInfo, head: Head, db: &Path) -> Result<Copy<'a>> {
+        let mut lines = info.format.lines();
+        let number: u32 = lines.next().and_then(|line| line.parse().ok()).unwrap_or(0);
+        let size = lines.find_map(|line| line.strip_prefix("layout sharded "));
+        Ok(Copy {
+            shared,
+            head,
+            db: db.to_owned(),
+            shard_size: size.and_then(|size| size.parse().ok()).unwrap_or(0),
+            packs_props: number >= 6,
+            youngest: number_in(&db.join("current"))?,
+            min_unpacked: number_in(&db.join("min-unpacked-rev"))?.unwrap_or(0),
+        })
+    }
+
+    /// Checks that the export has no revisions of its own.
+    fn check_lineage(&self, to: &Path) -> Result<()> {
+        let Some(youngest) = self.youngest else {
+            return Ok(());
+        };
+        let rev = Revnum(youngest);
+        let is_same = || -> Result<bool> {
+            if youngest < self.min_unpacked || rev < self.head.min_unpacked {
+                return Ok(true);
+            }
+            let ours = read_all(&*self.open(rev)?)?;
+            let path = self.in_shard("revs", rev);
+            Ok(ours == fs::read(&path).map_err(|e| Error::io("Can't open file", &path, &e))?)
+        };
+        if rev > self.head.youngest || !is_same()? {
+            return Err(Error::new(
+                Code::FS_ALREADY_EXISTS,
+                format!("'{}' has revisions that were committed to it", to.display()),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Copies the packs that the export does not have.
+    fn packs(&mut self, done: &mut dyn FnMut(Revnum), cancel: &Cancel) -> Result<()> {
+        let shards = |revs: u64| revs.checked_div(self.shard_size).unwrap_or(0);
+        for shard in shards(self.min_unpacked)..shards(self.head.min_unpacked.0) {
+            cancel.check()?;
+            let (first, end) = (shard * self.shard_size, (shard + 1) * self.shard_size);
+            let dir = self.db.join("revs").join(format!("{shard}.pack"));
+            fresh_dir(&dir)?;
+            let pack = self.shared.blobs.open_pack(shard);
+            let pack = pack.map_err(|e| Error::io("Can't open file", &dir.join("pack"), &e))?;
+            write_from(&dir.join("pack"), &*pack)?;
+            match self.shared.blobs.pack_manifest(shard) {
+                Ok(manifest) => write_new(&dir.join("manifest"), &manifest)?,
+                Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+                Err(e) => return Err(Error::io("Can't open file", &dir.join("manifest"), &e)),
+            }
+            self.pack_props(shard, first, end)?;
+            self.sync()?;
+            replace(&self.db.join("min-unpacked-rev"), format!("{end}\n").as_bytes())?;
+            self.min_unpacked = end;
+            if self.youngest.is_none_or(|youngest| youngest < end - 1) {
+                self.set_youngest(end - 1)?;
+            }
+            self.remove_unpacked(shard)?;
+            done(Revnum(end - 1));
+        }
+        Ok(())
+    }
+
+    fn pack_props(&self, shard: u64, first: u64, end: u64) -> Result<()> {
+        let revs: Vec<Revnum> = (first..end).map(Revnum).collect();
+        let lists = self
+            .shared
+            .heads
+            .revprops(&revs)
+            .into_iter()
+            .collect::<Result<Vec<_>>>()?;
+        let unpacked = match self.packs_props {
+            // Revision 0 is never packed.
+            true => usize::from(shard == 0),
+            false => lists.len(),
+        };
+        for (rev, list) in revs.iter().zip(&lists).take(unpacked) {
+            self.write_props(*rev, list)?;
+        }
+        if self.packs_props {
+            let dir = self.db.join("revprops").join(format!("{shard}.pack"));
+            fresh_dir(&dir)?;
+            for (name, bytes) in packed_props::files(first + unpacked as u64, &lists[unpacked..]) {
+                write_new(&dir.join(name), &bytes)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes the files of revisions whose pack is durable.
+    fn remove_unpacked(&self, shard: u64) -> Result<()> {
+        let mut gone = vec![self.db.join("revs").join(shard.to_string())];
+        let props = self.db.join("revprops").join(shard.to_string());
+        match (self.packs_props, shard) {
+            (true, 0) => gone.extend((1..self.shard_size).map(|rev| props.join(rev.to_string()))),
+            (true, _) => gone.push(props),
+            (false, _) => {}
+        }
+        for path in gone {
+            let removed = match path.is_dir() {
+                true => fs::remove_dir_all(&path),
+                false => fs::remove_file(&path),
+            };
+            match removed {
+                Err(e) if e.kind() != io::ErrorKind::NotFound => {
+                    return Err(Error::io("Can't remove", &path, &e));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies the revisions that the export does not have.
+    fn revisions(&mut self, done: &mut dyn FnMut(Revnum), cancel: &Cancel) -> Result<()> {
+        let first = self.youngest.map_or(0, |youngest| youngest + 1);
+        let revs: Vec<Revnum> = (first..=self.head.youngest.0).map(Revnum).collect();
+        for group in revs.chunks(GROUP) {
+            let lists = self.shared.heads.revprops(group);
+            for (rev, list) in group.iter().zip(lists) {
+                cancel.check()?;
+                let path = self.in_shard("revs", *rev);
+                make_dirs(path.parent().unwrap_or(&self.db))?;
+                write_from(&path, &*self.open(*rev)?)?;
+                self.write_props(*rev, &list?)?;
+                done(*rev);
+            }
+            self.sync()?;
+            if let Some(last) = group.last() {
+                self.set_youngest(last.0)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write_props(&self, rev: Revnum, list: &[u8]) -> Result<()> {
+        let path = self.in_shard("revprops", rev);
+        make_dirs(path.parent().unwrap_or(&self.db))?;
+        write_new(&path, list)
+    }
+
+    fn open(&self, rev: Revnum) -> Result<Arc<dyn DiskFile>> {
+        let opened = self.shared.blobs.open_revision(rev);
+        opened.map_err(|e| Error::io("Can't open file", &self.in_shard("revs", rev), &e))
+    }
+
+    fn set_youngest(&mut self, rev: u64) -> Result<()> {
+        replace(&self.db.join("current"), format!("{rev}\n").as_bytes())?;
+        self.youngest = Some(rev);
+        Ok(())
+    }
+
+    /// Makes durable what was written.
+    fn sync(&self) -> Result<()> {
+        RealDisk
+            .sync_all(&self.db)
+            .map_err(|e| Error::io("Can't flush", &self.db, &e))
+    }
+
+    fn in_shard(&self, kind: &str, rev: Revnum) -> PathBuf {
+        let dir = self.db.join(kind);
+        match rev.0.checked_div(self.shard_size) {
+            Some(shard) => dir.join(shard.to_string()).join(rev.to_string()),
+            None => dir.join(rev.to_string()),
+        }
+    }
+}
+
+/// Copies the property lists of revisions up to `before` that have changed since an earlier export.
+fn copy_changed_props(
+    cluster: &Cluster,
+    shared: &SharedFs,
+    info: &RepositoryInfo,
+    (known, now): (Option<u64>, u64),
+    fs: &Fs,
+    before: u64,
+) -> Result<()> {
+    if known == Some(now) {
+        return Ok(());
+    }
+    let signed = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+    let mut revs: Option<Vec<Revnum>> = None;
+    if let Some(known) = known.filter(|known| *known < now) {
+        let (id, known, now) = (info.id, signed(known), signed(now));
+        let rows = cluster
+            .0
+            .database
+            .run("look for changed property lists", |client| async move {
+                client.query(SELECT_CHANGES, &[&id, &known, &now]).await
+            })?;
+        let complete = rows
+            .first()
+            .map(|row| row.try_get::<_, i64>(1))
+            .transpose()
+            .map_err(sql_error)?;
+        // Old changes may have been removed: then all lists are compared.
+        if complete == Some(now - known) {
+            let changed = rows.iter().map(|row| {
+                let rev: i64 = row.try_get(0).map_err(sql_error)?;
+                Ok(Revnum(u64::try_from(rev).unwrap_or_default()))
+            });
+            revs = Some(changed.collect::<Result<_>>()?);
+        }
+    }
+    let revs = revs.unwrap_or_else(|| (0..=before).map(Revnum).collect());
+    for group in revs.chunks(GROUP) {
+        for (rev, list) in group.iter().zip(shared.heads.revprops(group)) {
+            if rev.0 <= before {
+                fs.set_revprops(*rev, &hashdump::read_props(&list?)?)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Makes the locks of the export those of the cluster.
+fn copy_locks(shared: &SharedFs, fs: &Fs) -> Result<()> {
+    let root = FsPath::root();
+    let (wanted, there) = (
+        shared.heads.locks(&root, Depth::Infinity)?,
+        fs.locks(&root, Depth::Infinity)?,
+    );
+    let gone: Vec<(FsPath, Option<String>)> = there
+        .iter()
+        .filter(|lock| !wanted.contains(lock))
+        .map(|lock| (lock.path.clone(), Some(lock.token.clone())))
+        .collect();
+    for (_, removed) in fs.unlock_paths(&gone, None, true)? {
+        removed?;
+    }
+    for lock in wanted.iter().filter(|lock| !there.contains(lock)) {
+        let target = LockTarget {
+            path: lock.path.clone(),
+            token: Some(lock.token.clone()),
+            rev: None,
+        };
+        let request = LockRequest {
+            owner: &lock.owner,
+            comment: lock.comment.as_deref(),
+            is_dav_comment: lock.is_dav_comment,
+            expires: lock.expires,
+            steal: true,
+            now: Date(lock.created.0),
+        };
+        for (_, made) in fs.lock_paths(&[target], &request)? {
+            made?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes what a filesystem has besides revisions.
+fn make_directories(to: &Path, info: &RepositoryInfo) -> Result<()> {
+    let db = to.join("db");
+    for dir in ["", "revs", "revprops", "transactions", "txn-protorevs"] {
+        make_dirs(&db.join(dir))?;
+    }
+    let marker = Marker {
+        instance: info.instance,
+        revprops_version: None,
+    };
+    marker.write(&db)?;
+    for (name, bytes) in [
+        ("fs-type", "fsfs\n".as_bytes()),
+        ("uuid", info.uuid.as_bytes()),
+        ("fsfs.conf", &info.fsfs_conf),
+        ("write-lock", b""),
+        ("txn-current", b"0\n"),
+        ("txn-current-lock", b""),
+        ("min-unpacked-rev", b"0\n"),
+        ("format", info.format.as_bytes()),
+    ] {
+        replace(&db.join(name), bytes)?;
+    }
+    read_only(&db.join("format"))
+}
+
+/// Makes a repository of a directory with a complete filesystem.
+fn complete(cluster: &Cluster, to: &Path, info: &RepositoryInfo) -> Result<()> {
+    for dir in ["conf", "hooks", "locks"] {
+        make_dirs(&to.join(dir))?;
+    }
+    for file in cluster.repository_files(info)? {
+        let path = to.join(&file.path);
+        make_dirs(path.parent().unwrap_or(to))?;
+        replace(&path, &file.content)?;
+        set_mode(&path, file.mode & 0o777)?;
+    }
+    for name in ["locks/db.lock", "locks/db-logs.lock"] {
+        replace(&to.join(name), b"")?;
+    }
+    replace(&to.join("format"), b"5\n")?;
+    read_only(&to.join("format"))
+}
+
+/// True if there is nothing in a directory, or no directory.
+fn is_empty(dir: &Path) -> bool {
+    match fs::read_dir(dir) {
+        Ok(mut entries) => entries.next().is_none(),
+        Err(e) => e.kind() == io::ErrorKind::NotFound,
+    }
+}
+
+/// Reads the number in a small file; `None` without the file.
+fn number_in(path: &Path) -> Result<Option<u64>> {
+    match fs::read_to_string(path) {
+        Ok(text) => {
+            let number = text
+                .split_ascii_whitespace()
+                .next()
+                .and_then(|word| word.parse().ok());
+            match number {
+                Some(number) => Ok(Some(number)),
+                None => Err(Error::new(
+                    Code::FS_CORRUPT,
+                    format!("'{}' has no number", path.display()),
+                )),
+            }
+        }
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(Error::io("Can't open file", path, &e)),
+    }
+}
+
+fn read_all(file: &dyn DiskFile) -> Result<Vec<u8>> {
+    let length = file.len().map_err(|e| Error::os(&e, "Can't read a revision"))?;
+    crate::objects::read_whole(file, length).map_err(|e| Error::os(&e, "Can't read a revision"))
+}
+
+const MARKER: &str = "sven-export";
+
+/// Of the export, to write property lists and locks.
+const CACHE: u64 = 32 << 20;
+
+/// Revisions that become visible together.
+const GROUP: usize = 1000;
+
+const SELECT_CHANGES: &str = "SELECT DISTINCT rev, (SELECT count(*) FROM sven_revprop_change \
+     WHERE repository = $1 AND version > $2 AND version <= $3) \
+     FROM sven_revprop_change WHERE repository = $1 AND version > $2 AND version <= $3 ORDER BY rev";
