@@ -28,6 +28,7 @@ pub fn build(
     progress: &mut dyn FnMut(Revnum),
     cancel: &Cancel,
 ) -> Result<()> {
+    fs.refuse_fsx_ioctl("Building rep-cache")?;
     if !fs.format().has_rep_sharing() {
         let number = fs.format().number;
         let message =

@@ -23,7 +23,7 @@ use super::rep_cache::{RepCacheConnection, RepCacheRow};
 use super::replaced::ReplacementDetector;
 use super::rev_file::no_such_revision;
 use super::shard_dirs::ShardKind;
-use super::small_files::{check_fs_type, read_format, read_ids};
+use super::small_files::{read_format, read_fs_type, read_ids};
 use crate::format::fs_format::FsFormat;
 use crate::format::short_line;
 
@@ -78,8 +78,12 @@ pub(crate) type UnsharedRows = Arc<Mutex<HashMap<Sha1, RepCacheRow>>>;
 /// What `svnadmin info` prints about the storage.
 #[derive(Clone, Debug)]
 pub struct FsInfo {
-    /// 1 to 8, never 5.
+    /// `fsfs` or `fsx`.
+    pub fs_type: &'static str,
+    /// FSFS: 1 to 8, never 5. FSX: 2.
     pub format: u32,
+    /// False if the filesystem is too old to record mergeinfo.
+    pub has_mergeinfo: bool,
     /// 0 for the linear layout.
     pub shard_size: u64,
     /// True if items are found by number and index, false if by offset.
@@ -94,8 +98,8 @@ impl Store {
     /// # Errors
     /// `FS_UNSUPPORTED_FORMAT`, `FS_UNKNOWN_FS_TYPE`; the system's if a file is missing.
     pub(crate) fn open(db: &Path, cache: &Arc<Cache>, disk: Arc<dyn Disk>) -> Result<Store> {
-        check_fs_type(&*disk, db)?;
-        let format = read_format(&*disk, db)?;
+        let back_end = read_fs_type(&*disk, db)?;
+        let format = read_format(&*disk, db, back_end)?;
         let layout = Layout::new(db, format);
         let (uuid, instance_id) = read_ids(&*disk, &layout.file("uuid"), &format)?;
         // The path tells two repositories with the same UUIDs apart (a plain copy of all files). The identity of the
@@ -192,7 +196,9 @@ impl Store {
     pub fn info(&self) -> Result<FsInfo> {
         self.refresh_min_unpacked_rev()?;
         Ok(FsInfo {
+            fs_type: self.format().back_end.name(),
             format: self.format().number,
+            has_mergeinfo: self.format().has_mergeinfo(),
             shard_size: self.format().shard_size,
             logical_addressing: self.format().logical,
             min_unpacked_rev: self.min_unpacked_rev(),
@@ -388,7 +394,7 @@ impl Store {
 
     /// Reads `format` again: another process may have upgraded the filesystem.
     pub(crate) fn read_format(&self) -> Result<FsFormat> {
-        read_format(self.disk(), self.path())
+        read_format(self.disk(), self.path(), self.format().back_end)
     }
 
     /// A shared handle to the disk, for opening another filesystem on it.

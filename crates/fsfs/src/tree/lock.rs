@@ -17,7 +17,7 @@ use crate::format::lock_digest::{LockDigest, file_name};
 use crate::store::disk::{Disk, is_missing};
 use crate::tree::Fs;
 
-/// The digest files of a filesystem. FSX has the same.
+/// The digest files of a filesystem, the same in both back ends.
 #[derive(Clone, Copy)]
 pub struct LockFiles<'a> {
     disk: &'a dyn Disk,

@@ -61,6 +61,7 @@ pub struct CopiedRevisions {
 /// # Errors
 /// The system's.
 pub fn begin(src: &Fs, dst: &Path) -> Result<()> {
+    src.refuse_fsx("hotcopy")?;
     let copier = FileCopier {
         disk: src.disk(),
         existing: Existing::Untrusted,
@@ -98,6 +99,7 @@ pub fn run(
     notify: &mut dyn FnMut(CopiedRevisions),
     cancel: &Cancel,
 ) -> Result<()> {
+    src.refuse_fsx("hotcopy")?;
     let layout = Layout::new(dst, *src.format());
     let copy = |existing| Hotcopy {
         src,

@@ -53,6 +53,7 @@ pub fn run_with_max_items(
     notify: &mut dyn FnMut(PackEvent),
     cancel: &Cancel,
 ) -> Result<()> {
+    fs.refuse_fsx("packing")?;
     let number = fs.format().number;
     if !fs.format().has_packing() {
         let message = format!("FSFS format ({number}) too old to pack; please upgrade the filesystem.");
