@@ -29,6 +29,7 @@ pub fn build(
     cancel: &Cancel,
 ) -> Result<()> {
     fs.check_not_shared("'build-repcache'")?;
+    fs.refuse_fsx_ioctl("Building rep-cache")?;
     if !fs.format().has_rep_sharing() {
         let number = fs.format().number;
         let message =
