@@ -60,7 +60,9 @@ pub struct RepositoryInfo {
 }
 
 /// The clusters that this process has opened: directories of nodes with the same settings share one.
-static OPEN: LazyLock<Mutex<Vec<(ClusterSettings, Weak<ClusterState>)>>> = LazyLock::new(Mutex::default);
+static OPEN: LazyLock<Mutex<Vec<OpenCluster>>> = LazyLock::new(Mutex::default);
+
+type OpenCluster = (ClusterSettings, Weak<ClusterState>);
 
 impl Cluster {
     /// Makes the tables of a new cluster; those of one that exists stay.
