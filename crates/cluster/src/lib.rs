@@ -42,6 +42,6 @@ mod upkeep;
 pub use cluster::{Cluster, RepositoryInfo};
 pub use garbage::ObjectReport;
 pub use metrics::ClusterMetrics;
-pub use node_dir::{is_node_dir, open};
+pub use node_dir::{RepositoryFile, is_node_dir, open};
 pub use nodes::NodeInfo;
 pub use settings::ClusterSettings;

@@ -1,0 +1,375 @@
+//! The rows and objects of a repository that is being imported.
+//!
+//! All of it may be done twice: a step whose connection was lost is taken again. What an import writes is marked with the instance of the
+//! repository as its publication, so rows of revisions that the cluster has made are recognised.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use base::{Code, Error, Lock, Result, Revnum};
+use fsfs::RepCacheRow;
+use fsfs::disk::DiskFile;
+use uuid::Uuid;
+
+use super::source::Source;
+use crate::cluster::{Cluster, RepositoryInfo};
+use crate::database::sql_error;
+use crate::objects::{pack_key, read_whole, revision_key};
+
+/// A repository in the cluster.
+pub(super) struct Target<'a> {
+    pub(super) cluster: &'a Cluster,
+    pub(super) info: RepositoryInfo,
+}
+
+/// Revisions that are written together.
+#[derive(Clone, Default)]
+pub(super) struct Batch {
+    revs: Vec<i64>,
+    lengths: Vec<i64>,
+    contents: Vec<Option<Vec<u8>>>,
+    lists: Vec<Vec<u8>>,
+    bytes: usize,
+}
+
+/// The last step of an import.
+#[derive(Clone)]
+pub(super) struct End {
+    pub(super) youngest: Revnum,
+    pub(super) min_unpacked: u64,
+    pub(super) locks: Vec<Lock>,
+}
+
+impl Target<'_> {
+    /// Returns the repository with this name, and makes an empty one if there is none.
+    ///
+    /// # Errors
+    /// `FS_ALREADY_EXISTS` if it is another repository, or has revisions that the source lacks.
+    pub(super) fn find_or_make<'a>(cluster: &'a Cluster, name: &str, source: &Source) -> Result<Target<'a>> {
+        let text = |file: &str| -> Result<String> {
+            let bytes = source.small_file(file)?;
+            String::from_utf8(bytes)
+                .map_err(|_| Error::new(Code::FS_CORRUPT, format!("'{file}' is not UTF-8")))
+        };
+        let (format, uuid) = (text("format")?, text("uuid")?);
+        let conf = match source.small_file("fsfs.conf") {
+            Err(e) if fsfs::disk::is_missing(&e) => Vec::new(),
+            conf => conf?,
+        };
+        let instance = Uuid::new_v4();
+        cluster.0.database.run("make a repository", |client| {
+            let (name, format, uuid, conf) = (name.to_owned(), format.clone(), uuid.clone(), conf.clone());
+            async move {
+                let values: [&(dyn tokio_postgres::types::ToSql + Sync); 5] =
+                    [&name, &format, &uuid, &conf, &instance];
+                client.execute(MAKE, &values).await
+            }
+        })?;
+        let info = cluster.repository(name)?;
+        let refused = |why: &str| {
+            Err(Error::new(
+                Code::FS_ALREADY_EXISTS,
+                format!("The repository '{name}' of the cluster {why}"),
+            ))
+        };
+        if info.uuid.lines().next() != uuid.lines().next() {
+            return refused("has another UUID");
+        }
+        if info.format != format {
+            return refused("has another format; it cannot be continued");
+        }
+        let target = Target { cluster, info };
+        let (own, last) = target.foreign_revisions()?;
+        if own > 0 {
+            return refused("has revisions that were committed to it; they would be lost");
+        }
+        if last.is_some_and(|last| last > source.fs.youngest().map_or(0, |youngest| youngest.0)) {
+            return refused("has more revisions than the source");
+        }
+        Ok(target)
+    }
+
+    /// Returns how many revisions were not imported, and the last revision that is there.
+    fn foreign_revisions(&self) -> Result<(i64, Option<u64>)> {
+        let (id, import) = (self.info.id, self.info.instance);
+        let row = self
+            .cluster
+            .0
+            .database
+            .run("look for revisions", |client| async move {
+                client.query_one(FOREIGN, &[&id, &import]).await
+            })?;
+        let last: Option<i64> = row.try_get(1).map_err(sql_error)?;
+        Ok((
+            row.try_get(0).map_err(sql_error)?,
+            last.and_then(|last| u64::try_from(last).ok()),
+        ))
+    }
+
+    /// Returns the property lists that are there, by revision.
+    pub(super) fn props(&self, first: u64, end: u64) -> Result<BTreeMap<u64, Vec<u8>>> {
+        let (id, first, end) = (self.info.id, signed(first), signed(end));
+        let rows = self
+            .cluster
+            .0
+            .database
+            .run("read property lists", |client| async move {
+                client.query(SELECT_PROPS, &[&id, &first, &end]).await
+            })?;
+        let lists = rows.iter().map(|row| {
+            let rev: i64 = row.try_get(0).map_err(sql_error)?;
+            Ok((
+                u64::try_from(rev).unwrap_or_default(),
+                row.try_get(1).map_err(sql_error)?,
+            ))
+        });
+        lists.collect()
+    }
+
+    /// Returns the packs that are there.
+    pub(super) fn packs(&self) -> Result<Vec<u64>> {
+        let id = self.info.id;
+        let rows = self
+            .cluster
+            .0
+            .database
+            .run("look for packs", |client| async move {
+                client.query(SELECT_PACKS, &[&id]).await
+            })?;
+        let shards = rows.iter().map(|row| {
+            let shard: i64 = row.try_get(0).map_err(sql_error)?;
+            Ok(u64::try_from(shard).unwrap_or_default())
+        });
+        shards.collect()
+    }
+
+    /// Copies a pack file.
+    pub(super) fn put_pack(&self, shard: u64, file: &dyn DiskFile, manifest: Option<Vec<u8>>) -> Result<()> {
+        let length = length_of(file)?;
+        let (id, import) = (self.info.id, self.info.instance);
+        self.cluster
+            .0
+            .objects
+            .put_file(&pack_key(import, shard, import), file)?;
+        self.cluster.0.database.run("note a pack", |client| {
+            let manifest = manifest.clone();
+            async move {
+                let shard = signed(shard);
+                client
+                    .execute(INSERT_PACK, &[&id, &shard, &import, &length, &manifest])
+                    .await
+            }
+        })?;
+        Ok(())
+    }
+
+    /// Copies a revision, or adds it to the batch if it is short. Without a file it is one that is packed.
+    pub(super) fn add_revision(
+        &self,
+        batch: &mut Batch,
+        rev: Revnum,
+        file: Option<&dyn DiskFile>,
+        list: Vec<u8>,
+    ) -> Result<()> {
+        let (length, content) = match file {
+            None => (0, None),
+            Some(file) => {
+                let length = length_of(file)?;
+                let import = self.info.instance;
+                match length <= MAX_INLINE {
+                    true => (
+                        length,
+                        Some(read_whole(file, length.cast_unsigned()).map_err(read_error)?),
+                    ),
+                    false => {
+                        self.cluster
+                            .0
+                            .objects
+                            .put_file(&revision_key(import, rev.0, import), file)?;
+                        (length, None)
+                    }
+                }
+            }
+        };
+        batch.bytes += content.as_ref().map_or(0, Vec::len) + list.len();
+        batch.revs.push(signed(rev.0));
+        batch.lengths.push(length);
+        batch.contents.push(content);
+        batch.lists.push(list);
+        match batch.bytes > BATCH_BYTES || batch.revs.len() >= BATCH_REVISIONS {
+            true => self.write(batch),
+            false => Ok(()),
+        }
+    }
+
+    /// Writes the rows of a batch, which is empty then.
+    pub(super) fn write(&self, batch: &mut Batch) -> Result<()> {
+        let batch = Arc::new(std::mem::take(batch));
+        if batch.revs.is_empty() {
+            return Ok(());
+        }
+        let (id, import) = (self.info.id, self.info.instance);
+        self.cluster.0.database.run("write revisions", |client| {
+            let batch = batch.clone();
+            async move {
+                let values: [&(dyn tokio_postgres::types::ToSql + Sync); 6] = [
+                    &id,
+                    &import,
+                    &batch.revs,
+                    &batch.lengths,
+                    &batch.contents,
+                    &batch.lists,
+                ];
+                client.execute(INSERT_REVISIONS, &values).await
+            }
+        })?;
+        Ok(())
+    }
+
+    /// Replaces property lists.
+    pub(super) fn replace_props(&self, changed: Vec<(u64, Vec<u8>)>) -> Result<()> {
+        if changed.is_empty() {
+            return Ok(());
+        }
+        let id = self.info.id;
+        let revs: Vec<i64> = changed.iter().map(|(rev, _)| signed(*rev)).collect();
+        let columns = Arc::new((
+            revs,
+            changed.into_iter().map(|(_, list)| list).collect::<Vec<_>>(),
+        ));
+        self.cluster
+            .0
+            .database
+            .run("change property lists", |mut client| {
+                let columns = columns.clone();
+                async move {
+                    let transaction = client.transaction().await?;
+                    let row = transaction.query_one(LOCK_VERSION, &[&id]).await?;
+                    let version: i64 = row.try_get(0)?;
+                    transaction
+                        .execute(UPDATE_PROPS, &[&id, &columns.0, &columns.1])
+                        .await?;
+                    transaction
+                        .execute(INSERT_CHANGES, &[&id, &version, &columns.0])
+                        .await?;
+                    transaction
+                        .execute(RAISE_VERSION, &[&id, &(columns.0.len() as i64)])
+                        .await?;
+                    transaction.commit().await
+                }
+            })?;
+        // Nodes may use the old lists for so long.
+        std::thread::sleep(self.cluster.settings().staleness());
+        Ok(())
+    }
+
+    /// Adds rows for rep sharing.
+    pub(super) fn add_reps(&self, rows: &[RepCacheRow]) -> Result<()> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let id = self.info.id;
+        let keys: Vec<Vec<u8>> = rows.iter().map(|row| row.sha1.0.to_vec()).collect();
+        let numbers =
+            |of: fn(&RepCacheRow) -> u64| rows.iter().map(|row| signed(of(row))).collect::<Vec<i64>>();
+        let columns = Arc::new((
+            keys,
+            numbers(|row| row.rev.0),
+            numbers(|row| row.item),
+            numbers(|row| row.length),
+            numbers(|row| row.expanded),
+        ));
+        self.cluster.0.database.run("write rows of contents", |client| {
+            let c = columns.clone();
+            async move {
+                let values: [&(dyn tokio_postgres::types::ToSql + Sync); 6] =
+                    [&id, &c.0, &c.1, &c.2, &c.3, &c.4];
+                client.execute(INSERT_REPS, &values).await
+            }
+        })?;
+        Ok(())
+    }
+
+    /// Makes everything visible that was copied.
+    pub(super) fn finish(&self, end: &End) -> Result<()> {
+        let id = self.info.id;
+        let end = Arc::new(end.clone());
+        self.cluster.0.database.run("complete an import", |mut client| {
+            let end = end.clone();
+            async move {
+                let transaction = client.transaction().await?;
+                transaction.execute(LOCK_VERSION, &[&id]).await?;
+                transaction.execute(DELETE_LOCKS, &[&id]).await?;
+                for lock in &end.locks {
+                    let (path, expires) = (lock.path.as_bytes(), lock.expires.map(|date| date.0));
+                    let values: [&(dyn tokio_postgres::types::ToSql + Sync); 8] = [
+                        &id,
+                        &path,
+                        &lock.token,
+                        &lock.owner,
+                        &lock.comment,
+                        &lock.is_dav_comment,
+                        &lock.created.0,
+                        &expires,
+                    ];
+                    transaction.execute(INSERT_LOCK, &values).await?;
+                }
+                let (youngest, min_unpacked) = (signed(end.youngest.0), signed(end.min_unpacked));
+                transaction
+                    .execute(FINISH, &[&id, &youngest, &min_unpacked])
+                    .await?;
+                transaction.execute(NOTIFY, &[&id]).await?;
+                transaction.commit().await
+            }
+        })?;
+        std::thread::sleep(self.cluster.settings().staleness());
+        Ok(())
+    }
+}
+
+fn length_of(file: &dyn DiskFile) -> Result<i64> {
+    Ok(signed(file.len().map_err(read_error)?))
+}
+
+fn read_error(e: std::io::Error) -> Error {
+    Error::os(&e, "Can't read a file of the repository")
+}
+
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// Revision files up to this length travel in rows, bytes.
+const MAX_INLINE: i64 = 64 << 10;
+
+const BATCH_BYTES: usize = 2 << 20;
+const BATCH_REVISIONS: usize = 500;
+
+const MAKE: &str = "INSERT INTO sven_repository (name, format, uuid, fsfs_conf, instance) VALUES ($1, $2, $3, $4, $5) \
+     ON CONFLICT (name) DO NOTHING";
+const FOREIGN: &str =
+    "SELECT count(*) FILTER (WHERE publication <> $2), max(rev) FROM sven_revision WHERE repository = $1";
+const SELECT_PROPS: &str =
+    "SELECT rev, props FROM sven_revision WHERE repository = $1 AND rev >= $2 AND rev < $3";
+const SELECT_PACKS: &str = "SELECT shard FROM sven_pack WHERE repository = $1";
+const INSERT_PACK: &str = "INSERT INTO sven_pack (repository, shard, publication, length, manifest) \
+     VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING";
+const INSERT_REVISIONS: &str = "INSERT INTO sven_revision (repository, rev, publication, length, content, props) \
+     SELECT $1, r, $2, l, c, p FROM unnest($3::bigint[], $4::bigint[], $5::bytea[], $6::bytea[]) AS new (r, l, c, p) \
+     ON CONFLICT DO NOTHING";
+const LOCK_VERSION: &str = "SELECT revprops_version FROM sven_repository WHERE id = $1 FOR UPDATE";
+const UPDATE_PROPS: &str = "UPDATE sven_revision SET props = new.p FROM unnest($2::bigint[], $3::bytea[]) AS new (r, p) \
+     WHERE repository = $1 AND rev = new.r";
+const INSERT_CHANGES: &str = "INSERT INTO sven_revprop_change (repository, version, rev) \
+     SELECT $1, $2 + number, r FROM unnest($3::bigint[]) WITH ORDINALITY AS new (r, number)";
+const RAISE_VERSION: &str =
+    "UPDATE sven_repository SET revprops_version = revprops_version + $2 WHERE id = $1";
+const INSERT_REPS: &str = "INSERT INTO sven_rep (repository, sha1, rev, item, length, expanded) \
+     SELECT $1, s, r, i, l, e \
+     FROM unnest($2::bytea[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[]) AS new (s, r, i, l, e) \
+     ON CONFLICT DO NOTHING";
+const DELETE_LOCKS: &str = "DELETE FROM sven_lock WHERE repository = $1";
+const INSERT_LOCK: &str = "INSERT INTO sven_lock (repository, path, token, owner, comment, is_dav_comment, created, expires) \
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
+const FINISH: &str = "UPDATE sven_repository SET youngest = $2, min_unpacked = $3, locks_version = locks_version + 1 WHERE id = $1";
+const NOTIFY: &str = "SELECT pg_notify('sven_head', $1::bigint::text)";
