@@ -120,6 +120,7 @@ impl Cluster {
     /// `FS_GENERAL` if the database cannot be reached.
     pub fn serve(&self) -> Result<u64> {
         let epoch = self.0.nodes.register()?;
+        self.prepare_directories()?;
         if !self.0.is_listening.swap(true, Ordering::AcqRel) {
             crate::upkeep::begin(&self.0);
         }

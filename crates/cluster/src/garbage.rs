@@ -115,6 +115,6 @@ impl Cluster {
 }
 
 const REVISIONS: &str = "SELECT r.instance, v.rev, v.publication, v.length \
-     FROM sven_revision v JOIN sven_repository r ON r.id = v.repository WHERE v.content IS NULL";
+     FROM sven_revision v JOIN sven_repository r ON r.id = v.repository WHERE v.content IS NULL AND v.length > 0";
 const PACKS: &str = "SELECT r.instance, p.shard, p.publication, p.length \
      FROM sven_pack p JOIN sven_repository r ON r.id = p.repository";
