@@ -4,4 +4,4 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|data: &[u8]| fsx::fuzz_api::text(data));
+fuzz_target!(|data: &[u8]| fsfs::fuzz_api::fsx::text(data));

@@ -60,7 +60,9 @@ pub struct RepositoryInfo {
 }
 
 /// The clusters that this process has opened: directories of nodes with the same settings share one.
-static OPEN: LazyLock<Mutex<Vec<(ClusterSettings, Weak<ClusterState>)>>> = LazyLock::new(Mutex::default);
+static OPEN: LazyLock<Mutex<Vec<OpenCluster>>> = LazyLock::new(Mutex::default);
+
+type OpenCluster = (ClusterSettings, Weak<ClusterState>);
 
 impl Cluster {
     /// Makes the tables of a new cluster; those of one that exists stay.
@@ -118,6 +120,7 @@ impl Cluster {
     /// `FS_GENERAL` if the database cannot be reached.
     pub fn serve(&self) -> Result<u64> {
         let epoch = self.0.nodes.register()?;
+        self.prepare_directories()?;
         if !self.0.is_listening.swap(true, Ordering::AcqRel) {
             crate::upkeep::begin(&self.0);
         }

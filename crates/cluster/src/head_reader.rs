@@ -93,11 +93,6 @@ impl HeadReader {
         let (head, since) = self.state.lock().last?;
         (since.elapsed() <= max_age).then_some(head)
     }
-
-    /// How old the last state is.
-    pub(crate) fn age(&self) -> Option<Duration> {
-        self.state.lock().last.map(|(_, since)| since.elapsed())
-    }
 }
 
 impl ReaderState {

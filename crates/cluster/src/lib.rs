@@ -15,6 +15,7 @@
 //! | `block_cache`, `blobs` | the parts that never change, with a cache on the machine's disk |
 //! | `nodes` | registration, leases, seals |
 //! | `node_dir` | the directory of a node |
+//! | `garbage` | objects and rows compared |
 //! | [`transfer`] | repositories of files into a cluster and back |
 //! | `upkeep` | work in the background |
 //!
@@ -26,6 +27,7 @@ mod blobs;
 mod block_cache;
 mod cluster;
 mod database;
+mod garbage;
 mod head_reader;
 mod heads;
 mod metrics;
@@ -38,6 +40,7 @@ pub mod transfer;
 mod upkeep;
 
 pub use cluster::{Cluster, RepositoryInfo};
+pub use garbage::ObjectReport;
 pub use metrics::ClusterMetrics;
 pub use node_dir::{RepositoryFile, is_node_dir, open};
 pub use nodes::NodeInfo;

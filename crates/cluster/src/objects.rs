@@ -32,6 +32,8 @@ pub(crate) struct ListedObject {
     pub(crate) name: String,
     /// Seconds since it was written.
     pub(crate) age: u64,
+    /// Bytes.
+    pub(crate) length: u64,
 }
 
 impl Objects {
@@ -156,7 +158,20 @@ impl Objects {
         }
     }
 
-    /// Lists the objects whose names begin with a directory.
+    /// Returns the length of an object; `None` if there is none.
+    ///
+    /// # Errors
+    /// `FS_GENERAL`.
+    pub(crate) fn length(&self, name: &str) -> Result<Option<u64>> {
+        let path = self.path(name);
+        match wait_for(self.store.head(&path))? {
+            Ok(meta) => Ok(Some(meta.size)),
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            Err(e) => Err(store_error("read", name, &e)),
+        }
+    }
+
+    /// Lists the objects whose names begin with a directory; all of the cluster for an empty name.
     ///
     /// # Errors
     /// `FS_GENERAL`.
@@ -174,6 +189,7 @@ impl Objects {
             age: now
                 .duration_since(object.last_modified.into())
                 .map_or(0, |age| age.as_secs()),
+            length: object.size,
         });
         Ok(listed.collect())
     }

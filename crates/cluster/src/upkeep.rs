@@ -1,6 +1,6 @@
 //! Work in the background of a node that serves: leases, notifications, and objects that are due.
 //!
-//! - The lease is renewed three times in the time that it lasts.
+//! - The lease is renewed three times in the time that it lasts. Then the directories of new repositories are made.
 //! - One connection listens for changes of repositories. It makes the known state of a repository younger before a client asks;
 //!   nothing depends on it.
 //! - Revision files that were published within the database are moved to the object store. Two nodes may move the same one: it has
@@ -17,7 +17,7 @@ use futures_util::StreamExt as _;
 use parking_lot::{Condvar, Mutex};
 use tokio_postgres::AsyncMessage;
 
-use crate::cluster::ClusterState;
+use crate::cluster::{Cluster, ClusterState};
 use crate::database::sql_error;
 use crate::objects::revision_key;
 
@@ -67,6 +67,8 @@ fn renew_leases(weak: &Weak<ClusterState>) {
                 "can't renew the lease of this machine in the cluster: {}",
                 e.message()
             );
+        } else if let Err(e) = Cluster(state.clone()).prepare_directories() {
+            tracing::error!("can't make the directories of repositories: {}", e.message());
         }
         let pause = state.settings.lease() / 3;
         drop(state);

@@ -10,6 +10,7 @@ use crate::format::lock_digest::LockDigest;
 use crate::format::revprops_pack::{RevpropsManifest, RevpropsPack};
 use crate::store::conf::FsConf;
 
+pub use crate::format::fsx::fuzz_api as fsx;
 pub use crate::format::fuzz_api::*;
 
 /// A pack file of revision properties, and a manifest.

@@ -1,4 +1,4 @@
-//! The storage engine: FSFS repositories of formats 1 to 8, opened in place.
+//! The storage engine: FSFS repositories of formats 1 to 8, opened in place. FSX repositories are read, too.
 //!
 //! Callers open an [`Fs`], ask it for a [`Root`] (one revision's tree, or one transaction's), and walk [`Node`]s. A [`Txn`] changes a
 //! tree and becomes a revision.
@@ -48,22 +48,16 @@ pub use admin::{CreateOptions, create};
 pub use format::change_list::{Change, ChangeList, Changes};
 pub use format::changes::{ChangeKind, ChangedPath};
 pub use format::dir::{DirEntries, DirEntry};
-pub use format::fold::fold_changes;
-pub use format::footer::{Footer, MAX_FOOTER};
 pub use format::id::NodeRevId;
-pub use format::prefix_mismatch;
-pub use format::rep_header::{MAX_HEADER as MAX_REP_HEADER, RepHeader};
 pub use store::cache::Cache;
 pub use store::cache::Instance;
 pub use store::cache::values::LogRecord;
 pub use store::counters::CacheCounts;
-pub use store::open_file::OpenFile;
 pub use store::read_mode::ReadMode;
 pub use store::rep_cache::RepCacheRow;
 pub use store::{FsInfo, Store, disk, guard, shared};
 pub use tree::Fs;
 pub use tree::history::{History, NodeItem};
-pub use tree::lock::LockFiles;
 pub use tree::node::{Ancestors, Node, Relation, RepKey};
 pub use tree::rep::{DeltaStream, EncodedText, TextPiece, TextReader};
 pub use tree::revprops_dirs::RevpropsDirs;

@@ -125,10 +125,11 @@ fn of_node(node: &Node, inherit: Inheritance) -> Result<Option<Mergeinfo>> {
 /// # Errors
 /// `UNSUPPORTED_FEATURE` for formats without mergeinfo.
 pub(crate) fn check_support(fs: &Fs) -> Result<()> {
-    let format = fs.info()?.format;
-    if format >= MERGEINFO_FORMAT {
+    let info = fs.info()?;
+    if info.has_mergeinfo {
         return Ok(());
     }
+    let format = info.format;
     Err(Error::new(
         Code::UNSUPPORTED_FEATURE,
         format!(

@@ -197,7 +197,7 @@ impl Repository {
     /// # Errors
     /// The system's.
     pub fn tracks_merges(&self) -> Result<bool> {
-        Ok(self.fs_info()?.format >= 3)
+        Ok(self.fs_info()?.has_mergeinfo)
     }
 
     /// The UUID.

@@ -331,7 +331,7 @@ const MAX_LINES: usize = 500;
 const LARGE_ON_PURPOSE: &[(&str, &str)] = &[];
 
 /// Modules without I/O in crates that do I/O. For whole crates, clippy checks it: see `crates/base/clippy.toml`.
-const WITHOUT_IO: &[&str] = &["crates/fsfs/src/format", "crates/fsx/src/format"];
+const WITHOUT_IO: &[&str] = &["crates/fsfs/src/format"];
 
 const IO_NAMES: &[&str] = &[
     "std::fs",
@@ -354,10 +354,6 @@ const LAYERS: &[(&str, &[&[&str]])] = &[
             &["admin"],
             &["fuzz_api"],
         ],
-    ),
-    (
-        "crates/fsx/src",
-        &[&["format"], &["store"], &["tree"], &["admin"]],
     ),
     (
         "crates/server/src",
@@ -466,7 +462,6 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
     ("diff", &["base"]),
     ("wire", &["base", "delta"]),
     ("fsfs", &["base", "delta"]),
-    ("fsx", &["base", "delta", "fsfs"]),
     ("repos", &["base", "delta", "fsfs"]),
     ("server", &["base", "delta", "diff", "repos", "wire"]),
     ("ra", &["base", "delta", "repos", "wire"]),

@@ -4,6 +4,7 @@
 //! `sven serve`.
 
 mod create;
+mod objects;
 mod transfer;
 
 use std::ffi::{OsStr, OsString};
@@ -40,6 +41,8 @@ enum ClusterCommand {
     Import(transfer::ImportArgs),
     Export(transfer::ExportArgs),
     Drop(DropArgs),
+    Fsck(objects::FsckArgs),
+    Gc(objects::GcArgs),
 }
 
 const TOOL: ToolDefinition = ToolDefinition {
@@ -72,6 +75,8 @@ pub fn run(out: Out, argv: Vec<OsString>) -> ExitCode {
             ClusterCommand::Import(this) => this.run(out),
             ClusterCommand::Export(this) => this.run(out),
             ClusterCommand::Drop(this) => this.run(out),
+            ClusterCommand::Fsck(this) => this.run(out),
+            ClusterCommand::Gc(this) => this.run(out),
         }
     })
 }

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::fmt::Write as _;
 
 use base::Result;
+use repos::FsInfo;
 
 use super::repository;
 use crate::local_path;
@@ -29,38 +30,45 @@ impl InfoArgs {
             local_path::shown(repository.path()),
             repository.uuid(),
             repository.format(),
-            oldest_reader(storage.format, repository.format()),
+            oldest_reader(&storage, repository.format()),
         );
-        if storage.format >= FIRST_WITH_MERGEINFO {
+        if storage.has_mergeinfo {
             text.push_str("Repository Capability: mergeinfo\n");
         }
+        let (fs_type, name) = (storage.fs_type, storage.fs_type.to_uppercase());
+        let is_fsfs = fs_type == "fsfs";
         let _ = writeln!(
             text,
-            "Filesystem Type: fsfs\nFilesystem Format: {}\nFSFS Sharded: {}",
-            storage.format,
-            yes(storage.shard_size > 0)
+            "Filesystem Type: {fs_type}\nFilesystem Format: {}",
+            storage.format
         );
+        if is_fsfs {
+            let _ = writeln!(text, "FSFS Sharded: {}", yes(storage.shard_size > 0));
+        }
         if let Some(packed) = storage.min_unpacked_rev.0.checked_div(storage.shard_size) {
             let complete = youngest.next().0 / storage.shard_size;
             let _ = writeln!(
                 text,
-                "FSFS Shard Size: {}\nFSFS Shards Packed: {packed}/{complete}",
+                "{name} Shard Size: {}\n{name} Shards Packed: {packed}/{complete}",
                 storage.shard_size
             );
         }
-        let _ = writeln!(
-            text,
-            "FSFS Logical Addressing: {}\nConfiguration File: {}\n",
-            yes(storage.logical_addressing),
-            repository.path().join("db/fsfs.conf").display()
-        );
+        if is_fsfs {
+            let logical = yes(storage.logical_addressing);
+            let _ = writeln!(text, "FSFS Logical Addressing: {logical}");
+        }
+        let conf = repository.path().join("db").join(format!("{fs_type}.conf"));
+        let _ = writeln!(text, "Configuration File: {}\n", conf.display());
         out.print(&text)
     }
 }
 
 /// Returns the oldest version of Subversion that can read these formats.
-fn oldest_reader(filesystem: u32, layout: u32) -> &'static str {
-    match filesystem {
+fn oldest_reader(filesystem: &FsInfo, layout: u32) -> &'static str {
+    if filesystem.fs_type != "fsfs" {
+        return "1.10.0";
+    }
+    match filesystem.format {
         ..=1 if layout < 5 => "1.1.0",
         ..=2 => "1.4.0",
         3 => "1.5.0",
@@ -70,6 +78,3 @@ fn oldest_reader(filesystem: u32, layout: u32) -> &'static str {
         _ => "1.10.0",
     }
 }
-
-/// The oldest filesystem format that supports merge tracking.
-const FIRST_WITH_MERGEINFO: u32 = 3;

@@ -82,5 +82,12 @@ fn open(operands: &[OsString], memory: CacheSizeOption) -> Result<Fs> {
     // Every FSFS repository has this file. Its absence gives a clear error for a directory that is no repository.
     let kind = db.join("fs-type");
     std::fs::metadata(&kind).map_err(|e| Error::io("Can't open file", &kind, &e))?;
-    Fs::open(&db, &Cache::new(memory.budget()))
+    let fs = Fs::open(&db, &Cache::new(memory.budget()))?;
+    match fs.info()?.fs_type {
+        "fsfs" => Ok(fs),
+        other => Err(Error::new(
+            Code::FS_UNSUPPORTED_TYPE,
+            format!("{other} repositories are not supported"),
+        )),
+    }
 }

@@ -31,7 +31,7 @@ pub(super) struct Hold {
 
 /// The connection of a step: of the pool, or of the hold.
 pub(super) enum StepClient {
-    Pooled(Object),
+    Pooled(Box<Object>),
     Held(Arc<Hold>),
 }
 
@@ -63,9 +63,44 @@ impl Heads {
         let publication = Arc::new(self.prepare(revisions)?);
         self.0.cluster.metrics.uploaded(begun.elapsed());
         let epoch = self.0.cluster.nodes.epoch_for_writing()?;
-        let (id, youngest, version) = (self.0.id, number(from.youngest.0), number(from.locks_version));
         let sent = Instant::now();
-        let result = self.0.run_in_hold(|client| {
+        let result = self.send(from, epoch, &publication);
+        let outcome = match result {
+            Ok(DONE) => Outcome::Done,
+            Ok(OUTDATED) => Outcome::Outdated,
+            Ok(DEAD) => {
+                self.0.cluster.nodes.lose(epoch);
+                return Err(Error::new(
+                    Code::FS_TXN_OUT_OF_DATE,
+                    "This machine does not belong to the cluster any more: its lease has ended; try again",
+                ));
+            }
+            Ok(_) => return Err(missing(self.0.instance)),
+            Err(StepError::Refused(e)) => {
+                return Err(e.context("Can't make a revision in the database of the cluster"));
+            }
+            Err(StepError::Lost(_)) => self.settle_publication(&publication)?,
+        };
+        if let (Outcome::Done, Some(last)) = (outcome, revisions.last()) {
+            let head = Head {
+                youngest: last.rev,
+                ..*from
+            };
+            self.0.reader.see(head, sent);
+            self.0.cluster.upkeep.revisions_made(self.0.id);
+        }
+        Ok(outcome)
+    }
+
+    /// Sends the statement. Returns the result of `sven_publish_1`.
+    fn send(
+        &self,
+        from: &Head,
+        epoch: i64,
+        publication: &Arc<Publication>,
+    ) -> std::result::Result<i32, StepError> {
+        let (id, youngest, version) = (self.0.id, number(from.youngest.0), number(from.locks_version));
+        self.0.run_in_hold(|client| {
             let p = publication.clone();
             async move {
                 let [revs, items, lengths, expanded] = &p.reps;
@@ -94,32 +129,7 @@ impl Heads {
                     .await?;
                 row.try_get::<_, i32>(0)
             }
-        });
-        let outcome = match result {
-            Ok(DONE) => Outcome::Done,
-            Ok(OUTDATED) => Outcome::Outdated,
-            Ok(DEAD) => {
-                self.0.cluster.nodes.lose(epoch);
-                return Err(Error::new(
-                    Code::FS_TXN_OUT_OF_DATE,
-                    "This machine does not belong to the cluster any more: its lease has ended; try again",
-                ));
-            }
-            Ok(_) => return Err(missing(self.0.instance)),
-            Err(StepError::Refused(e)) => {
-                return Err(e.context("Can't make a revision in the database of the cluster"));
-            }
-            Err(StepError::Lost(_)) => self.settle_publication(&publication)?,
-        };
-        if let (Outcome::Done, Some(last)) = (outcome, revisions.last()) {
-            let head = Head {
-                youngest: last.rev,
-                ..*from
-            };
-            self.0.reader.see(head, sent);
-            self.0.cluster.upkeep.revisions_made(self.0.id);
-        }
-        Ok(outcome)
+        })
     }
 
     /// Reads the files, and uploads the long ones.
@@ -222,7 +232,7 @@ impl HeadsState {
             return self
                 .cluster
                 .database
-                .run_once(|client| step(StepClient::Pooled(client)));
+                .run_once(|client| step(StepClient::Pooled(Box::new(client))));
         };
         let taken = wait_for(async {
             let limit = self.cluster.database.patience();

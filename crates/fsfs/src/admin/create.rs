@@ -138,8 +138,7 @@ fn resolve(options: &CreateOptions) -> Result<FsFormat> {
     };
     let mut format = FsFormat {
         number,
-        shard_size: 0,
-        logical: false,
+        ..FsFormat::MISSING_FILE
     };
     format.shard_size = match options.shard_size {
         Some(1..) if !format.supports_shards() => return lacks("sharded layout"),
@@ -164,6 +163,7 @@ fn first_revision(format: FsFormat, conf: &FsConf) -> Vec<u8> {
     let root_offset = out.len() as u64;
     let (rep_item, root_item) = if format.logical { (3, 2) } else { (0, root_offset) };
     let root = NodeRev {
+        line: None,
         id: NodeRevId {
             node: IdPart::ROOT,
             copy: IdPart::ROOT,

@@ -158,6 +158,7 @@ const SMALL_CACHE: u64 = 4 << 20;
 const BUFFER: usize = 64 << 10;
 
 fn check_logical(fs: &Fs) -> Result<()> {
+    fs.refuse_fsx("tables of indexes")?;
     match fs.format().logical {
         true => Ok(()),
         false => Err(Error::bare(Code::FS_UNSUPPORTED_FORMAT)),

@@ -34,6 +34,7 @@ pub fn run(db: &Path, cancel: &Cancel) -> Result<Revnum> {
 /// As [`run`].
 pub fn run_on(db: &Path, disk: Arc<dyn Disk>, cancel: &Cancel) -> Result<Revnum> {
     let fs = open(db, disk, cancel)?;
+    fs.refuse_fsx("recovery")?;
     let locks = fs.all_locks()?;
     fs.write_uuid(&fs.uuid(), fs.format(), locks.write())?;
     let named = locks.write().youngest();

@@ -16,6 +16,25 @@ use crate::tree::Fs;
 use crate::tree::node::Node;
 use crate::tree::rep::TextReader;
 
+/// Passes the rows of the revisions `first` to `last` to `each`. Without a rep-cache there are none.
+///
+/// # Errors
+/// SQLite's; those of `each`.
+pub fn rows(
+    fs: &Fs,
+    first: Revnum,
+    last: Revnum,
+    each: &mut dyn FnMut(RepCacheRow) -> Result<()>,
+) -> Result<()> {
+    if !fs.format().has_rep_sharing() {
+        return Ok(());
+    }
+    fs.with_rep_cache(false, |cache| match cache {
+        Some(cache) => cache.for_each(first, last, each),
+        None => Ok(()),
+    })
+}
+
 /// Adds the contents that the revisions `start` to `end` stored. `progress` is called for each revision once its rows are added.
 ///
 /// # Errors
@@ -29,6 +48,7 @@ pub fn build(
     cancel: &Cancel,
 ) -> Result<()> {
     fs.check_not_shared("'build-repcache'")?;
+    fs.refuse_fsx_ioctl("Building rep-cache")?;
     if !fs.format().has_rep_sharing() {
         let number = fs.format().number;
         let message =

@@ -15,6 +15,7 @@ impl Fs {
     /// # Errors
     /// `FS_NO_SUCH_REVISION`, `FS_INDEX_CORRUPTION`; those of reading files.
     pub fn rev_size(&self, rev: Revnum) -> Result<u64> {
+        self.refuse_fsx_ioctl("Revision size query")?;
         self.check_rev(rev)?;
         let data = self.with_rev_file(rev, |file| self.data_size(file, rev))?;
         let mut props = Vec::new();

@@ -50,6 +50,10 @@ pub fn run_on(db: &Path, disk: Arc<dyn Disk>, notify: &mut dyn FnMut(UpgradeEven
         drop(locks);
         return run_on(db, fs.disk_handle(), notify);
     }
+    if format.is_fsx() {
+        // There is one format only.
+        return Ok(());
+    }
     Upgrade {
         fs: &fs,
         format,

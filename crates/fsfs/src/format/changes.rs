@@ -97,6 +97,17 @@ pub(crate) struct RawChange {
     pub(crate) info: ChangedPath,
 }
 
+impl RawChange {
+    /// An entry of FSX, where lists have no IDs.
+    pub(crate) fn without_id(info: ChangedPath) -> Self {
+        RawChange {
+            id: NodeRevId::of_item(Revnum::ZERO, 0),
+            is_reset: false,
+            info,
+        }
+    }
+}
+
 /// Parses a list up to its empty line or, for the log of a transaction, to the end of the text.
 pub(crate) fn parse(text: &[u8], ends_with_input: bool) -> Result<Vec<RawChange>, ChangesError> {
     // An entry takes at least 30 bytes, and much more in deep directories: this bounds the first allocation.

@@ -22,11 +22,10 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use base::{FsPath, Revnum};
+use base::FsPath;
 
 use super::changes::{ChangeKind, ChangedPath, RawChange};
 use super::decode_error;
-use super::id::{IdPart, IdTail, NodeRevId};
 
 decode_error! {
     /// Why a log cannot be folded.
@@ -44,25 +43,6 @@ pub(crate) fn fold(log: impl IntoIterator<Item = RawChange>) -> Result<Vec<RawCh
         folding.add(change)?;
     }
     Ok(folding.entries.into_values().collect())
-}
-
-/// As [`fold`], for a log without IDs, which FSX has.
-///
-/// # Errors
-/// `FS_CORRUPT` if a change does not fit to those before it.
-pub fn fold_changes(log: impl IntoIterator<Item = ChangedPath>) -> base::Result<Vec<ChangedPath>> {
-    let id = NodeRevId {
-        node: IdPart::ROOT,
-        copy: IdPart::ROOT,
-        tail: IdTail::Rev(Revnum::ZERO, 0),
-    };
-    let log = log.into_iter().map(|info| RawChange {
-        id,
-        is_reset: false,
-        info,
-    });
-    let folded = fold(log)?;
-    Ok(folded.into_iter().map(|change| change.info).collect())
 }
 
 /// The result of folding a log, sorted by path.

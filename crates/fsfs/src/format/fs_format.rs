@@ -47,10 +47,28 @@ impl FormatError {
     }
 }
 
-/// The content of `db/format`.
+/// How the items of a filesystem are stored, according to `db/fs-type`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BackEnd {
+    Fsfs,
+    Fsx,
+}
+
+impl BackEnd {
+    /// The first line of `db/fs-type`.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            BackEnd::Fsfs => "fsfs",
+            BackEnd::Fsx => "fsx",
+        }
+    }
+}
+
+/// The content of `db/format`, and of `db/fs-type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FsFormat {
-    /// 1 to 8, never 5.
+    pub(crate) back_end: BackEnd,
+    /// FSFS: 1 to 8, never 5. FSX: 2.
     pub(crate) number: u32,
     /// The number of revisions in a shard; 0 for the linear layout.
     pub(crate) shard_size: u64,
@@ -61,6 +79,7 @@ pub(crate) struct FsFormat {
 impl FsFormat {
     /// The format of a filesystem without the file.
     pub(crate) const MISSING_FILE: FsFormat = FsFormat {
+        back_end: BackEnd::Fsfs,
         number: 1,
         shard_size: 0,
         logical: false,
@@ -68,6 +87,29 @@ impl FsFormat {
 
     /// The newest format.
     pub(crate) const NEWEST: u32 = 8;
+
+    /// Format 2 of FSX, the only one.
+    pub(crate) fn fsx(shard_size: u64) -> Self {
+        FsFormat {
+            back_end: BackEnd::Fsx,
+            number: 2,
+            shard_size,
+            logical: true,
+        }
+    }
+
+    /// True for FSX.
+    pub(crate) fn is_fsx(&self) -> bool {
+        self.back_end == BackEnd::Fsx
+    }
+
+    /// The format of FSFS that has the same features.
+    fn level(&self) -> u32 {
+        match self.back_end {
+            BackEnd::Fsfs => self.number,
+            BackEnd::Fsx => 7,
+        }
+    }
 
     /// Parses the text of the file.
     pub(crate) fn parse(text: &[u8]) -> Result<Self, FormatError> {
@@ -81,6 +123,7 @@ impl FsFormat {
             return Err(FormatError::Unsupported);
         }
         let mut format = FsFormat {
+            back_end: BackEnd::Fsfs,
             number,
             shard_size: 0,
             logical: false,
@@ -128,119 +171,124 @@ impl FsFormat {
 
     /// `format` has a line with the layout.
     pub(crate) fn has_layout_option(&self) -> bool {
-        self.number >= 3
+        self.level() >= 3
     }
 
     /// `format` has a line with the addressing.
     pub(crate) fn has_addressing_option(&self) -> bool {
-        self.number >= 7
+        self.level() >= 7
     }
 
     /// Texts may be stored as svndiff version 1 (zlib).
     pub(crate) fn has_svndiff1(&self) -> bool {
-        self.number >= 2
+        self.level() >= 2
     }
 
     /// Texts may be stored as svndiff version 2 (LZ4).
     pub(crate) fn has_svndiff2(&self) -> bool {
-        self.number >= 8
+        self.level() >= 8
     }
 
     /// Directories and property lists may be stored as deltas.
     pub(crate) fn has_dir_and_props_deltas(&self) -> bool {
-        self.number >= 4
+        self.level() >= 4
     }
 
     /// `fsfs.conf` has an effect.
     pub(crate) fn has_conf(&self) -> bool {
-        self.number >= 4
+        self.level() >= 4
     }
 
     /// The section `[io]` of `fsfs.conf` has an effect.
     pub(crate) fn has_io_conf(&self) -> bool {
-        self.number >= 7
+        self.level() >= 7
     }
 
     /// The rep-cache has schema 2, else schema 1.
     pub(crate) fn has_rep_cache_schema_2(&self) -> bool {
-        self.number >= 8
+        self.level() >= 8
     }
 
     /// Data that a handle of this format writes is valid after an upgrade to a newer one. Before format 4, IDs and `current` have
     /// another form.
     pub(crate) fn has_upgradable_writes(&self) -> bool {
-        self.number >= 4
+        self.level() >= 4
+    }
+
+    /// The changed-path list of an unpacked revision is the last item of its file, in the form of FSFS.
+    pub(crate) fn has_list_at_end(&self) -> bool {
+        self.logical && !self.is_fsx()
     }
 
     /// Shards can be packed, and `min-unpacked-rev` exists.
     pub(crate) fn has_packing(&self) -> bool {
-        self.number >= 4
+        self.level() >= 4
     }
 
     /// The file `uuid` has a second line.
     pub(crate) fn has_instance_id(&self) -> bool {
-        self.number >= 7
+        self.level() >= 7
     }
 
     /// Packed shards have packed revision properties, too.
     pub(crate) fn has_packed_revprops(&self) -> bool {
-        self.number >= 6
+        self.level() >= 6
     }
 
     /// Packing has its own lock file, `pack-lock`.
     pub(crate) fn has_pack_lock(&self) -> bool {
-        self.number >= 7
+        self.level() >= 7
     }
 
     /// Node-revisions count nodes with mergeinfo, and node-ids and copy-ids contain the revision that assigned them.
     pub(crate) fn has_mergeinfo(&self) -> bool {
-        self.number >= 3
+        self.level() >= 3
     }
 
     /// Contents can be shared through `rep-cache.db`, and node-revisions record SHA-1 and uniquifier.
     pub(crate) fn has_rep_sharing(&self) -> bool {
-        self.number >= 4
+        self.level() >= 4
     }
 
     /// Changed-path lists have the node kind.
     pub(crate) fn has_kinds_in_changes(&self) -> bool {
-        self.number >= 4
+        self.level() >= 4
     }
 
     /// Changed-path lists have a flag for changed mergeinfo.
     pub(crate) fn has_mergeinfo_in_changes(&self) -> bool {
-        self.number >= 7
+        self.level() >= 7
     }
 
     /// Rep lines have `-` in place of a missing SHA-1 or uniquifier.
     pub(crate) fn has_placeholders(&self) -> bool {
-        self.number >= 8
+        self.level() >= 8
     }
 
     /// Rep lines of property lists have the SHA-1; format 8 writes `-`.
     pub(crate) fn records_props_sha1(&self) -> bool {
-        (4..8).contains(&self.number)
+        (4..8).contains(&self.level())
     }
 
     /// Proto-revision files are in `txn-protorevs/`, not in the directory of the transaction, and `txn-current`
     /// exists.
     pub(crate) fn has_protorevs_dir(&self) -> bool {
-        self.number >= 3
+        self.level() >= 3
     }
 
     /// `current` has the next node ID and the next copy ID.
     pub(crate) fn has_ids_in_current(&self) -> bool {
-        self.number < 3
+        self.level() < 3
     }
 
     /// Revision files can be in shards.
     pub(crate) fn supports_shards(&self) -> bool {
-        self.number >= 3
+        self.level() >= 3
     }
 
     /// Items can be addressed by number.
     pub(crate) fn supports_logical_addressing(&self) -> bool {
-        self.number >= 7
+        self.level() >= 7
     }
 }
 

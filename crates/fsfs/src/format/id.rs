@@ -21,6 +21,8 @@ use std::fmt;
 use base::Revnum;
 
 use super::decode_error;
+use super::fsx::id::FsxId;
+use super::fsx::p2l::ROOT_ITEM;
 use base::number::{parse_base36, push_base36, push_decimal, take_base36, take_decimal};
 
 decode_error! {
@@ -41,9 +43,18 @@ pub(crate) struct IdPart {
 
 const IN_TXN: u64 = u64::MAX;
 
+/// The revision of [`IdPart::ABSENT`].
+const IN_NODEREV: u64 = u64::MAX - 1;
+
 impl IdPart {
     /// The node-id and copy-id of the root directory.
     pub(crate) const ROOT: IdPart = IdPart { rev: 0, number: 0 };
+
+    /// Stands for a part that the ID does not have: IDs of FSX name an item alone, and the node-revision has the parts.
+    pub(crate) const ABSENT: IdPart = IdPart {
+        rev: IN_NODEREV,
+        number: 0,
+    };
 
     /// A part assigned in revision `rev`; revision 0 is the form without a revision.
     pub(crate) fn permanent(number: u64, rev: Revnum) -> Self {
@@ -162,8 +173,8 @@ fn skip_digits(text: &[u8], most: usize, is_digit: impl Fn(&u8) -> bool) -> Opti
 /// The name of a transaction: `<base revision>-<number in base 36>`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct TxnId {
-    /// The revision that it was begun on.
-    pub(crate) base: Revnum,
+    /// The revision that it was begun on; [`NO_BASE`] in FSX.
+    base: Revnum,
     /// The sequence number.
     pub(crate) number: u64,
 }
@@ -171,9 +182,37 @@ pub(crate) struct TxnId {
 impl TxnId {
     /// Appends the name.
     fn push_to(self, out: &mut String) {
-        push_decimal(out, self.base.0);
-        out.push('-');
+        if let Some(base) = self.base() {
+            push_decimal(out, base.0);
+            out.push('-');
+        }
         push_base36(out, self.number);
+    }
+
+    /// The transaction of FSFS that was begun on revision `base`.
+    pub(crate) fn of_fsfs(base: Revnum, number: u64) -> Self {
+        TxnId { base, number }
+    }
+
+    /// The transaction of FSX with this number. Its name has no base revision.
+    pub(crate) fn of_fsx(number: u64) -> Self {
+        TxnId {
+            base: NO_BASE,
+            number,
+        }
+    }
+
+    /// The base revision, if the name has it.
+    pub(crate) fn base(self) -> Option<Revnum> {
+        (self.base != NO_BASE).then_some(self.base)
+    }
+
+    /// The node-id and the copy-id in the ID of the root.
+    pub(crate) fn root(self) -> (IdPart, IdPart) {
+        match self.base() {
+            Some(_) => (IdPart::ROOT, IdPart::ROOT),
+            None => (IdPart::temporary(ROOT_ITEM), IdPart::ABSENT),
+        }
     }
 
     /// Reads a name.
@@ -185,6 +224,9 @@ impl TxnId {
         })
     }
 }
+
+/// The base revision of a transaction whose name does not have it.
+const NO_BASE: Revnum = Revnum(u64::MAX);
 
 impl fmt::Display for TxnId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -240,9 +282,27 @@ impl NodeRevId {
         Some(NodeRevId { node, copy, tail })
     }
 
-    /// True if both are node-revisions of one node. Node-ids of a transaction are comparable only within it.
-    pub(crate) fn is_related(&self, other: &NodeRevId) -> bool {
-        self.node == other.node && (!self.node.is_temporary() || self.tail == other.tail)
+    /// True for an ID of FSX: the number of an item in a revision or transaction.
+    pub(crate) fn is_item(&self) -> bool {
+        self.copy == IdPart::ABSENT
+    }
+
+    /// The ID of FSX of this item.
+    pub(crate) fn of_item(rev: Revnum, item: u64) -> Self {
+        NodeRevId {
+            node: IdPart::ABSENT,
+            copy: IdPart::ABSENT,
+            tail: IdTail::Rev(rev, item),
+        }
+    }
+
+    /// The ID of FSX of this item of a transaction.
+    pub(crate) fn of_txn_item(txn: TxnId, item: u64) -> Self {
+        NodeRevId {
+            node: IdPart::temporary(item),
+            copy: IdPart::ABSENT,
+            tail: IdTail::Txn(txn),
+        }
     }
 
     /// The transaction of an uncommitted node-revision.
@@ -276,6 +336,9 @@ fn take_rev(text: &mut &[u8]) -> Option<Revnum> {
 
 impl fmt::Display for NodeRevId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_item() {
+            return fmt::Display::fmt(&FsxId::of(self), f);
+        }
         let mut text = String::new();
         self.node.push_to(&mut text);
         text.push('.');
@@ -354,11 +417,17 @@ mod tests {
     }
 
     #[test]
-    fn temporary_node_ids_are_related_only_inside_their_transaction() {
-        let id = |text: &str| NodeRevId::parse(text.as_bytes()).expect("an ID");
-        assert!(id("1-2.0.r2/4").is_related(&id("1-2.5-7.t8-8")));
-        assert!(!id("_1.0.t8-8").is_related(&id("_1.0.t8-9")));
-        assert!(id("_1.0.t8-8").is_related(&id("_1._1.t8-8")));
+    fn ids_of_fsx_print_as_it_stores_them() {
+        let id = NodeRevId::of_item(Revnum(200), 3);
+        assert_eq!((id.to_string().as_str(), id.rev()), ("3+5k", Some(Revnum(200))));
+        let txn = TxnId::of_fsx(96);
+        assert_eq!((txn.to_string().as_str(), txn.base()), ("2o", None));
+        let (node, _) = txn.root();
+        let root = NodeRevId::of_txn_item(txn, 2);
+        assert_eq!(
+            (root.to_string().as_str(), root.node, root.txn()),
+            ("2-2q", node, Some(txn))
+        );
     }
 
     proptest! {

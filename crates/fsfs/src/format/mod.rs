@@ -3,6 +3,7 @@
 //! | module | subject | formats |
 //! |---|---|---|
 //! | [`fs_format`] | the file `format`; what each format has | all |
+//! | [`back_end`] | the forms that both back ends have | all |
 //! | [`short_line`] | files of one line: `uuid`, `fs-type`, `current`, `min-unpacked-rev` | all |
 //! | [`id`] | node-revision IDs and transaction names | all |
 //! | [`noderev`], [`rep_line`] | node-revisions | all |
@@ -15,6 +16,7 @@
 //! | [`proto_index`] | the indexes of a transaction, logical addressing | 7 and later |
 //! | [`revprops_pack`] | packed revision properties | 6 and later |
 //! | [`lock_digest`] | user locks | all |
+//! | [`fsx`] | the other back end, FSX format 2 | – |
 //! | [`history_index`] | the history index, which is of this project | all |
 //!
 //! A parser takes a slice. It returns a value, with the number of bytes that it took if the value is part of a larger
@@ -24,12 +26,21 @@
 //!
 //! What is absent: files, caches, and the paths and offsets of these values (`layout`, `rev_file`).
 
+pub(crate) mod back_end;
 pub(crate) mod change_list;
 pub(crate) mod changes;
 pub(crate) mod dir;
 pub(crate) mod fold;
 pub(crate) mod footer;
 pub(crate) mod fs_format;
+#[cfg_attr(
+    not(test),
+    expect(
+        dead_code,
+        reason = "encoders are for tests and fuzz targets until something writes"
+    )
+)]
+pub(crate) mod fsx;
 #[cfg(feature = "fuzzing")]
 pub mod fuzz_api;
 pub(crate) mod history_index;

@@ -19,7 +19,7 @@
 
 use base::{Code, Error, FsPath, NodeKind, Revnum};
 
-use super::id::NodeRevId;
+use super::id::{IdPart, NodeRevId};
 use super::rep_line::{Rep, RepLineError};
 use super::{decode_error, quoted};
 use base::number::{BadRev, parse_decimal, parse_rev};
@@ -110,6 +110,8 @@ impl From<RepLineError> for NodeRevError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NodeRev {
     pub(crate) id: NodeRevId,
+    /// The node and the copy that it belongs to, if `id` does not have them (FSX).
+    pub(crate) line: Option<Box<NodeLine>>,
     /// File or directory.
     pub(crate) kind: NodeKind,
     pub(crate) predecessor: Option<NodeRevId>,
@@ -132,6 +134,13 @@ pub(crate) struct NodeRev {
     pub(crate) has_mergeinfo: bool,
 }
 
+/// The node and the copy that a node-revision of FSX belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NodeLine {
+    pub(crate) node: IdPart,
+    pub(crate) copy: IdPart,
+}
+
 /// The destination of a copy. Without a revision, the copy is of the same transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CopyRoot {
@@ -144,6 +153,17 @@ pub(crate) struct CopyRoot {
 pub(crate) const MAX_NODEREV: usize = 1 << 20;
 
 impl NodeRev {
+    /// The node-id.
+    pub(crate) fn node_id(&self) -> IdPart {
+        self.line.as_ref().map_or(self.id.node, |line| line.node)
+    }
+
+    /// True if both are node-revisions of one node. Node-ids of a transaction are comparable only within it.
+    pub(crate) fn is_related(&self, other: &NodeRev) -> bool {
+        let node = self.node_id();
+        node == other.node_id() && (!node.is_temporary() || self.id.txn() == other.id.txn())
+    }
+
     /// Parses the node-revision at the front of `input`. Returns it with its length, or `None` if more bytes are
     /// needed.
     pub(crate) fn parse(input: &[u8]) -> Result<Option<(Self, usize)>, NodeRevError> {
@@ -275,6 +295,7 @@ impl NodeRevFields {
     fn finish(self) -> Result<NodeRev, NodeRevError> {
         Ok(NodeRev {
             id: self.id.ok_or(NodeRevError::Id)?,
+            line: None,
             kind: self.kind.ok_or(NodeRevError::Kind)?,
             predecessor: self.predecessor,
             count: self.count,
@@ -335,6 +356,18 @@ mod tests {
         noderev.encode(&mut out, mergeinfo, placeholders);
         assert_eq!(String::from_utf8_lossy(&out), text);
         noderev
+    }
+
+    #[test]
+    fn temporary_node_ids_are_related_only_inside_their_transaction() {
+        let node = |id: &str| {
+            let text = format!("id: {id}\ntype: dir\ncpath: /\n\n");
+            let parsed = NodeRev::parse(text.as_bytes()).expect("valid");
+            parsed.expect("complete").0
+        };
+        assert!(node("1-2.0.r2/4").is_related(&node("1-2.5-7.t8-8")));
+        assert!(!node("_1.0.t8-8").is_related(&node("_1.0.t8-9")));
+        assert!(node("_1.0.t8-8").is_related(&node("_1._1.t8-8")));
     }
 
     #[test]

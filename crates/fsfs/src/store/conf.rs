@@ -7,7 +7,7 @@
 use base::ini::{Case, Ini};
 use base::{Code, Error, Result, ResultExt as _};
 
-use crate::format::fs_format::FsFormat;
+use crate::format::fs_format::{BackEnd, FsFormat};
 use crate::store::disk::{Disk, is_missing};
 use crate::store::layout::Layout;
 
@@ -56,7 +56,7 @@ pub(crate) enum Compression {
 impl FsConf {
     /// Reads the file of the filesystem. A missing file counts as an empty one.
     pub(crate) fn read(disk: &dyn Disk, layout: &Layout, format: &FsFormat) -> Result<Self> {
-        let path = layout.file("fsfs.conf");
+        let path = layout.file(&format!("{}.conf", format.back_end.name()));
         let text = match disk.read_small(&path) {
             Ok(text) => text,
             Err(e) => match Error::io("Can't open file", &path, &e) {
@@ -86,8 +86,8 @@ impl FsConf {
             max_deltification_walk: 1023,
             max_linear_deltification: 16,
             compression,
-            revprop_pack_size: 16 * KILO,
-            compress_packed_revprops: false,
+            revprop_pack_size: if format.is_fsx() { 256 } else { 16 } * KILO,
+            compress_packed_revprops: format.is_fsx(),
             block_size: 64 * KILO,
             l2p_page_size: 8192,
             p2l_page_size: 1024 * KILO,
@@ -110,8 +110,12 @@ impl FsConf {
         conf.rep_sharing = file.flag("rep-sharing", "enable-rep-sharing", true)?;
         conf.deltification(&file, format)?;
         if format.has_packed_revprops() {
-            let compressed = file.flag("packed-revprops", "compress-packed-revprops", false)?;
-            let default = if compressed { 64 } else { 16 };
+            let compressed = file.flag("packed-revprops", "compress-packed-revprops", format.is_fsx())?;
+            let default = match (format.back_end, compressed) {
+                (BackEnd::Fsfs, false) => 16,
+                (BackEnd::Fsfs, true) | (BackEnd::Fsx, false) => 64,
+                (BackEnd::Fsx, true) => 256,
+            };
             let size = file.number("packed-revprops", "revprop-pack-size", default)?;
             conf.compress_packed_revprops = compressed;
             conf.revprop_pack_size = u64::try_from(size).unwrap_or(0).saturating_mul(KILO);
@@ -128,8 +132,10 @@ impl FsConf {
 
     fn deltification(&mut self, file: &ConfFile, format: &FsFormat) -> Result<()> {
         const SECTION: &str = "deltification";
-        self.dir_deltification = file.flag(SECTION, "enable-dir-deltification", true)?;
-        self.props_deltification = file.flag(SECTION, "enable-props-deltification", true)?;
+        if !format.is_fsx() {
+            self.dir_deltification = file.flag(SECTION, "enable-dir-deltification", true)?;
+            self.props_deltification = file.flag(SECTION, "enable-props-deltification", true)?;
+        }
         let limit = |option, default| -> Result<u64> {
             let number = file.number(SECTION, option, default)?;
             Ok(u64::try_from(number).unwrap_or(0))
@@ -137,7 +143,7 @@ impl FsConf {
         self.max_deltification_walk = limit("max-deltification-walk", 1023)?;
         self.max_linear_deltification = limit("max-linear-deltification", 16)?;
         let level = file.text(SECTION, "compression-level")?;
-        match file.text(SECTION, "compression")? {
+        match file.text(SECTION, "compression")?.filter(|_| !format.is_fsx()) {
             Some(_) if level.is_some() => {
                 return Err(bad_value(
                     "The 'compression' and 'compression-level' config options are mutually exclusive",

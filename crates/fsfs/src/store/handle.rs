@@ -23,8 +23,8 @@ use super::rep_cache::RepCacheConnection;
 use super::replaced::ReplacementDetector;
 use super::rev_file::no_such_revision;
 use super::shard_dirs::ShardKind;
-use super::shared::{Head, SHARED_FS_TYPE, SharedFs};
-use super::small_files::{check_fs_type, read_format, read_ids};
+use super::shared::{Head, SharedFs};
+use super::small_files::{read_format, read_fs_type, read_ids};
 use crate::format::fs_format::FsFormat;
 use crate::format::short_line;
 
@@ -68,8 +68,12 @@ struct StoreState {
 /// What `svnadmin info` prints about the storage.
 #[derive(Clone, Debug)]
 pub struct FsInfo {
-    /// 1 to 8, never 5.
+    /// `fsfs` or `fsx`.
+    pub fs_type: &'static str,
+    /// FSFS: 1 to 8, never 5. FSX: 2.
     pub format: u32,
+    /// False if the filesystem is too old to record mergeinfo.
+    pub has_mergeinfo: bool,
     /// 0 for the linear layout.
     pub shard_size: u64,
     /// True if items are found by number and index, false if by offset.
@@ -89,12 +93,8 @@ impl Store {
         disk: Arc<dyn Disk>,
         shared_fs: Option<SharedFs>,
     ) -> Result<Store> {
-        let fs_type = match &shared_fs {
-            Some(_) => SHARED_FS_TYPE,
-            None => FS_TYPE,
-        };
-        check_fs_type(&*disk, db, fs_type)?;
-        let format = read_format(&*disk, db)?;
+        let back_end = read_fs_type(&*disk, db, shared_fs.is_some())?;
+        let format = read_format(&*disk, db, back_end)?;
         let layout = Layout::new(db, format);
         let (uuid, instance_id) = read_ids(&*disk, &layout.file("uuid"), &format)?;
         // The path tells two repositories with the same UUIDs apart (a plain copy of all files). The identity of the
@@ -192,7 +192,9 @@ impl Store {
     pub fn info(&self) -> Result<FsInfo> {
         self.refresh_min_unpacked_rev()?;
         Ok(FsInfo {
+            fs_type: self.format().back_end.name(),
             format: self.format().number,
+            has_mergeinfo: self.format().has_mergeinfo(),
             shard_size: self.format().shard_size,
             logical_addressing: self.format().logical,
             min_unpacked_rev: self.min_unpacked_rev(),
@@ -350,7 +352,7 @@ impl Store {
 
     /// Reads `format` again: another process may have upgraded the filesystem.
     pub(crate) fn read_format(&self) -> Result<FsFormat> {
-        read_format(self.disk(), self.path())
+        read_format(self.disk(), self.path(), self.format().back_end)
     }
 
     /// A shared handle to the disk, for opening another filesystem on it.
@@ -433,6 +435,3 @@ impl Store {
         self.shared.instance.load()
     }
 }
-
-/// The contents of `db/fs-type` of a filesystem of files.
-const FS_TYPE: &str = "fsfs";

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use base::Revnum;
 
-use crate::format::fs_format::FsFormat;
-use crate::format::id::{IdPart, TxnId};
+use crate::format::fs_format::{BackEnd, FsFormat};
+use crate::format::id::{IdPart, NodeRevId, TxnId};
 
 /// The names below `db/`.
 #[derive(Clone, Debug)]
@@ -48,7 +48,10 @@ impl Layout {
 
     /// The file of one unpacked revision.
     pub(crate) fn rev(&self, rev: Revnum) -> PathBuf {
-        self.revision_file("revs", rev)
+        match self.format.back_end {
+            BackEnd::Fsfs => self.revision_file("revs", "", rev),
+            BackEnd::Fsx => self.revision_file("revs", "r", rev),
+        }
     }
 
     /// The pack file of a shard.
@@ -63,12 +66,18 @@ impl Layout {
 
     /// The file with the properties of one unpacked revision.
     pub(crate) fn revprops(&self, rev: Revnum) -> PathBuf {
-        self.revision_file("revprops", rev)
+        match self.format.back_end {
+            BackEnd::Fsfs => self.revision_file("revprops", "", rev),
+            BackEnd::Fsx => self.revision_file("revs", "p", rev),
+        }
     }
 
     /// The directory with the packed properties of a shard.
     pub(crate) fn revprops_pack_dir(&self, shard: u64) -> PathBuf {
-        self.db.join(format!("revprops/{shard}.pack"))
+        match self.format.back_end {
+            BackEnd::Fsfs => self.db.join(format!("revprops/{shard}.pack")),
+            BackEnd::Fsx => self.db.join(format!("revs/{shard}.pack")),
+        }
     }
 
     /// The directory with all transactions.
@@ -83,19 +92,25 @@ impl Layout {
 
     /// The file of an uncommitted node-revision.
     pub(crate) fn txn_node(&self, txn: TxnId, node: IdPart, copy: IdPart) -> PathBuf {
-        self.txn(&txn.to_string()).join(format!("node.{node}.{copy}"))
+        self.txn_node_file(txn, node, copy, "")
     }
 
     /// The entries of a directory that a transaction has changed.
     pub(crate) fn txn_children(&self, txn: TxnId, node: IdPart, copy: IdPart) -> PathBuf {
-        self.txn(&txn.to_string())
-            .join(format!("node.{node}.{copy}.children"))
+        self.txn_node_file(txn, node, copy, ".children")
     }
 
     /// The property list of a node that a transaction has changed.
     pub(crate) fn txn_node_props(&self, txn: TxnId, node: IdPart, copy: IdPart) -> PathBuf {
-        self.txn(&txn.to_string())
-            .join(format!("node.{node}.{copy}.props"))
+        self.txn_node_file(txn, node, copy, ".props")
+    }
+
+    fn txn_node_file(&self, txn: TxnId, node: IdPart, copy: IdPart, suffix: &str) -> PathBuf {
+        let name = match self.format.back_end {
+            BackEnd::Fsfs => format!("node.{node}.{copy}{suffix}"),
+            BackEnd::Fsx => format!("node.{}{suffix}", NodeRevId::of_txn_item(txn, node.number())),
+        };
+        self.txn(&txn.to_string()).join(name)
     }
 
     /// The proto-revision file, which becomes the revision file.
@@ -116,7 +131,8 @@ impl Layout {
         }
     }
 
-    fn revision_file(&self, kind: &str, rev: Revnum) -> PathBuf {
+    /// `kind` is the directory with all shards, `prefix` how the name of the file begins.
+    fn revision_file(&self, kind: &str, prefix: &str, rev: Revnum) -> PathBuf {
         // Every walk makes two paths for each revision: this makes one allocation for a path.
         let mut path = PathBuf::with_capacity(self.db.as_os_str().len() + 48);
         path.push(&self.db);
@@ -124,24 +140,25 @@ impl Layout {
         name.push("/");
         name.push(kind);
         if let Some(shard) = self.shard(rev) {
+            name.push("/");
             push_number(name, shard);
         }
+        name.push("/");
+        name.push(prefix);
         push_number(name, rev.0);
         path
     }
 }
 
-/// Appends a slash and a number.
+/// Appends a number.
 fn push_number(name: &mut OsString, number: u64) {
-    let mut digits = [b'0'; 21];
+    let mut digits = [b'0'; 20];
     let (mut at, mut rest) = (digits.len(), number);
     while rest > 0 || at == digits.len() {
         at -= 1;
         digits[at] = b'0' + (rest % 10) as u8;
         rest /= 10;
     }
-    at -= 1;
-    digits[at] = b'/';
     name.push(str::from_utf8(&digits[at..]).unwrap_or_default());
 }
 
@@ -155,6 +172,7 @@ mod tests {
             number: 8,
             shard_size: 4,
             logical: true,
+            ..FsFormat::MISSING_FILE
         };
         let layout = Layout::new(Path::new("/r/db"), sharded);
         assert_eq!(layout.rev(Revnum(7)), Path::new("/r/db/revs/1/7"));
@@ -181,10 +199,21 @@ mod tests {
             Path::new("/r/db"),
             FsFormat {
                 number: 2,
-                shard_size: 0,
-                logical: false,
+                ..FsFormat::MISSING_FILE
             },
         );
         assert_eq!(old.proto_rev(txn), Path::new("/r/db/transactions/7-1b.txn/rev"));
+    }
+
+    #[test]
+    fn files_of_fsx() {
+        let layout = Layout::new(Path::new("/r/db"), FsFormat::fsx(4));
+        assert_eq!(layout.rev(Revnum(7)), Path::new("/r/db/revs/1/r7"));
+        assert_eq!(layout.revprops(Revnum(7)), Path::new("/r/db/revs/1/p7"));
+        assert_eq!(layout.revprops_pack_dir(1), Path::new("/r/db/revs/1.pack"));
+        let txn = TxnId::of_fsx(96);
+        let node = layout.txn_children(txn, IdPart::temporary(2), IdPart::ABSENT);
+        assert_eq!(node, Path::new("/r/db/transactions/2o.txn/node.2-2q.children"));
+        assert_eq!(layout.proto_rev(txn), Path::new("/r/db/txn-protorevs/2o.rev"));
     }
 }

@@ -8,6 +8,7 @@
 //! | [`rev_file`], [`open_file`] | items of revision and pack files |
 //! | [`guard`] | locks between processes that write |
 //! | [`cache`] | parsed values, one budget for the process |
+//! | [`fsx`] | items and containers of FSX |
 //! | [`rep_cache`] | the SQLite table of shared contents |
 //! | [`history_index`] | the segments of the history index |
 //! | [`shared`] | the seam to storage that several machines share |
@@ -21,6 +22,7 @@ pub(crate) mod conf;
 pub(crate) mod counters;
 pub mod disk;
 pub(crate) mod encoder_buffers;
+pub(crate) mod fsx;
 pub mod guard;
 mod handle;
 pub(crate) mod history_index;
@@ -38,3 +40,4 @@ pub(crate) mod uuid;
 
 pub use handle::{FsInfo, Store};
 pub(crate) use handle::{GROUP_PREFIX, PreparedFiles, UnsharedRows};
+pub(crate) use rev_file::no_such_revision;

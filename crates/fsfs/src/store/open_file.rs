@@ -100,7 +100,6 @@ impl OpenFile {
     }
 
     /// Bytes of the file when it was opened.
-    #[expect(clippy::len_without_is_empty, reason = "no file of the engine is empty")]
     pub fn len(&self) -> u64 {
         self.len
     }

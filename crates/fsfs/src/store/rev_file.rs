@@ -21,10 +21,12 @@ use base::{Code, Error, Result, Revnum};
 use self::indexes::Indexes;
 use super::Store;
 use crate::format::footer::{Footer, FooterError, MAX_FOOTER};
+use crate::format::fs_format::BackEnd;
 use crate::format::manifest;
 use crate::format::rev_trailer::{self, RevTrailer, TrailerError};
 use crate::store::cache::{Cache, Instance};
 use crate::store::disk::{is_missing, is_stale};
+use crate::store::fsx::indexes::{FsxIndexes, FsxItems};
 use crate::store::open_file::{FileBlocks, OpenFile};
 use crate::store::shard_dirs::ShardKind;
 
@@ -42,6 +44,7 @@ enum Addressing {
     /// Start of each revision, bytes.
     Physical(Vec<u64>),
     Logical(Box<Indexes>),
+    Fsx(Box<FsxIndexes>),
 }
 
 /// The bytes in memory of the end of a longer file of one revision: enough for the indexes of some hundred items.
@@ -127,7 +130,10 @@ impl Store {
         let addressing = if logical {
             let footer = Footer::parse(bytes.tail(), bytes.len());
             let footer = footer.map_err(|e| footer_error(e, first_rev, &bytes))?;
-            Addressing::Logical(Box::new(Indexes::new(footer)))
+            match self.format().back_end {
+                BackEnd::Fsfs => Addressing::Logical(Box::new(Indexes::new(footer))),
+                BackEnd::Fsx => Addressing::Fsx(Box::new(FsxIndexes::new(footer))),
+            }
         } else if is_packed {
             let shard = first_rev.0 / self.format().shard_size;
             let path = self.layout().manifest(shard);
@@ -172,6 +178,7 @@ impl Store {
         let shard = self.layout().shard(rev).unwrap_or_default();
         // The file of a revision of an open group is in another directory.
         if self.has_final_name(rev)
+            && !self.format().is_fsx()
             && let Some(dir) = self.shard_dir(ShardKind::Revs, shard, || path.clone())
         {
             match dir.open(&rev.to_string()) {
@@ -236,6 +243,8 @@ impl RevFile {
                     )
                 })
             }
+            // The item may be one of several in a container: an offset does not find it.
+            Addressing::Fsx(_) => Err(self.has_no_such_index()),
         }
     }
 
@@ -244,6 +253,7 @@ impl RevFile {
         match &self.addressing {
             Addressing::Physical(_) => Ok(self.rev_range(rev)?.1),
             Addressing::Logical(indexes) => Ok(indexes.footer.l2p_offset),
+            Addressing::Fsx(indexes) => Ok(indexes.footer.l2p_offset),
         }
     }
 
@@ -251,7 +261,7 @@ impl RevFile {
     pub(crate) fn root_item(&self, rev: Revnum) -> Result<u64> {
         match &self.addressing {
             Addressing::Physical(_) => Ok(self.trailer(rev)?.root),
-            Addressing::Logical(_) => Ok(2),
+            Addressing::Logical(_) | Addressing::Fsx(_) => Ok(2),
         }
     }
 
@@ -259,7 +269,7 @@ impl RevFile {
     pub(crate) fn changes_item(&self, rev: Revnum) -> Result<u64> {
         match &self.addressing {
             Addressing::Physical(_) => Ok(self.trailer(rev)?.changes),
-            Addressing::Logical(_) => Ok(1),
+            Addressing::Logical(_) | Addressing::Fsx(_) => Ok(1),
         }
     }
 
@@ -268,6 +278,7 @@ impl RevFile {
     pub(crate) fn rev_range(&self, rev: Revnum) -> Result<(u64, u64)> {
         match &self.addressing {
             Addressing::Logical(indexes) => Ok((0, indexes.footer.l2p_offset)),
+            Addressing::Fsx(indexes) => Ok((0, indexes.footer.l2p_offset)),
             Addressing::Physical(starts) => {
                 let at = (rev.0 - self.first_rev.0) as usize;
                 let start = starts.get(at).copied();
@@ -306,6 +317,26 @@ impl RevFile {
         match &self.addressing {
             Addressing::Physical(_) => None,
             Addressing::Logical(indexes) => Some(&indexes.footer),
+            Addressing::Fsx(indexes) => Some(&indexes.footer),
+        }
+    }
+
+    /// The items of a file of FSX.
+    ///
+    /// # Errors
+    /// `UNSUPPORTED_FEATURE` for a file of FSFS.
+    pub(crate) fn fsx(&self) -> Result<FsxItems<'_>> {
+        match &self.addressing {
+            Addressing::Fsx(indexes) => Ok(FsxItems {
+                bytes: &self.bytes,
+                first_rev: self.first_rev,
+                rev_count: self.rev_count,
+                indexes,
+            }),
+            Addressing::Physical(_) | Addressing::Logical(_) => {
+                let message = format!("File '{}' is not one of FSX", self.bytes.path().display());
+                Err(Error::new(Code::UNSUPPORTED_FEATURE, message))
+            }
         }
     }
 }

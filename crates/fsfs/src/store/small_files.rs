@@ -2,17 +2,19 @@
 
 use std::path::Path;
 
-use base::{Code, Error, Result};
+use base::{Code, Error, Result, shown_bytes};
 
 use super::disk::{Disk, is_missing, read_replaced};
-use crate::format::fs_format::{FormatError, FsFormat};
-use crate::format::{quoted, short_line};
+use super::shared::SHARED_FS_TYPE;
+use crate::format::fs_format::{BackEnd, FormatError, FsFormat};
+use crate::format::fsx::cursor::DecodeError;
+use crate::format::{fsx, quoted, short_line};
 
-/// Refuses a filesystem of another back end.
+/// Reads `fs-type`. That of a filesystem that several machines share has a name of its own, and is in the form of FSFS.
 ///
 /// # Errors
 /// `FS_UNKNOWN_FS_TYPE`; the system's.
-pub(super) fn check_fs_type(disk: &dyn Disk, db: &Path, expected: &str) -> Result<()> {
+pub(super) fn read_fs_type(disk: &dyn Disk, db: &Path, is_shared: bool) -> Result<BackEnd> {
     let path = db.join("fs-type");
     let text = match disk.read_small(&path) {
         Ok(text) => text,
@@ -21,7 +23,9 @@ pub(super) fn check_fs_type(disk: &dyn Disk, db: &Path, expected: &str) -> Resul
         Err(e) => return Err(Error::io("Can't open file", &path, &e)),
     };
     match short_line::first_line(&text, short_line::LIMIT, &path)? {
-        name if name == expected.as_bytes() => Ok(()),
+        name if is_shared && name == SHARED_FS_TYPE.as_bytes() => Ok(BackEnd::Fsfs),
+        b"fsfs" if !is_shared => Ok(BackEnd::Fsfs),
+        b"fsx" if !is_shared => Ok(BackEnd::Fsx),
         other => Err(Error::new(
             Code::FS_UNKNOWN_FS_TYPE,
             format!("Unknown FS type '{}'", quoted(other)),
@@ -33,11 +37,19 @@ pub(super) fn check_fs_type(disk: &dyn Disk, db: &Path, expected: &str) -> Resul
 ///
 /// # Errors
 /// `FS_UNSUPPORTED_FORMAT`, `BAD_VERSION_FILE_FORMAT`; the system's.
-pub(super) fn read_format(disk: &dyn Disk, db: &Path) -> Result<FsFormat> {
+pub(super) fn read_format(disk: &dyn Disk, db: &Path, back_end: BackEnd) -> Result<FsFormat> {
     let path = db.join("format");
     let text = match disk.read_small(&path) {
+        Ok(text) if back_end == BackEnd::Fsx => {
+            let shard_size = fsx::small_files::shard_size(&text);
+            return shard_size
+                .map(FsFormat::fsx)
+                .map_err(|e| fsx_format_error(&e, &text, &path));
+        }
         Ok(text) => text,
-        Err(e) if is_missing(&Error::io("", &path, &e)) => return Ok(FsFormat::MISSING_FILE),
+        Err(e) if back_end == BackEnd::Fsfs && is_missing(&Error::io("", &path, &e)) => {
+            return Ok(FsFormat::MISSING_FILE);
+        }
         Err(e) => return Err(Error::io("Can't open file", &path, &e)),
     };
     FsFormat::parse(&text).map_err(|e| {
@@ -68,6 +80,26 @@ pub(super) fn read_format(disk: &dyn Disk, db: &Path) -> Result<FsFormat> {
             ),
         }
     })
+}
+
+/// The error of the file `format` of FSX, in the words of the incumbent.
+fn fsx_format_error(e: &DecodeError, text: &[u8], path: &Path) -> Error {
+    let mut lines = text.split(|&byte| byte == b'\n');
+    let mut line = || shown_bytes(lines.next().unwrap_or_default());
+    let (number, option) = (line(), line());
+    let path = path.display();
+    let message = match number.chars().find(|c| !c.is_ascii_digit()) {
+        Some(c) => format!("Format file '{path}' contains unexpected non-digit '{c}' within '{number}'"),
+        None if e.code() != Code::FS_UNSUPPORTED_FORMAT => {
+            format!("'{path}' contains invalid filesystem format option '{option}'")
+        }
+        None if number == "1" => {
+            "Unsupported experimental FSX format '1' found; current format is '2'".to_owned()
+        }
+        // The first number is a fault of the incumbent.
+        None => format!("Expected FSX format between '3' and '2'; found format '{number}'"),
+    };
+    Error::new(e.code(), message)
 }
 
 fn first_line_fault(path: &Path, line: &str) -> String {

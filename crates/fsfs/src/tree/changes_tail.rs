@@ -33,7 +33,7 @@ const CHANGES: u64 = 1;
 impl Fs {
     /// The list of a revision, if a walk is in progress in the directory of its file.
     pub(crate) fn changes_in_tail(&self, rev: Revnum) -> Option<ChangeList> {
-        if !self.format().logical || self.is_packed(rev) {
+        if !self.format().has_list_at_end() || self.is_packed(rev) {
             return None;
         }
         let shard = self.layout().shard(rev)?;

@@ -83,7 +83,7 @@ impl Node {
     /// # Errors
     /// `FS_NOT_REVISION_ROOT` for a node that a transaction made; `FS_CORRUPT`.
     pub fn origin_rev(&self) -> Result<Revnum> {
-        let node = self.id().node;
+        let node = self.noderev().node_id();
         if node == IdPart::ROOT {
             return Ok(Revnum::ZERO);
         }
@@ -345,7 +345,7 @@ fn closest_copy(node: &Node) -> Result<Option<ClosestCopy>> {
     let Some(there) = copy_root.try_node(node.path())? else {
         return Ok(None);
     };
-    let is_related = there.id().is_related(node.id());
+    let is_related = there.noderev().is_related(node.noderev());
     let was_added = there.created_rev() == Some(rev) && there.predecessor_id().is_none();
     Ok((is_related && !was_added).then(|| ClosestCopy {
         rev,

@@ -17,7 +17,7 @@ use crate::format::lock_digest::{LockDigest, file_name};
 use crate::store::disk::{Disk, is_missing};
 use crate::tree::Fs;
 
-/// The digest files of a filesystem. FSX has the same.
+/// The digest files of a filesystem, the same in both back ends.
 #[derive(Clone, Copy)]
 pub struct LockFiles<'a> {
     disk: &'a dyn Disk,
@@ -78,11 +78,6 @@ impl<'a> LockFiles<'a> {
     /// As [`Fs::lock`].
     ///
     /// # Errors
-    /// As [`Fs::lock`].
-    pub fn lock(&self, path: &FsPath) -> Result<Option<Lock>> {
-        self.lock_at(path, now())
-    }
-
     fn lock_at(&self, path: &FsPath, now: Date) -> Result<Option<Lock>> {
         let digest = self.digest(&Md5::of(path.as_bytes()), path)?;
         Ok(unexpired(digest.and_then(|digest| digest.lock), now))

@@ -29,10 +29,12 @@ impl Fs {
     pub fn log_records(&self, revs: &[Revnum]) -> Vec<Option<LogRecord>> {
         let mut dirs = None;
         revs.iter()
-            .map(|rev| match self.format().logical && !self.is_packed(*rev) {
-                true => self.log_record(&mut dirs, *rev),
-                false => None,
-            })
+            .map(
+                |rev| match self.format().has_list_at_end() && !self.is_packed(*rev) {
+                    true => self.log_record(&mut dirs, *rev),
+                    false => None,
+                },
+            )
             .collect()
     }
 

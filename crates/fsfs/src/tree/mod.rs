@@ -3,6 +3,7 @@
 //! | module | subject |
 //! |---|---|
 //! | `fs` | [`Fs`], an open filesystem with the transactions that this process edits |
+//! | [`fsx`] | what FSX stores in another way |
 //! | [`root`] | [`Root`](root::Root), the tree of a revision or transaction; look-up of paths |
 //! | [`node`] | [`Node`](node::Node), a node-revision at a path |
 //! | [`rep`] | contents out of delta chains |
@@ -19,6 +20,7 @@
 
 pub(crate) mod changes_tail;
 mod fs;
+mod fsx;
 pub(crate) mod history;
 pub(crate) mod history_index;
 pub(crate) mod lock;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use base::checksum::{Md5, Sha1};
-use base::{Code, Error, FsPath, NodeKind, Props, Result, Revnum, hashdump};
+use base::{Code, Error, FsPath, NodeKind, Props, Result, Revnum};
 
 use crate::format::dir::{DirEntries, DirEntry};
 use crate::format::id::{NodeRevId, TxnId};
@@ -198,7 +198,7 @@ impl Node {
     pub fn relation(&self, other: &Node) -> Relation {
         if self.id() == other.id() {
             Relation::Same
-        } else if self.id().is_related(other.id()) {
+        } else if self.noderev().is_related(other.noderev()) {
             Relation::Related
         } else {
             Relation::Unrelated
@@ -212,8 +212,10 @@ impl Node {
             Some(rep) if rep.location == RepLocation::Mutable => {
                 self.props().is_ok_and(|props| !props.is_empty())
             }
-            // The empty list is stored as `END` and a newline.
-            Some(rep) => !matches!(rep.size(), RepSize::Known(0..=4)),
+            Some(rep) => {
+                let empty = self.fs().format().back_end.empty_props_len();
+                !matches!(rep.size(), RepSize::Known(size) if size <= empty)
+            }
         }
     }
 
@@ -227,13 +229,7 @@ impl Node {
             return Ok(Arc::default());
         };
         let parse = |text: &[u8]| -> Result<Arc<Props>> {
-            let props = hashdump::read_props(text).map_err(|e| {
-                let id = &noderev.id;
-                e.wrap(
-                    Code::FS_CORRUPT,
-                    format!("malformed property list for node-revision '{id}'"),
-                )
-            })?;
+            let props = self.fs().format().back_end.parse_node_props(text, &noderev.id)?;
             Ok(Arc::new(props))
         };
         let load = || parse(&TextReader::new(self.fs(), Some(rep), noderev.id.txn())?.read_shared()?);

@@ -110,6 +110,7 @@ impl Fs {
         }
         let offset = match self.open_txns().proto_rev(txn) {
             Some(proto_rev) => proto_rev.item_offset(item),
+            None if self.format().is_fsx() => self.fsx_proto_rev_offset(txn, item)?,
             None => proto_index::find_l2p(&read_proto_index(self, txn, PROTO_L2P)?, item),
         };
         offset.ok_or_else(|| {

@@ -66,6 +66,9 @@ impl Fs {
             return self.shared_revprops(shared, rev);
         }
         self.check_rev(rev)?;
+        if self.format().is_fsx() {
+            return self.fsx_revprops(rev);
+        }
         let may_be_packed = self.format().has_packed_revprops() && rev != Revnum::ZERO;
         if may_be_packed && self.is_packed(rev) {
             return self.packed(walk, rev);
@@ -103,6 +106,9 @@ impl Fs {
 
     /// True if the list of the preceding revision is in the same pack file.
     fn shares_pack(&self, rev: Revnum) -> bool {
+        if self.format().is_fsx() {
+            return false;
+        }
         let shard = self.layout().shard(rev);
         let name = |rev: Revnum| {
             let shard = self.layout().shard(rev)?;

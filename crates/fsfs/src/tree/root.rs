@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 
 use crate::format::change_list::ChangeList;
 use crate::format::changes::{self, ChangedPath, ChangesError, RawChange};
-use crate::format::dir::{self, DirEntries, EntryChange};
+use crate::format::dir::{DirEntries, EntryChange};
 use crate::format::fold;
 use crate::format::id::{IdPart, IdTail, NodeRevId, TxnId};
 use crate::format::noderev::{MAX_NODEREV, NodeRev, NodeRevError};
@@ -57,7 +57,8 @@ struct ReadNodes {
 #[derive(Clone)]
 enum RootKind {
     Revision(Revnum),
-    Transaction(TxnId, String),
+    /// The transaction, its name and its base revision.
+    Transaction(TxnId, String, Revnum),
 }
 
 impl Root {
@@ -65,8 +66,8 @@ impl Root {
         Self::new(fs, RootKind::Revision(rev))
     }
 
-    pub(crate) fn of_transaction(fs: &Fs, txn: TxnId, name: &str) -> Self {
-        Self::new(fs, RootKind::Transaction(txn, name.to_owned()))
+    pub(crate) fn of_transaction(fs: &Fs, txn: TxnId, name: &str, base: Revnum) -> Self {
+        Self::new(fs, RootKind::Transaction(txn, name.to_owned(), base))
     }
 
     fn new(fs: &Fs, kind: RootKind) -> Self {
@@ -106,7 +107,7 @@ impl Root {
     pub fn txn_name(&self) -> Option<&str> {
         match &self.0.kind {
             RootKind::Revision(_) => None,
-            RootKind::Transaction(_, name) => Some(name),
+            RootKind::Transaction(_, name, _) => Some(name),
         }
     }
 
@@ -114,7 +115,7 @@ impl Root {
     pub fn base_revision(&self) -> Revnum {
         match self.0.kind {
             RootKind::Revision(rev) => rev,
-            RootKind::Transaction(txn, _) => txn.base,
+            RootKind::Transaction(_, _, base) => base,
         }
     }
 
@@ -174,7 +175,7 @@ impl Root {
     pub fn changed_paths(&self) -> Result<Arc<[ChangedPath]>> {
         match &self.0.kind {
             RootKind::Revision(rev) => Ok(self.fs().changes(*rev)?.to_vec().into()),
-            RootKind::Transaction(txn, name) => {
+            RootKind::Transaction(txn, name, _) => {
                 if let Some(tree) = self.fs().open_txns().tree(*txn) {
                     let folded = fold::fold(tree.changes()?)?;
                     return Ok(folded.into_iter().map(|change| change.info).collect());
@@ -184,7 +185,8 @@ impl Root {
                     Ok(text) => text,
                     Err(e) => return Err(Error::io("Can't open file", &path, &e)),
                 };
-                let folded = fold::fold(changes::parse(&text, true)?)?;
+                let log = self.fs().format().back_end.parse_change_log(&text);
+                let folded = fold::fold(self.fs().in_txn_file(log, &path)?)?;
                 Ok(folded.into_iter().map(|change| change.info).collect())
             }
         }
@@ -197,7 +199,7 @@ impl Root {
         let noderev = match self.0.kind {
             RootKind::Revision(rev) => self.fs().root_noderev(rev)?,
             // Not kept: this process or another may be editing the transaction.
-            RootKind::Transaction(txn, _) => return self.fs().txn_noderev(txn, IdPart::ROOT, IdPart::ROOT),
+            RootKind::Transaction(txn, ..) => return self.fs().txn_root_noderev(txn),
         };
         Ok(self.0.read.root.get_or_init(|| noderev).clone())
     }
@@ -218,7 +220,7 @@ impl Root {
         let uuid = self.fs().uuid();
         let within = match &self.0.kind {
             RootKind::Revision(rev) => format!("revision {rev}"),
-            RootKind::Transaction(_, name) => format!("transaction '{name}'"),
+            RootKind::Transaction(_, name, _) => format!("transaction '{name}'"),
         };
         Error::new(
             Code::FS_NOT_DIRECTORY,
@@ -230,7 +232,7 @@ impl Root {
     fn describe(&self) -> String {
         match &self.0.kind {
             RootKind::Revision(rev) => format!("revision {rev}"),
-            RootKind::Transaction(_, name) => format!("transaction '{name}'"),
+            RootKind::Transaction(_, name, _) => format!("transaction '{name}'"),
         }
     }
 }
@@ -241,7 +243,8 @@ impl Fs {
     /// # Errors
     /// `FS_MALFORMED_TXN_ID`, `FS_NO_SUCH_TRANSACTION`.
     pub fn txn_root(&self, txn: &str) -> Result<Root> {
-        Ok(Root::of_transaction(self, self.check_txn(txn)?, txn))
+        let id = self.check_txn(txn)?;
+        Ok(Root::of_transaction(self, id, txn, self.txn_base(id)?))
     }
 
     /// The node-revision that an ID names.
@@ -289,6 +292,11 @@ impl Fs {
             return Ok(noderev);
         }
         self.check_rev(rev)?;
+        if self.format().is_fsx() {
+            let noderev = Arc::new(self.fsx_noderev(rev, item)?);
+            self.cache().insert(key, noderev.clone());
+            return Ok(noderev);
+        }
         let noderev = self.with_rev_file(rev, |file| {
             let start = file.item_offset(self.cache(), rev, item)?;
             let parse = |bytes: &[u8]| {
@@ -301,6 +309,21 @@ impl Fs {
         let noderev = Arc::new(noderev);
         self.cache().insert(key, noderev.clone());
         Ok(noderev)
+    }
+
+    /// The root node-revision of a transaction.
+    pub(crate) fn txn_root_noderev(&self, txn: TxnId) -> Result<Arc<NodeRev>> {
+        let (node, copy) = txn.root();
+        self.txn_noderev(txn, node, copy)
+    }
+
+    /// The base revision of a transaction: of FSFS in its name, of FSX that of the root's predecessor.
+    pub(crate) fn txn_base(&self, txn: TxnId) -> Result<Revnum> {
+        if let Some(base) = txn.base() {
+            return Ok(base);
+        }
+        let base = self.txn_root_noderev(txn)?.predecessor.and_then(|id| id.rev());
+        base.ok_or_else(|| Error::new(Code::FS_CORRUPT, "Transaction has no base revision"))
     }
 
     /// An uncommitted node-revision.
@@ -328,8 +351,9 @@ impl Fs {
             }
             false => e,
         })?;
-        match NodeRev::parse(&text)? {
-            Some((noderev, _)) => Ok(Arc::new(noderev)),
+        let parsed = self.format().back_end.parse_txn_noderev(&text);
+        match self.in_txn_file(parsed, &path)? {
+            Some(noderev) => Ok(Arc::new(noderev)),
             None => Err(Error::new(
                 Code::FS_CORRUPT,
                 format!("File '{}' ends early", path.display()),
@@ -355,7 +379,8 @@ impl Fs {
         };
         let load = || -> Result<DirEntries> {
             let text = TextReader::new(self, Some(rep), dir.id.txn())?.read_shared()?;
-            Ok(DirEntries::parse(text, self.cached_predecessor(dir).as_ref())?)
+            let like = self.cached_predecessor(dir);
+            self.format().back_end.parse_dir(text, &dir.id, like.as_ref())
         };
         match (rep.location, dir.id.txn()) {
             (RepLocation::Rev(rev, item), _) => {
@@ -420,7 +445,8 @@ impl Fs {
         path.hash(&mut hasher);
         let key = Key::new::<CachedChildren>(self.instance(), hasher.finish(), 0);
         let parse = |text: &[u8]| {
-            let entries = dir::parse_children(text)?;
+            let entries = self.format().back_end.parse_children(text);
+            let entries = self.in_txn_file(entries, &path)?;
             let path = path.clone();
             Ok(ChildrenFile { path, entries })
         };
@@ -431,11 +457,15 @@ impl Fs {
         // Two paths have one hash: this one is not cached.
         let text = self.disk().read_small(&path);
         let text = text.map_err(|e| Error::io("Can't open file", &path, &e))?;
-        Ok(dir::parse_children(&text)?)
+        let entries = self.format().back_end.parse_children(&text);
+        self.in_txn_file(entries, &path)
     }
 
     /// The changed-path list of a revision as it is stored.
     pub(crate) fn stored_changes(&self, rev: Revnum) -> Result<Vec<RawChange>> {
+        if self.format().is_fsx() {
+            return self.fsx_changes(rev);
+        }
         self.with_rev_file(rev, |file| {
             let item = file.changes_item(rev)?;
             let start = file.item_offset(self.cache(), rev, item)?;

@@ -42,6 +42,7 @@ impl Fs {
     /// # Errors
     /// `FS_NO_SUCH_REVISION`; the system's.
     pub fn begin_txn(&self, base: Revnum, options: TxnOptions, now: Date) -> Result<Txn> {
+        self.refuse_fsx("commits")?;
         self.check_rev(base)?;
         let name = if self.format().has_protorevs_dir() {
             let mut number = String::new();
@@ -126,6 +127,7 @@ impl Fs {
     fn initial_root(&self, txn: TxnId, base: Revnum) -> Result<NodeRev> {
         let root = self.root_noderev(base)?;
         Ok(NodeRev {
+            line: None,
             id: NodeRevId {
                 node: root.id.node,
                 copy: root.id.copy,
@@ -234,6 +236,7 @@ impl Fs {
     /// # Errors
     /// `FS_MALFORMED_TXN_ID`, `FS_NO_SUCH_TRANSACTION`; the system's.
     pub fn open_txn(&self, name: &str) -> Result<Txn> {
+        self.refuse_fsx("commits")?;
         let id = self.check_txn(name)?;
         let list = self.txn_props(name)?;
         let root = self.txn_noderev(id, IdPart::ROOT, IdPart::ROOT)?;

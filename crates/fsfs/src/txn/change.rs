@@ -36,6 +36,7 @@ impl TxnState {
         let above = self.node(parent)?.noderev.clone();
         let id = self.node_id((node_id, above.id.copy));
         let node = NodeRev {
+            line: None,
             id,
             kind,
             predecessor: None,
@@ -111,6 +112,7 @@ impl TxnState {
         let id = self.node_id((source.id.node, copy));
         let copyfrom = (rev, from.path().clone());
         let node = NodeRev {
+            line: None,
             id,
             predecessor: Some(source.id),
             count: source.count + 1,

@@ -66,6 +66,7 @@ impl Fs {
     /// # Errors
     /// The system's.
     pub fn commit_group(&self) -> Result<CommitGroup> {
+        self.refuse_fsx("commits")?;
         let youngest = self.youngest()?;
         Ok(CommitGroup {
             committed_fs: self.clone(),

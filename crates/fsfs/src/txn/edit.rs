@@ -112,7 +112,12 @@ impl Txn {
     /// # Errors
     /// Those of reading the base.
     pub fn root(&self) -> Result<Root> {
-        Ok(Root::of_transaction(&self.fs, self.id, &self.name))
+        Ok(Root::of_transaction(
+            &self.fs,
+            self.id,
+            &self.name,
+            self.base_revision(),
+        ))
     }
 
     /// Returns the properties of the transaction, with those that Subversion uses as flags.

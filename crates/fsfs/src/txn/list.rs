@@ -6,8 +6,10 @@
 use std::io;
 use std::sync::Arc;
 
-use base::{Code, Error, Props, Result, hashdump};
+use base::number::parse_base36;
+use base::{Code, Error, Props, Result};
 
+use crate::format::fs_format::BackEnd;
 use crate::format::id::TxnId;
 use crate::store::shared::{SharedNodes, TxnOwner};
 use crate::tree::Fs;
@@ -27,7 +29,7 @@ impl Fs {
         for name in names {
             // Other names are no transactions.
             if let Some(name) = name.to_str().and_then(|name| name.strip_suffix(TXN_SUFFIX)) {
-                txns.push((TxnId::parse(name.as_bytes()).ok(), name.to_owned()));
+                txns.push((self.parse_txn_name(name).ok(), name.to_owned()));
             }
         }
         txns.sort();
@@ -47,8 +49,7 @@ impl Fs {
 
     /// Parses the name of a transaction and checks that it exists.
     pub(crate) fn check_txn(&self, name: &str) -> Result<TxnId> {
-        let txn = TxnId::parse(name.as_bytes())
-            .map_err(|e| Error::new(e.code(), format!("malformed txn id '{name}'")))?;
+        let txn = self.parse_txn_name(name)?;
         let path = self.layout().txn(name);
         match self.disk().metadata(&path) {
             Ok(meta) if meta.is_dir => Ok(txn),
@@ -79,6 +80,18 @@ impl Fs {
         self.shared_fs().map(|shared| &shared.nodes)
     }
 
+    /// Parses the name of a transaction.
+    fn parse_txn_name(&self, name: &str) -> Result<TxnId> {
+        let txn = match self.format().back_end {
+            BackEnd::Fsfs => TxnId::parse(name.as_bytes()).ok(),
+            BackEnd::Fsx => {
+                let number = parse_base36(name.as_bytes()).filter(|&number| number < i64::MAX as u64);
+                number.map(TxnId::of_fsx)
+            }
+        };
+        txn.ok_or_else(|| Error::new(Code::FS_MALFORMED_TXN_ID, format!("malformed txn id '{name}'")))
+    }
+
     /// Reads the properties of a transaction from its file.
     pub(super) fn stored_txn_props(&self, txn: &str) -> Result<Props> {
         let path = self.layout().txn(txn).join("props");
@@ -86,7 +99,8 @@ impl Fs {
             .disk()
             .read_small(&path)
             .map_err(|e| Error::io("Can't open file", &path, &e))?;
-        hashdump::read_props(&text)
+        let props = self.format().back_end.parse_txn_props(&text);
+        self.in_txn_file(props, &path)
     }
 }
 

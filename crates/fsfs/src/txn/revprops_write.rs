@@ -32,6 +32,7 @@ impl Fs {
         expected: Option<Option<&[u8]>>,
         value: Option<&[u8]>,
     ) -> Result<Option<Vec<u8>>> {
+        self.refuse_fsx("changes of revision properties")?;
         self.check_rev(rev)?;
         let lock = self.write_lock()?;
         if let Some(shared) = self.shared_fs() {
@@ -51,6 +52,7 @@ impl Fs {
     /// # Errors
     /// As [`Fs::change_revprop`].
     pub fn set_revprops(&self, rev: Revnum, props: &Props) -> Result<()> {
+        self.refuse_fsx("changes of revision properties")?;
         self.check_rev(rev)?;
         let lock = self.write_lock()?;
         if let Some(shared) = self.shared_fs() {

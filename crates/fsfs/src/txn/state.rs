@@ -122,7 +122,8 @@ impl TxnState {
     /// Returns the revision that the tree is based on: the one of the root's predecessor, which a merge replaces.
     pub(crate) fn base(&self) -> Revnum {
         let predecessor = self.nodes.root().and_then(|root| root.noderev.predecessor);
-        predecessor.and_then(|id| id.rev()).unwrap_or(self.id.base)
+        let base = predecessor.and_then(|id| id.rev()).or(self.id.base());
+        base.unwrap_or(Revnum::ZERO)
     }
 
     /// Returns the ID of one of the transaction's own node-revisions.
@@ -185,7 +186,7 @@ impl TxnState {
 
     /// Returns the root of this transaction, for error messages.
     pub(crate) fn as_root(&self, fs: &Fs) -> Root {
-        Root::of_transaction(fs, self.id, &self.name)
+        Root::of_transaction(fs, self.id, &self.name, self.base())
     }
 
     /// Adds a node-revision, in place of one with the same key.
@@ -213,6 +214,7 @@ impl TxnState {
         };
         let copyroot = if is_branch { old } else { &*parent };
         Ok(NodeRev {
+            line: None,
             id: self.node_id((old.id.node, copy)),
             kind: old.kind,
             predecessor: Some(old.id),

@@ -15,6 +15,7 @@ mod crash;
 mod create;
 mod errors;
 mod files;
+mod fsx;
 mod guards;
 mod history;
 mod history_index;

@@ -62,6 +62,7 @@ pub struct CopiedRevisions {
 /// The system's.
 pub fn begin(src: &Fs, dst: &Path) -> Result<()> {
     src.check_not_shared("'hotcopy'")?;
+    src.refuse_fsx("hotcopy")?;
     let copier = FileCopier {
         disk: src.disk(),
         existing: Existing::Untrusted,
@@ -101,6 +102,7 @@ pub fn run(
     cancel: &Cancel,
 ) -> Result<()> {
     src.check_not_shared("'hotcopy'")?;
+    src.refuse_fsx("hotcopy")?;
     let layout = Layout::new(dst, *src.format());
     let copy = |existing| Hotcopy {
         src,

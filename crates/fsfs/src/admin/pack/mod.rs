@@ -55,6 +55,7 @@ pub fn run_with_max_items(
     cancel: &Cancel,
 ) -> Result<()> {
     fs.check_not_shared("'pack'")?;
+    fs.refuse_fsx("packing")?;
     let number = fs.format().number;
     if !fs.format().has_packing() {
         let message = format!("FSFS format ({number}) too old to pack; please upgrade the filesystem.");

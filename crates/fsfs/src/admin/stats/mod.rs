@@ -152,6 +152,7 @@ pub struct LargeRep {
 /// # Errors
 /// `CANCELLED`; those of reading.
 pub fn run(fs: &Fs, progress: &mut dyn FnMut(Revnum), cancel: &Cancel) -> Result<Stats> {
+    fs.refuse_fsx("statistics")?;
     let youngest = fs.youngest()?;
     fs.refresh_min_unpacked_rev()?;
     let mut builder = StatsBuilder::default();

@@ -9,6 +9,8 @@ use std::sync::Arc;
 use base::checksum::{FnvStream, Md5, Md5Stream};
 use base::{Code, Date, Error, Result, Revnum, props};
 
+use super::fsx_files::FsxFileCheck;
+use crate::format::fs_format::BackEnd;
 use crate::format::p2l::{ItemKind, P2lEntry};
 use crate::store::rev_file::RevFile;
 use crate::tree::Fs;
@@ -18,9 +20,12 @@ use crate::tree::Fs;
 /// # Errors
 /// `FS_CORRUPT`, `FS_INDEX_CORRUPTION` and related codes, `BAD_DATE`; those of reading.
 pub(super) fn check(fs: &Fs, rev: Revnum) -> Result<()> {
-    fs.with_rev_file(rev, |file| {
-        let buffer = RefCell::new(ReadBuffer::default());
-        IndexCheck { fs, file, buffer }.run()
+    fs.with_rev_file(rev, |file| match fs.format().back_end {
+        BackEnd::Fsfs => {
+            let buffer = RefCell::new(ReadBuffer::default());
+            IndexCheck { fs, file, buffer }.run()
+        }
+        BackEnd::Fsx => FsxFileCheck::of(fs, file)?.run(),
     })?;
     let file = fs.rev_file(rev)?;
     let revisions = file.first_rev().0..file.first_rev().0.saturating_add(file.rev_count());

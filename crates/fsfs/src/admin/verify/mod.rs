@@ -10,6 +10,7 @@
 
 mod changed_paths;
 mod content;
+mod fsx_files;
 mod hasher;
 mod index;
 mod names;
@@ -175,7 +176,7 @@ pub fn transaction(fs: &Fs, txn: &str) -> Result<()> {
     walked?;
     let root = fs.txn_root(txn)?;
     let changes = root.changed_paths()?;
-    ChangedPathsCheck::check(&fs, &root, id.base, &changes)?;
+    ChangedPathsCheck::check(&fs, &root, root.base_revision(), &changes)?;
     fs.txn_props(txn).map(drop)
 }
 

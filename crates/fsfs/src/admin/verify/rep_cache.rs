@@ -38,10 +38,7 @@ fn rep(row: &RepCacheRow) -> Rep {
         md5: Md5([0; 16]),
         sha1: Some(row.sha1),
         uniquifier: Some(Uniquifier {
-            txn: TxnId {
-                base: Revnum::ZERO,
-                number: 0,
-            },
+            txn: TxnId::of_fsfs(Revnum::ZERO, 0),
             number: 0,
         }),
     }

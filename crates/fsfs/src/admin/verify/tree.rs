@@ -14,7 +14,8 @@ use base::{Code, Error, NodeKind, Result, Revnum, hashdump};
 
 use super::content::{CheckOrigin, ContentBatch};
 use crate::format::dir::{DirEntries, DirEntry};
-use crate::format::id::{IdPart, IdTail, NodeRevId, TxnId};
+use crate::format::fs_format::BackEnd;
+use crate::format::id::{IdTail, NodeRevId, TxnId};
 use crate::format::noderev::NodeRev;
 use crate::format::rep_line::{Rep, RepLocation};
 use crate::store::cache::Key;
@@ -87,7 +88,7 @@ impl<'a, 'b, 's> TreeCheck<'a, 'b, 's> {
 
     fn root(&self) -> Result<Arc<NodeRev>> {
         let rev = match self.owner {
-            TreeOwner::Transaction(txn) => return self.fs.txn_noderev(txn, IdPart::ROOT, IdPart::ROOT),
+            TreeOwner::Transaction(txn) => return self.fs.txn_root_noderev(txn),
             TreeOwner::Revision(rev) => rev,
         };
         let root = self.fs.root_noderev(rev)?;
@@ -257,7 +258,7 @@ impl<'a, 'b, 's> TreeCheck<'a, 'b, 's> {
         self.check_place(node, rep)?;
         let text = self.batch.read(rep, origin)?;
         let like = self.fs.cached_predecessor(node);
-        let entries = DirEntries::parse(text, like.as_ref())?;
+        let entries = self.back_end().parse_dir(text, &node.id, like.as_ref())?;
         let key = Key::new::<DirEntries>(self.fs.instance(), rev.0, item);
         self.fs.cache().insert(key, entries.clone());
         Ok(entries)
@@ -273,7 +274,7 @@ impl<'a, 'b, 's> TreeCheck<'a, 'b, 's> {
             };
             let text = self.fs.disk().read_small(&path);
             let text = text.map_err(|e| Error::io("Can't open file", &path, &e))?;
-            return hashdump::read_props(&text).map(drop);
+            return self.back_end().parse_txn_props(&text).map(drop);
         }
         let origin = self.next_origin();
         if self.batch.is_covered(rep, origin) {
@@ -284,9 +285,14 @@ impl<'a, 'b, 's> TreeCheck<'a, 'b, 's> {
             RepLocation::Rev(..) => self.batch.read(rep, origin)?,
             _ => TextReader::new(self.fs, Some(rep), node.id.txn())?.read_shared()?,
         };
-        let mut reader = hashdump::Reader::new(&text, hashdump::Terminator::End, false);
-        while reader.next_entry()?.is_some() {}
-        Ok(())
+        match self.back_end() {
+            BackEnd::Fsfs => {
+                let mut reader = hashdump::Reader::new(&text, hashdump::Terminator::End, false);
+                while reader.next_entry()?.is_some() {}
+                Ok(())
+            }
+            BackEnd::Fsx => self.back_end().parse_node_props(&text, &node.id).map(drop),
+        }
     }
 
     fn content(&mut self, node: &NodeRev, rep: &Rep) -> Result<()> {
@@ -323,6 +329,10 @@ impl<'a, 'b, 's> TreeCheck<'a, 'b, 's> {
             "Node '{}' has a content that is younger than itself",
             node.id
         )))
+    }
+
+    fn back_end(&self) -> BackEnd {
+        self.fs.format().back_end
     }
 
     fn next_origin(&mut self) -> CheckOrigin {

@@ -14,6 +14,7 @@ use base::hashdump::{Reader, Terminator};
 use base::{NodeKind, Result, Revnum, common_prefix, common_suffix};
 
 use super::{DirError, EntryChange, encode_entry, split_value};
+use crate::format::fsx::id::FsxId;
 use crate::format::id::NodeRevId;
 use base::number::take_decimal;
 
@@ -31,21 +32,29 @@ pub struct DirEntry<'d> {
 impl DirEntry<'_> {
     /// True if both have the same node-revision.
     pub fn has_id_of(&self, other: &DirEntry<'_>) -> bool {
-        self.id == other.id || NodeRevId::parse(self.id) == NodeRevId::parse(other.id)
+        self.id == other.id || matches!((self.id(), other.id()), (Ok(id), Ok(other)) if id == other)
     }
 
     /// The revision that made the node-revision; `None` for one of a transaction.
     pub fn rev(&self) -> Option<Revnum> {
-        let mut location = self.tail()?.strip_prefix(b"r")?;
-        take_decimal(&mut location).map(Revnum)
+        match self.tail() {
+            Some(tail) => {
+                let mut location = tail.strip_prefix(b"r")?;
+                take_decimal(&mut location).map(Revnum)
+            }
+            None => FsxId::parse(self.id).ok()?.change_set.revision(),
+        }
     }
 
     /// True if the node-revision belongs to a transaction.
     pub(crate) fn is_uncommitted(&self) -> bool {
-        self.tail().is_some_and(|tail| tail.starts_with(b"t"))
+        match self.tail() {
+            Some(tail) => tail.starts_with(b"t"),
+            None => FsxId::parse(self.id).is_ok_and(|id| id.change_set.revision().is_none()),
+        }
     }
 
-    /// The part of the ID after its last period.
+    /// The part of the ID after its last period, which IDs of FSX do not have.
     fn tail(&self) -> Option<&[u8]> {
         let dot = self.id.iter().rposition(|byte| *byte == b'.')?;
         self.id.get(dot + 1..)
@@ -56,7 +65,10 @@ impl DirEntry<'_> {
     /// # Errors
     /// `FS_CORRUPT` if it is malformed, which [`DirEntries::parse`] has excluded.
     pub fn id(&self) -> Result<NodeRevId> {
-        Ok(NodeRevId::parse(self.id).map_err(|_| DirError::Id)?)
+        match NodeRevId::parse(self.id) {
+            Ok(id) => Ok(id),
+            Err(_) => Ok(FsxId::parse(self.id).map_err(|_| DirError::Id)?.noderev_id()),
+        }
     }
 }
 

@@ -12,11 +12,13 @@ use parking_lot::Mutex;
 use super::{Chunk, Instance, Key};
 use crate::format::change_list::ChangeList;
 use crate::format::dir::DirEntries;
+use crate::format::fsx;
 use crate::format::history_index::block::IndexBlock;
 use crate::format::noderev::NodeRev;
 use crate::format::p2l::P2lEntry;
 use crate::format::revprops_pack::{RevpropsManifest, RevpropsPack};
 use crate::store::disk::FileMeta;
+use crate::store::fsx::container::Container;
 use crate::store::path_chain::PathChain;
 
 /// A type that the cache holds. Cheap to clone: a reference count.
@@ -111,6 +113,12 @@ cached! {
     Log(LogRecord) = |value| value.bytes();
     /// Changed-path list by revision.
     Changes(ChangeList) = |value| value.bytes();
+    /// Manifest of packed revision properties of FSX by shard, with the state of its file.
+    FsxRevpropsManifest(CachedFsxManifest) = |value| value.bytes;
+    /// Pack of revision properties of FSX by first revision, with the state of its file. The bytes are compressed in the file.
+    FsxRevpropsPack(CachedFsxPack) = |value| value.value.bytes();
+    /// Container of a pack file of FSX by first revision, offset.
+    Container(Container) = Container::bytes;
     /// Block of the history index by a hash of its file's identity, offset.
     HistoryIndexBlock(Arc<IndexBlock>) = |value| value.bytes();
 }
@@ -160,6 +168,10 @@ pub(crate) type CachedRevprops = Arc<CachedFile<PropList>>;
 pub(crate) type CachedManifest = Arc<CachedFile<RevpropsManifest>>;
 /// A pack file of revision properties.
 pub(crate) type CachedRevpropsPack = Arc<CachedFile<ReadRevpropsPack>>;
+/// The manifest of a shard's packed revision properties, FSX.
+pub(crate) type CachedFsxManifest = Arc<CachedFile<fsx::revprops_pack::RevpropsManifest>>;
+/// A pack file of revision properties, FSX.
+pub(crate) type CachedFsxPack = Arc<CachedFile<fsx::revprops_pack::PackedLists>>;
 /// The entries of a directory that a transaction has changed.
 pub(crate) type CachedChildren = Arc<CachedFile<ChildrenFile>>;
 

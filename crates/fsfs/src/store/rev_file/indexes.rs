@@ -135,11 +135,16 @@ impl RevFile {
     fn indexes(&self) -> Result<&Indexes> {
         match &self.addressing {
             Addressing::Logical(indexes) => Ok(indexes),
-            Addressing::Physical(_) => Err(Error::new(
-                Code::UNSUPPORTED_FEATURE,
-                format!("File '{}' has no index", self.bytes.path().display()),
-            )),
+            Addressing::Physical(_) | Addressing::Fsx(_) => Err(self.has_no_such_index()),
         }
+    }
+
+    /// The error of a file without the indexes of this module.
+    pub(super) fn has_no_such_index(&self) -> Error {
+        Error::new(
+            Code::UNSUPPORTED_FEATURE,
+            format!("File '{}' has no index", self.bytes.path().display()),
+        )
     }
 
     fn p2l_expect(&self, indexes: &Indexes) -> p2l::ExpectedP2l {

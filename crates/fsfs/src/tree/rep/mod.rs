@@ -37,6 +37,7 @@ use crate::format::rep_header::{MAX_HEADER, RepHeader};
 use crate::format::rep_line::Rep;
 use crate::store::open_file::OpenFile;
 use crate::tree::Fs;
+use crate::tree::fsx::wrong_type;
 use crate::tree::node::Node;
 
 /// Runs `f` with the codec of this thread (decompressor state and scratch buffers).
@@ -83,6 +84,10 @@ impl Fs {
     /// `FS_CORRUPT` if it is not; `FS_NO_SUCH_REVISION` and others of a missing item.
     pub(crate) fn check_rep(&self, rev: Revnum, item: u64) -> Result<()> {
         self.with_rev_file(rev, |file| {
+            if self.format().is_fsx() {
+                let is_rep = file.fsx()?.item(rev, item)?.item_type.holds_reps();
+                return is_rep.then_some(()).ok_or_else(|| wrong_type(rev, item));
+            }
             let offset = file.item_offset(self.cache(), rev, item)?;
             if file.footer().is_some() {
                 let entry = file.p2l_at(self.cache(), offset)?;

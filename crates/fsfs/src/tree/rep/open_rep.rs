@@ -5,11 +5,14 @@ use std::sync::Arc;
 use base::{Code, Error, Result, Revnum};
 use delta::svndiff::{self, Codec, EncodedWindow, Parsed, SvndiffError, WindowHeader};
 
+use crate::format::fsx::rep_container::RepContainer;
 use crate::format::id::TxnId;
-use crate::format::rep_header::{MAX_HEADER, RepHeader};
+use crate::format::rep_header::{MAX_HEADER, RepHeader, RepHeaderError};
+use crate::store::fsx::container::Container;
 use crate::store::open_file::OpenFile;
 use crate::store::rev_file::RevFile;
 use crate::tree::Fs;
+use crate::tree::fsx::wrong_type;
 
 /// The address of a representation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -47,12 +50,14 @@ pub(super) struct OpenRep {
 enum RepFile {
     Rev(Arc<RevFile>),
     Proto(Arc<OpenFile>),
+    /// A text of a container of FSX, and its number there.
+    Contained(Arc<RevFile>, Arc<RepContainer>, u64),
 }
 
 impl RepFile {
     fn bytes(&self) -> &OpenFile {
         match self {
-            RepFile::Rev(file) => file.bytes(),
+            RepFile::Rev(file) | RepFile::Contained(file, ..) => file.bytes(),
             RepFile::Proto(file) => file,
         }
     }
@@ -61,10 +66,16 @@ impl RepFile {
 /// A shorter body is read at once; of a longer one, at least this many bytes at a time.
 const READ: u64 = 64 << 10;
 
+/// The line after the body.
+const END: &[u8] = b"ENDREP\n";
+
 impl OpenRep {
     /// Opens the representation whose body has `body_len` bytes.
     pub(super) fn open(fs: &Fs, address: RepAddress, body_len: u64) -> Result<Self> {
         let mut level = match address {
+            RepAddress::Rev(rev, item) if fs.format().is_fsx() => {
+                fs.with_rev_file(rev, |file| Self::open_fsx(fs, file, rev, item))?
+            }
             RepAddress::Rev(rev, item) => fs.with_rev_file(rev, |file| {
                 let start = file.item_offset(fs.cache(), rev, item)?;
                 let end = file.items_end(rev)?;
@@ -91,6 +102,41 @@ impl OpenRep {
         Ok(level)
     }
 
+    /// Opens an item of FSX: a representation, or a text of a container, which is read as a PLAIN representation. The index
+    /// says how long an item is. A length in a rep line is that of before the revision was packed.
+    fn open_fsx(fs: &Fs, file: &Arc<RevFile>, rev: Revnum, number: u64) -> Result<Self> {
+        let address = RepAddress::Rev(rev, number);
+        let items = file.fsx()?;
+        let item = items.item(rev, number)?;
+        if !item.item_type.is_rep() {
+            let Container::Reps(container) = file.container(fs.cache(), &item)? else {
+                return Err(wrong_type(rev, number));
+            };
+            let body_len = items.in_file(container.text_len(item.sub_item))?;
+            return Ok(OpenRep {
+                fs: fs.clone(),
+                address,
+                file: RepFile::Contained(file.clone(), container, item.sub_item),
+                header: RepHeader::Plain,
+                body: 0,
+                body_len,
+                version: 0,
+                position: 0,
+                next: 0,
+                buffer: Vec::new(),
+                before: 0,
+                buffer_start: 0,
+            });
+        }
+        let end = item.offset + item.size;
+        let mut opened = Self::read_start(fs, address, RepFile::Rev(file.clone()), item.offset, end, 0)?;
+        let body_len = end.checked_sub(opened.body + END.len() as u64);
+        opened.body_len = body_len
+            .filter(|_| opened.header != RepHeader::Plain)
+            .ok_or_else(|| Error::from(RepHeaderError::Malformed))?;
+        Ok(opened)
+    }
+
     fn read_start(
         fs: &Fs,
         address: RepAddress,
@@ -109,8 +155,8 @@ impl OpenRep {
                 &buffer
             }
         };
-        let (header, header_len) = RepHeader::parse(beginning)?
-            .ok_or_else(|| Error::from(crate::format::rep_header::RepHeaderError::Malformed))?;
+        let (header, header_len) =
+            RepHeader::parse(beginning)?.ok_or_else(|| Error::from(RepHeaderError::Malformed))?;
         let body = start + header_len as u64;
         if body.checked_add(body_len).is_none_or(|body_end| body_end > end) {
             return Err(Error::new(
@@ -205,7 +251,8 @@ impl OpenRep {
         if offset.checked_add(length).is_none_or(|end| end > self.body_len) {
             return Err(SvndiffError::UnexpectedEnd.into());
         }
-        if self.file.bytes().is_whole() {
+        let is_contained = matches!(self.file, RepFile::Contained(..));
+        if self.file.bytes().is_whole() && !is_contained {
             let in_memory = self.file.bytes().slice_in_memory(self.body + offset, length);
             return in_memory.ok_or_else(|| self.file.bytes().ends_early());
         }
@@ -219,6 +266,15 @@ impl OpenRep {
 
     fn fill(&mut self, offset: u64, length: u64) -> Result<()> {
         (self.buffer_start, self.before) = (offset, 0);
+        if let RepFile::Contained(file, container, number) = &self.file {
+            self.buffer = file
+                .fsx()?
+                .in_file(container.read(*number, offset, length as usize))?;
+            return match self.buffer.len() as u64 == length {
+                true => Ok(()),
+                false => Err(SvndiffError::UnexpectedEnd.into()),
+            };
+        }
         let (at, length) = (self.body + offset, length as usize);
         match self.file.bytes().read_into(at, length, &mut self.buffer) {
             Err(e) if crate::store::disk::is_stale(&e) => {}

@@ -81,7 +81,7 @@ impl Root {
     /// # Errors
     /// `FS_CORRUPT`; the system's.
     pub(super) fn look_up(&self, path: &FsPath) -> Result<PathLookup> {
-        if let RootKind::Transaction(txn, _) = self.0.kind
+        if let RootKind::Transaction(txn, ..) = self.0.kind
             && let Some(tree) = self.fs().open_txns().tree(txn)
         {
             return tree.look_up(self.fs(), path);

@@ -1,0 +1,122 @@
+//! Packed revision properties. Source: section 18 of the description of FSX.
+//!
+//! A packed shard has files `<first revision>.<tag>`, and a manifest that names them. Both are
+//! [packed data](super::packed_data), followed by an FNV, 4 bytes, the highest first:
+//!
+//! | file | stream | content |
+//! |---|---|---|
+//! | pack | bytes 0 | the property lists of consecutive revisions, one string each |
+//! | manifest | integers 0 | the first revision of each pack, ascending |
+//! | | integers 1 | the tag of each pack |
+//!
+//! A pack holds the revisions up to the next first revision of the manifest. Shard 0 begins with revision 1: revision 0 is
+//! never packed.
+
+use base::{Code, Props, Revnum};
+
+use super::cursor::{DecodeError, Subject};
+use super::packed_data::PackedData;
+use super::prop_list;
+
+/// The manifest of a shard.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RevpropsManifest {
+    /// First revision and tag of each pack.
+    packs: Vec<(Revnum, u64)>,
+}
+
+impl RevpropsManifest {
+    /// Decodes the manifest of the shard with `revisions` from `first` on.
+    pub(crate) fn decode(file: &[u8], first: Revnum, revisions: u64) -> base::Result<Self> {
+        const SUBJECT: Subject = Subject {
+            name: "Manifest of packed revision properties",
+            code: Code::FS_CORRUPT_REVPROP_MANIFEST,
+        };
+        let mut rest = prop_list::check_file(file)?;
+        let data = PackedData::decode(&mut rest)?;
+        let fault = |what| DecodeError::new(SUBJECT, what, 0);
+        let (starts, tags) = (data.column(0)?.values()?, data.column(1)?.values()?);
+        if !rest.is_empty() || starts.len() != tags.len() {
+            return Err(fault("invalid number of packs").into());
+        }
+        if starts.first() != Some(&first.0.max(1)) {
+            return Err(fault("another first revision").into());
+        }
+        let is_ascending = starts.windows(2).all(|pair| pair[0] < pair[1]);
+        if !is_ascending || starts.last().is_some_and(|&last| last - first.0 >= revisions) {
+            return Err(fault("the packs are not in order").into());
+        }
+        Ok(RevpropsManifest {
+            packs: starts.into_iter().map(Revnum).zip(tags).collect(),
+        })
+    }
+
+    /// The pack that holds a revision: its first revision, and the name of its file.
+    pub(crate) fn pack_of(&self, rev: Revnum) -> Option<(Revnum, String)> {
+        let after = self.packs.partition_point(|&(start, _)| start <= rev);
+        let &(start, tag) = self.packs.get(after.checked_sub(1)?)?;
+        Some((start, format!("{start}.{tag}")))
+    }
+}
+
+/// The lists of a pack as they are stored, by their position.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PackedLists(Box<[Box<[u8]>]>);
+
+impl PackedLists {
+    /// The list of revision `start + at`, if the pack begins with revision `start`.
+    pub(crate) fn props(&self, at: u64) -> base::Result<Props> {
+        let list = usize::try_from(at).ok().and_then(|at| self.0.get(at));
+        let list = list.ok_or(DecodeError::new(SUBJECT, "revision is not in it", at))?;
+        Ok(prop_list::decode(list)?)
+    }
+
+    /// The stored bytes of all lists.
+    pub(crate) fn bytes(&self) -> usize {
+        self.0.iter().map(|list| 16 + list.len()).sum()
+    }
+}
+
+const SUBJECT: Subject = Subject {
+    name: "Pack of revision properties",
+    code: Code::FS_PACKED_REVPROP_READ_FAILURE,
+};
+
+/// Decodes a pack.
+pub(crate) fn lists_in_pack(file: &[u8]) -> base::Result<PackedLists> {
+    let mut rest = prop_list::check_file(file)?;
+    let data = PackedData::decode(&mut rest)?;
+    if !rest.is_empty() {
+        return Err(DecodeError::new(SUBJECT, "data follows the end", 0).into());
+    }
+    let lists = data.strings(0)?;
+    Ok(PackedLists(lists.into_iter().map(Box::from).collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MANIFEST: &[u8] = b"\x08\x02\x01\x01\x01\x00\x01\x01\x00\x02\x01\x08\x02\x01\x00\x00\x95\xb3\x9a";
+
+    #[test]
+    fn the_sample_of_the_description() {
+        let manifest = RevpropsManifest::decode(MANIFEST, Revnum(4), 4).expect("valid");
+        assert_eq!(manifest.pack_of(Revnum(7)), Some((Revnum(4), "4.0".to_owned())));
+        assert_eq!(manifest.pack_of(Revnum(3)), None);
+        let code = |rev, count| RevpropsManifest::decode(MANIFEST, Revnum(rev), count).map_err(|e| e.code());
+        assert_eq!(code(8, 4), Err(Code::FS_CORRUPT_REVPROP_MANIFEST));
+        assert_eq!(code(0, 4), Err(Code::FS_CORRUPT_REVPROP_MANIFEST));
+    }
+
+    #[test]
+    fn a_wrong_checksum_is_refused() {
+        for at in 0..MANIFEST.len() {
+            let mut damaged = MANIFEST.to_vec();
+            damaged[at] ^= 1;
+            let e = RevpropsManifest::decode(&damaged, Revnum(4), 4).expect_err("damaged");
+            assert_eq!(e.code(), Code::CHECKSUM_MISMATCH);
+        }
+        assert!(RevpropsManifest::decode(b"abc", Revnum(4), 4).is_err());
+    }
+}

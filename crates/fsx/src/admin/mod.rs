@@ -1,3 +1,0 @@
-//! For administrators: checking the files of a repository.
-
-mod verify;
