@@ -188,6 +188,7 @@ const PERSONALITIES: &[Personality] = &[
 ];
 
 fn main() -> ExitCode {
+    locale::charset().set_of_process();
     // A file that reaches the limit of its size is an error of the write, as in the incumbent. Without the handler the signal ends the
     // process, which cannot remove what it began. If that fails, it is so.
     _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::fmt::Write as _;
 
 use base::Result;
+use base::disk_path;
 
 use super::repository;
 use crate::local_path;
@@ -52,7 +53,7 @@ impl InfoArgs {
             text,
             "FSFS Logical Addressing: {}\nConfiguration File: {}\n",
             yes(storage.logical_addressing),
-            repository.path().join("db/fsfs.conf").display()
+            disk_path::shown(&repository.path().join("db/fsfs.conf"))
         );
         out.print(&text)
     }

@@ -23,6 +23,7 @@ mod keyring;
 mod known;
 mod list;
 mod local_paths;
+mod locale_names;
 mod locales;
 mod locking;
 mod log;
