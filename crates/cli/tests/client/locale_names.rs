@@ -365,6 +365,8 @@ fn normalized(shape: &str) -> String {
         } else if word.strip_prefix('\'').is_some_and(is_transaction) {
             // Subversion's client begins a transaction before it looks for what it imports.
             "'TRANSACTION', "
+        } else if word.len() == 9 && word.bytes().filter(|byte| *byte == b':').count() == 2 {
+            "TIME "
         } else {
             word
         }

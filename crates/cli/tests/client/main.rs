@@ -15,6 +15,7 @@ mod context;
 mod diff;
 mod export;
 mod gateways;
+mod http_statuses;
 mod https;
 mod import;
 mod info;
