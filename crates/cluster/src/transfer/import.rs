@@ -22,7 +22,7 @@ use fsfs::guard::WriteLock;
 use super::source::{PropsState, Source};
 use super::target::{Batch, End, Target};
 use crate::cluster::Cluster;
-use crate::node_dir::{RepositoryFile, check_name};
+use crate::directories::{RepositoryFile, check_name};
 
 /// Copies the repository in the directory `repository` into the cluster as `name`, or adds what is new to an earlier import. Calls
 /// `done` with each revision that is there. Returns the youngest revision.
