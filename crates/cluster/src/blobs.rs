@@ -51,6 +51,14 @@ struct Row {
     content: Content,
 }
 
+/// Where a pack file is.
+struct Pack {
+    publication: Uuid,
+    length: u64,
+    /// `None` if there is none, or if it was not read.
+    manifest: Option<Vec<u8>>,
+}
+
 #[derive(Clone)]
 enum Content {
     /// In the row, and here.
@@ -114,6 +122,10 @@ impl SharedBlobs for Blobs {
                 .map_err(io::Error::other)?
                 .ok_or(Errno::NOENT)?,
         };
+        // A revision in a pack has a row for its properties only.
+        if row.length == 0 {
+            return Err(Errno::NOENT.into());
+        }
         match row.content {
             Content::Inline(bytes) => Ok(Arc::new(MemoryFile(bytes))),
             Content::Object | Content::InRow => {
@@ -124,17 +136,21 @@ impl SharedBlobs for Blobs {
     }
 
     fn open_pack(&self, shard: u64) -> io::Result<Arc<dyn DiskFile>> {
-        let (publication, length, _) = self
+        let pack = self
             .0
             .read_pack(shard, false)
             .map_err(io::Error::other)?
             .ok_or(Errno::NOENT)?;
-        Ok(self.file(pack_key(self.0.instance, shard, publication), length, None))
+        Ok(self.file(
+            pack_key(self.0.instance, shard, pack.publication),
+            pack.length,
+            None,
+        ))
     }
 
     fn pack_manifest(&self, shard: u64) -> io::Result<Vec<u8>> {
         let found = self.0.read_pack(shard, true).map_err(io::Error::other)?;
-        let manifest = found.and_then(|(_, _, manifest)| manifest);
+        let manifest = found.and_then(|pack| pack.manifest);
         Ok(manifest.ok_or(Errno::NOENT)?)
     }
 }
@@ -180,8 +196,8 @@ impl BlobsState {
         Ok(found)
     }
 
-    /// Returns the publication, the length and the manifest of a pack; `None` without one.
-    fn read_pack(&self, shard: u64, with_manifest: bool) -> Result<Option<(Uuid, u64, Option<Vec<u8>>)>> {
+    /// Returns the row of a pack; `None` without one.
+    fn read_pack(&self, shard: u64, with_manifest: bool) -> Result<Option<Pack>> {
         let (id, shard) = (self.id, i64::try_from(shard).unwrap_or(i64::MAX));
         let row = self
             .database
@@ -191,11 +207,11 @@ impl BlobsState {
             })?;
         let Some(row) = row else { return Ok(None) };
         let length: i64 = row.try_get(1).map_err(sql_error)?;
-        Ok(Some((
-            row.try_get(0).map_err(sql_error)?,
-            u64::try_from(length).unwrap_or_default(),
-            row.try_get(2).map_err(sql_error)?,
-        )))
+        Ok(Some(Pack {
+            publication: row.try_get(0).map_err(sql_error)?,
+            length: u64::try_from(length).unwrap_or_default(),
+            manifest: row.try_get(2).map_err(sql_error)?,
+        }))
     }
 }
 

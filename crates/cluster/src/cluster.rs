@@ -1,9 +1,7 @@
 //! [`Cluster`]: the connections of a process to the database and the objects, and the list of repositories.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, LazyLock, Weak};
-use std::time::Instant;
 
 use base::{Code, Error, Result};
 use fsfs::shared::{SharedFs, SharedNodes, TxnOwner};
@@ -13,30 +11,17 @@ use crate::blobs::Blobs;
 use crate::block_cache::BlockCache;
 use crate::database::{Database, sql_error};
 use crate::head_reader::HeadReader;
-use crate::heads::{Heads, head_of};
+use crate::heads::Heads;
 use crate::metrics::ClusterMetrics;
 use crate::nodes::{NodeInfo, Nodes};
 use crate::objects::Objects;
 use crate::schema;
 use crate::settings::ClusterSettings;
-use crate::upkeep::Upkeep;
+use crate::state::{ClusterState, MoveQueue};
 
 /// The connections of a process to a cluster. Clones share everything.
 #[derive(Clone)]
 pub struct Cluster(pub(crate) Arc<ClusterState>);
-
-pub(crate) struct ClusterState {
-    pub(crate) settings: ClusterSettings,
-    pub(crate) database: Database,
-    pub(crate) objects: Arc<Objects>,
-    pub(crate) cache: Arc<BlockCache>,
-    pub(crate) nodes: Arc<Nodes>,
-    pub(crate) metrics: Arc<ClusterMetrics>,
-    pub(crate) upkeep: Upkeep,
-    /// The readers of the states of repositories, by `sven_repository.id`: notifications reach them.
-    pub(crate) readers: Arc<Mutex<HashMap<i64, Weak<HeadReader>>>>,
-    is_listening: AtomicBool,
-}
 
 /// A repository of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,24 +92,10 @@ impl Cluster {
             cache: Arc::new(cache),
             nodes: Arc::new(nodes),
             metrics,
-            upkeep: Upkeep::default(),
+            to_move: MoveQueue::default(),
             readers: Arc::default(),
             is_listening: AtomicBool::new(false),
         })))
-    }
-
-    /// Registers this process as a node and begins its work in the background: it renews the lease, listens for changes, and takes
-    /// its part in the upkeep of the cluster. Returns the epoch.
-    ///
-    /// # Errors
-    /// `FS_GENERAL` if the database cannot be reached.
-    pub fn serve(&self) -> Result<u64> {
-        let epoch = self.0.nodes.register()?;
-        self.prepare_directories()?;
-        if !self.0.is_listening.swap(true, Ordering::AcqRel) {
-            crate::upkeep::begin(&self.0);
-        }
-        Ok(u64::try_from(epoch).unwrap_or_default())
     }
 
     /// The settings.
@@ -254,28 +225,6 @@ impl Cluster {
     }
 }
 
-impl ClusterState {
-    /// Reads the states of the open repositories again, after a notification. `since` is a time before the notification was read.
-    pub(crate) fn refresh(&self, ids: &[i64], since: Instant) -> Result<()> {
-        let ids = ids.to_vec();
-        let rows = self.database.run("read the states of repositories", |client| {
-            let ids = ids.clone();
-            async move {
-                let statement = client.prepare_cached(SELECT_HEADS).await?;
-                client.query(&statement, &[&ids]).await
-            }
-        })?;
-        for row in &rows {
-            let id: i64 = row.try_get(4).map_err(sql_error)?;
-            let reader = self.readers.lock().get(&id).and_then(Weak::upgrade);
-            if let (Some(reader), Ok(head)) = (reader, head_of(row)) {
-                reader.see(head, since);
-            }
-        }
-        Ok(())
-    }
-}
-
 /// The nodes, as one repository sees them.
 struct RepositoryNodes {
     cluster: Arc<ClusterState>,
@@ -342,8 +291,6 @@ const LIST: &str = "SELECT id, name, format, uuid, fsfs_conf, instance, youngest
      FROM sven_repository ORDER BY name";
 const SELECT: &str = "SELECT id, name, format, uuid, fsfs_conf, instance, youngest, min_unpacked \
      FROM sven_repository WHERE name = $1";
-const SELECT_HEADS: &str = "SELECT youngest, min_unpacked, locks_version, revprops_version, id \
-     FROM sven_repository WHERE id = ANY ($1)";
 const DROP: &str = "DELETE FROM sven_repository WHERE id = $1";
 const FIND_ACTIVITY: &str = "SELECT txn FROM sven_activity WHERE repository = $1 AND activity = $2";
 const STORE_ACTIVITY: &str = "INSERT INTO sven_activity (repository, activity, txn) VALUES ($1, $2, $3) \

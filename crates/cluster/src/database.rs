@@ -13,11 +13,12 @@ use std::time::{Duration, Instant};
 
 use base::{Code, Error, Result};
 use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod};
+use futures_util::StreamExt as _;
 use rustls::{ClientConfig, RootCertStore};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::config::SslMode;
-use tokio_postgres::{Config, NoTls};
+use tokio_postgres::{AsyncMessage, Config, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// A pool of connections.
@@ -217,6 +218,22 @@ pub(crate) fn listen_on(config: Config, channel: &'static str, sender: Sender<i6
     begun?
 }
 
+/// Reads the repository numbers of notifications.
+async fn pass_notifications(
+    mut messages: impl futures_util::Stream<Item = std::result::Result<AsyncMessage, tokio_postgres::Error>>
+    + Unpin,
+    sender: Sender<i64>,
+) {
+    while let Some(Ok(message)) = messages.next().await {
+        if let AsyncMessage::Notification(notification) = message
+            && let Ok(id) = notification.payload().parse()
+            && sender.send(id).is_err()
+        {
+            return;
+        }
+    }
+}
+
 async fn pass_on<S, T>(
     client: tokio_postgres::Client,
     mut connection: tokio_postgres::Connection<S, T>,
@@ -228,7 +245,7 @@ where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let messages = futures_util::stream::poll_fn(move |context| connection.poll_message(context));
-    tokio::spawn(crate::upkeep::pass_notifications(messages, sender));
+    tokio::spawn(pass_notifications(messages, sender));
     let listening = client.batch_execute(&format!("LISTEN {channel}")).await;
     listening.map_err(sql_error)?;
     // The connection ends with its client.

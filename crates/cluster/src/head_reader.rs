@@ -78,7 +78,7 @@ impl HeadReader {
         }
     }
 
-    /// Takes a state that was made or heard of by another way. `since` is a time at which it was valid already.
+    /// Takes a state that was made here, or read in another way. `since` is a time at which it was valid already.
     pub(crate) fn see(&self, head: Head, since: Instant) {
         self.state.lock().see(head, since);
     }

@@ -14,7 +14,8 @@
 //! | `objects` | the object store, for blocking callers |
 //! | `block_cache`, `blobs` | the parts that never change, with a cache on the machine's disk |
 //! | `nodes` | registration, leases, seals |
-//! | `node_dir` | the directory of a node |
+//! | `node_dir`, `directories` | the directory of a node, and those of repositories in it |
+//! | `state` | what all parts share in a process |
 //! | `garbage` | objects and rows compared |
 //! | [`transfer`] | repositories of files into a cluster and back |
 //! | `upkeep` | work in the background |
@@ -27,6 +28,7 @@ mod blobs;
 mod block_cache;
 mod cluster;
 mod database;
+mod directories;
 mod garbage;
 mod head_reader;
 mod heads;
@@ -36,12 +38,14 @@ mod nodes;
 mod objects;
 mod schema;
 pub mod settings;
+mod state;
 pub mod transfer;
 mod upkeep;
 
 pub use cluster::{Cluster, RepositoryInfo};
+pub use directories::{RepositoryFile, open};
 pub use garbage::ObjectReport;
 pub use metrics::ClusterMetrics;
-pub use node_dir::{RepositoryFile, is_node_dir, open};
+pub use node_dir::is_node_dir;
 pub use nodes::NodeInfo;
 pub use settings::ClusterSettings;

@@ -1,164 +1,38 @@
-//! The directories of a node: for each repository of the cluster one that every program of Sven opens as a repository.
-//!
-//! A directory has what belongs to the node alone: open transactions, locks between its processes, and copies of the
-//! configuration and the hooks, which the cluster keeps. Nothing in it is needed after the node has ended.
+//! The files of a node's directory: the epoch of its server, and the open transactions of its repositories.
 //!
 //! | below the node's directory | content |
 //! |---|---|
-//! | `cluster.toml` | the settings, for processes that open a repository by its path, such as a hook's `svnlook`; only the owner may read it |
-//! | `repositories/NAME/` | `format`, `conf/`, `hooks/` and `locks/`, as in each repository |
-//! | `repositories/NAME/db/` | `format`, `uuid`, `fsfs.conf`, `transactions/` and lock files, as FSFS has them |
-//! | `repositories/NAME/db/fs-type` | [`SHARED_FS_TYPE`], so that no other program takes it for FSFS |
-//! | `repositories/NAME/db/sven-cluster.conf` | where `cluster.toml` is, and the instance of the repository |
-//! | `repositories/NAME/db/txn-current` | the next number of a transaction; it begins at the node's epoch times 2^32 |
-//! | `new/` | directories that are being made or removed |
+//! | `epoch` | the epoch under which the server of the directory is registered |
+//! | `repositories/NAME/` | see `directories` |
 //!
-//! A directory is made under another name and renamed, so it is complete or not there.
+//! What is absent: the database and the objects.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
-use std::path::{Component, Path, PathBuf};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
 
 use base::number::push_base36;
-use base::{Code, Error, Result};
-use fsfs::shared::{SHARED_FS_TYPE, SharedFs};
-use serde::{Deserialize, Serialize};
-use uuid::Uuid;
+use base::{Error, Result};
+use fsfs::shared::SHARED_FS_TYPE;
 
-use crate::cluster::{Cluster, RepositoryInfo};
-use crate::database::sql_error;
-use crate::nodes::{EPOCH_SHIFT, read_epoch};
 use crate::settings::ClusterSettings;
-
-/// The file that says what a directory belongs to.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct NodeDirConf {
-    /// The file with the settings.
-    settings: PathBuf,
-    /// The instance of the repository, a UUID.
-    instance: String,
-}
-
-/// A file of the configuration or a hook.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RepositoryFile {
-    /// Its path below the repository's directory: `conf/authz`.
-    pub path: String,
-    /// Its permissions.
-    pub mode: u32,
-    /// Its content.
-    pub content: Vec<u8>,
-}
 
 /// True if `db` belongs to a directory of a node.
 pub fn is_node_dir(db: &Path) -> bool {
     fs::read(db.join("fs-type")).is_ok_and(|text| text.trim_ascii_end() == SHARED_FS_TYPE.as_bytes())
 }
 
-/// Opens the storage of the repository whose directory at this node has this `db`. Directories with the same settings share the
-/// connections of the process.
-///
-/// # Errors
-/// The system's if a file cannot be read; `BAD_CONFIG_VALUE` if it cannot be parsed; as [`Cluster::connect`]; `FS_NOT_FOUND` if the repository was removed from the
-/// cluster.
-pub fn open(db: &Path) -> Result<SharedFs> {
-    let conf: NodeDirConf = read_toml(&db.join(CONF))?;
-    let settings: ClusterSettings = read_toml(&conf.settings)?;
-    let cluster = Cluster::connect(&settings)?;
-    let repositories = cluster.repositories()?;
-    let found = repositories
-        .iter()
-        .find(|of| of.instance.to_string() == conf.instance);
-    let found = found.ok_or_else(|| {
-        Error::new(
-            Code::FS_NOT_FOUND,
-            format!("'{}': the cluster has this repository no more", db.display()),
-        )
-    })?;
-    Ok(cluster.shared_fs(found))
+/// The epoch of the server of a node's directory; `None` if there was none yet.
+pub(crate) fn read_epoch(directory: &Path) -> Option<i64> {
+    let text = fs::read_to_string(directory.join(EPOCH)).ok()?;
+    text.trim().parse().ok()
 }
 
-impl Cluster {
-    /// Makes the directories of all repositories that have none at this node, and removes those of repositories that the cluster has
-    /// no more. Repositories that are being imported have none.
-    ///
-    /// # Errors
-    /// The system's; `FS_GENERAL` if the database cannot be reached.
-    pub fn prepare_directories(&self) -> Result<()> {
-        let settings = self.settings();
-        let repositories = self.repositories()?;
-        let root = settings.repositories();
-        make_dirs(&root)?;
-        write_settings(settings)?;
-        let complete = || repositories.iter().filter(|of| of.youngest.is_some());
-        for dir in node_dirs(&root)? {
-            let instance = instance_of(&dir);
-            let is_known = complete().any(|of| Some(of.instance) == instance && root.join(&of.name) == dir);
-            if instance.is_some() && !is_known {
-                remove_dir(settings, &dir)?;
-            }
-        }
-        for repository in complete() {
-            let dir = root.join(&repository.name);
-            if instance_of(&dir) != Some(repository.instance) {
-                let files = self.repository_files(repository)?;
-                make_dir(settings, repository, &files, &dir)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Returns the configuration and the hooks of a repository.
-    ///
-    /// # Errors
-    /// `FS_GENERAL` if the database cannot be reached.
-    pub fn repository_files(&self, repository: &RepositoryInfo) -> Result<Vec<RepositoryFile>> {
-        let id = repository.id;
-        let rows = self
-            .0
-            .database
-            .run("read the files of a repository", |client| async move {
-                client.query(SELECT_FILES, &[&id]).await
-            })?;
-        let files = rows.iter().map(|row| {
-            let mode: i32 = row.try_get(1).map_err(sql_error)?;
-            Ok(RepositoryFile {
-                path: row.try_get(0).map_err(sql_error)?,
-                mode: mode.cast_unsigned(),
-                content: row.try_get(2).map_err(sql_error)?,
-            })
-        });
-        files.collect()
-    }
-
-    /// Replaces the configuration and the hooks of a repository. They reach the directories of nodes that are made from now on.
-    ///
-    /// # Errors
-    /// `BAD_FILENAME` for a path that leads elsewhere; `FS_GENERAL` if the database cannot be reached.
-    pub fn put_files(&self, repository: &RepositoryInfo, files: &[RepositoryFile]) -> Result<()> {
-        for file in files {
-            check_path(&file.path)?;
-        }
-        let id = repository.id;
-        let paths: Vec<String> = files.iter().map(|file| file.path.clone()).collect();
-        let modes: Vec<i32> = files.iter().map(|file| file.mode.cast_signed()).collect();
-        let contents: Vec<Vec<u8>> = files.iter().map(|file| file.content.clone()).collect();
-        self.0
-            .database
-            .run("store the files of a repository", |mut client| {
-                let (paths, modes, contents) = (paths.clone(), modes.clone(), contents.clone());
-                async move {
-                    let transaction = client.transaction().await?;
-                    transaction.execute(DELETE_FILES, &[&id]).await?;
-                    transaction
-                        .execute(INSERT_FILES, &[&id, &paths, &modes, &contents])
-                        .await?;
-                    transaction.commit().await
-                }
-            })
-    }
+/// Stores the epoch of the server of a node's directory.
+pub(crate) fn write_epoch(directory: &Path, epoch: i64) -> Result<()> {
+    make_dirs(directory)?;
+    replace(&directory.join(EPOCH), format!("{epoch}\n").as_bytes(), 0o666)
 }
 
 /// Gives the directories of the node to a new epoch: their transactions belong to an epoch that has ended, and are removed.
@@ -176,90 +50,8 @@ pub(crate) fn take_over(settings: &ClusterSettings, epoch: i64) -> Result<()> {
     Ok(())
 }
 
-/// Makes the directory of a repository.
-fn make_dir(
-    settings: &ClusterSettings,
-    repository: &RepositoryInfo,
-    files: &[RepositoryFile],
-    to: &Path,
-) -> Result<()> {
-    check_name(&repository.name)?;
-    let made = scratch(settings)?;
-    for name in [
-        "db",
-        "conf",
-        "hooks",
-        "locks",
-        "db/transactions",
-        "db/txn-protorevs",
-    ] {
-        make_dirs(&made.join(name))?;
-    }
-    let epoch = read_epoch(&settings.directory).unwrap_or(0);
-    let conf = NodeDirConf {
-        settings: settings_file(settings),
-        instance: repository.instance.to_string(),
-    };
-    let conf = to_toml(&conf)?;
-    let fs_type = format!("{SHARED_FS_TYPE}\n");
-    let first_number = first_number(epoch);
-    let texts: [(&str, &[u8]); 14] = [
-        ("locks/db.lock", b""),
-        ("locks/db-logs.lock", b""),
-        ("db/fs-type", fs_type.as_bytes()),
-        ("db/uuid", repository.uuid.as_bytes()),
-        ("db/fsfs.conf", &repository.fsfs_conf),
-        ("db/sven-cluster.conf", conf.as_bytes()),
-        ("db/min-unpacked-rev", b"0\n"),
-        ("db/txn-current", first_number.as_bytes()),
-        ("db/txn-current-lock", b""),
-        ("db/write-lock", b""),
-        ("db/pack-lock", b""),
-        ("db/format", repository.format.as_bytes()),
-        ("README.txt", README.as_bytes()),
-        ("format", b"5\n"),
-    ];
-    for (name, bytes) in texts {
-        write(&made.join(name), bytes, 0o666)?;
-    }
-    for file in files {
-        check_path(&file.path)?;
-        let path = made.join(&file.path);
-        make_dirs(path.parent().unwrap_or(&made))?;
-        write(&path, &file.content, 0o600)?;
-        fs::set_permissions(&path, fs::Permissions::from_mode(file.mode & 0o777))
-            .map_err(|e| Error::io("Can't set permissions on file", &path, &e))?;
-    }
-    // Whatever is there belongs to another instance, or was made by another process at the same time.
-    if to.exists() {
-        remove_dir(settings, to)?;
-    }
-    match fs::rename(&made, to) {
-        Err(_) if instance_of(to) == Some(repository.instance) => {
-            _ = fs::remove_dir_all(&made);
-            Ok(())
-        }
-        renamed => renamed.map_err(|e| Error::io("Can't move", &made, &e)),
-    }
-}
-
-/// Removes a directory of a node, under another name.
-fn remove_dir(settings: &ClusterSettings, dir: &Path) -> Result<()> {
-    let to = scratch(settings)?;
-    fs::rename(dir, &to)
-        .and_then(|()| fs::remove_dir_all(&to))
-        .map_err(|e| Error::io("Can't remove directory", dir, &e))
-}
-
-/// Makes an empty directory with a name of its own.
-fn scratch(settings: &ClusterSettings) -> Result<PathBuf> {
-    let dir = settings.directory.join("new").join(Uuid::new_v4().to_string());
-    make_dirs(&dir)?;
-    Ok(dir)
-}
-
 /// Lists the directories of repositories.
-fn node_dirs(root: &Path) -> Result<Vec<PathBuf>> {
+pub(crate) fn node_dirs(root: &Path) -> Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(root) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries,
@@ -267,41 +59,6 @@ fn node_dirs(root: &Path) -> Result<Vec<PathBuf>> {
     let failed = |e: io::Error| Error::io("Can't read directory", root, &e);
     let paths: io::Result<Vec<PathBuf>> = entries.map_err(failed)?.map(|entry| Ok(entry?.path())).collect();
     paths.map_err(failed)
-}
-
-/// The instance to which a directory belongs; `None` if it is no directory of a node.
-fn instance_of(dir: &Path) -> Option<Uuid> {
-    let conf: NodeDirConf = read_toml(&dir.join("db").join(CONF)).ok()?;
-    Uuid::parse_str(&conf.instance).ok()
-}
-
-fn settings_file(settings: &ClusterSettings) -> PathBuf {
-    let path = settings.directory.join("cluster.toml");
-    std::path::absolute(&path).unwrap_or(path)
-}
-
-/// Writes the settings for other processes, unless they are there.
-fn write_settings(settings: &ClusterSettings) -> Result<()> {
-    let path = settings_file(settings);
-    let text = to_toml(settings)?;
-    match fs::read(&path) {
-        Ok(found) if found == text.as_bytes() => Ok(()),
-        _ => replace(&path, text.as_bytes(), 0o600),
-    }
-}
-
-fn to_toml(value: &impl Serialize) -> Result<String> {
-    toml::to_string(value).map_err(|e| Error::new(Code::BAD_CONFIG_VALUE, e.to_string()))
-}
-
-fn read_toml<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T> {
-    let text = fs::read_to_string(path).map_err(|e| Error::io("Can't open file", path, &e))?;
-    toml::from_str(&text).map_err(|e| {
-        Error::new(
-            Code::BAD_CONFIG_VALUE,
-            format!("'{}': {}", path.display(), e.message()),
-        )
-    })
 }
 
 /// Removes what is in a directory.
@@ -321,11 +78,11 @@ fn empty_dir(dir: &Path) -> Result<()> {
     Ok(())
 }
 
-fn make_dirs(path: &Path) -> Result<()> {
+pub(crate) fn make_dirs(path: &Path) -> Result<()> {
     fs::create_dir_all(path).map_err(|e| Error::io("Can't create directory", path, &e))
 }
 
-fn write(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
+pub(crate) fn write(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
     let mut options = OpenOptions::new();
     options
         .write(true)
@@ -338,58 +95,21 @@ fn write(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
 }
 
 /// Writes a file under another name and renames it.
-fn replace(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
+pub(crate) fn replace(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
     let new = path.with_extension(format!("{}.new", std::process::id()));
     write(&new, bytes, mode)?;
     fs::rename(&new, path).map_err(|e| Error::io("Can't move", &new, &e))
 }
 
 /// The text of `txn-current` at the beginning of an epoch.
-fn first_number(epoch: i64) -> String {
+pub(crate) fn first_number(epoch: i64) -> String {
     let mut text = String::new();
     push_base36(&mut text, epoch.cast_unsigned() << EPOCH_SHIFT);
     text.push('\n');
     text
 }
 
-/// Checks the name of a repository: it becomes the name of a directory.
-///
-/// # Errors
-/// `BAD_FILENAME`.
-pub(crate) fn check_name(name: &str) -> Result<()> {
-    let is_one =
-        !name.contains(['/', '\0', '\n']) && !name.starts_with('.') && !name.is_empty() && name.len() <= 200;
-    match is_one {
-        true => Ok(()),
-        false => Err(Error::new(
-            Code::BAD_FILENAME,
-            format!(
-                "'{name}' cannot be the name of a repository: it must be a single file name without a dot at its beginning"
-            ),
-        )),
-    }
-}
+/// The bits of a transaction's number below the epoch.
+pub(crate) const EPOCH_SHIFT: u32 = 32;
 
-/// Checks the path of a file within a repository.
-fn check_path(path: &str) -> Result<()> {
-    let mut parts = Path::new(path).components();
-    let top = parts.next();
-    let is_below = [Some("conf"), Some("hooks")].contains(&top.and_then(|top| top.as_os_str().to_str()));
-    match is_below && parts.all(|part| matches!(part, Component::Normal(_))) {
-        true => Ok(()),
-        false => Err(Error::new(
-            Code::BAD_FILENAME,
-            format!("'{path}' is not below 'conf' or 'hooks'"),
-        )),
-    }
-}
-
-const CONF: &str = "sven-cluster.conf";
-
-const README: &str = "This directory belongs to one machine of a cluster of Sven. The repository itself is in a database and an\n\
-     object store; 'sven cluster export' writes it to files.\n";
-
-const SELECT_FILES: &str = "SELECT path, mode, content FROM sven_file WHERE repository = $1 ORDER BY path";
-const DELETE_FILES: &str = "DELETE FROM sven_file WHERE repository = $1";
-const INSERT_FILES: &str = "INSERT INTO sven_file (repository, path, mode, content) \
-     SELECT $1, p, m, c FROM unnest($2::text[], $3::integer[], $4::bytea[]) AS new (p, m, c)";
+const EPOCH: &str = "epoch";

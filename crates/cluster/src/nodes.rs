@@ -9,7 +9,6 @@
 //! own server has begun.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -21,6 +20,7 @@ use sha2::Sha256;
 
 use crate::database::{Database, sql_error};
 use crate::metrics::{ClusterMetrics, add};
+use crate::node_dir::{EPOCH_SHIFT, read_epoch, take_over, write_epoch};
 use crate::settings::ClusterSettings;
 
 /// A node, as lists show it.
@@ -254,29 +254,9 @@ impl Nodes {
 
     /// Prepares the directories of this node for a new epoch.
     fn take_over_directories(&self, epoch: i64) -> Result<()> {
-        crate::node_dir::take_over(&self.settings, epoch)?;
+        take_over(&self.settings, epoch)?;
         write_epoch(&self.settings.directory, epoch)
     }
-}
-
-/// The epoch of the server of a directory.
-pub(crate) fn read_epoch(directory: &Path) -> Option<i64> {
-    let text = std::fs::read_to_string(epoch_file(directory)).ok()?;
-    text.trim().parse().ok()
-}
-
-fn write_epoch(directory: &Path, epoch: i64) -> Result<()> {
-    let path = epoch_file(directory);
-    let written = std::fs::create_dir_all(directory).and_then(|()| {
-        let temporary = path.with_extension("new");
-        std::fs::write(&temporary, format!("{epoch}\n"))?;
-        std::fs::rename(&temporary, &path)
-    });
-    written.map_err(|e| Error::io("Can't write file", &path, &e))
-}
-
-fn epoch_file(directory: &Path) -> PathBuf {
-    directory.join("epoch")
 }
 
 fn node_of(row: &tokio_postgres::Row) -> Result<NodeInfo> {
@@ -296,9 +276,6 @@ impl Drop for Nodes {
         self.leave();
     }
 }
-
-/// The bits of a transaction's number below the epoch.
-pub(crate) const EPOCH_SHIFT: u32 = 32;
 
 const PROGRAM: &str = env!("CARGO_PKG_VERSION");
 

@@ -51,7 +51,7 @@ CREATE TABLE sven_revision (
     rev bigint NOT NULL,
     -- The attempt that made it: tells a node whose connection was lost whether its attempt was the one. Part of the object's name.
     publication uuid NOT NULL,
-    -- Bytes of the revision file.
+    -- Bytes of the revision file; 0 if the revision was imported within a pack.
     length bigint NOT NULL,
     -- The revision file itself; null once it is in the object store.
     content bytea,

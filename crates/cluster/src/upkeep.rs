@@ -9,47 +9,41 @@
 //! The threads end when the last handle to the cluster is dropped.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use base::Result;
-use futures_util::StreamExt as _;
 use parking_lot::{Condvar, Mutex};
-use tokio_postgres::AsyncMessage;
 
-use crate::cluster::{Cluster, ClusterState};
+use crate::cluster::Cluster;
 use crate::database::sql_error;
 use crate::objects::revision_key;
+use crate::state::{ClusterState, MoveQueue};
 
-/// The repositories whose new revisions are to be moved.
-#[derive(Default)]
-pub(crate) struct Upkeep(Arc<(Mutex<BTreeSet<i64>>, Condvar)>);
-
-impl Upkeep {
-    /// Notes that a repository has new revisions.
-    pub(crate) fn revisions_made(&self, id: i64) {
-        if self.0.0.lock().insert(id) {
-            self.0.1.notify_one();
+impl Cluster {
+    /// Registers this process as a node and begins its work in the background: it renews the lease, listens for changes, and takes
+    /// its part in the upkeep of the cluster. Returns the epoch.
+    ///
+    /// # Errors
+    /// `FS_GENERAL` if the database cannot be reached.
+    pub fn serve(&self) -> Result<u64> {
+        let epoch = self.0.nodes.register()?;
+        self.prepare_directories()?;
+        if !self.0.is_listening.swap(true, Ordering::AcqRel) {
+            begin(&self.0);
         }
-    }
-
-    /// Waits for repositories with new revisions, at most `limit`.
-    fn take(queue: &(Mutex<BTreeSet<i64>>, Condvar), limit: Duration) -> BTreeSet<i64> {
-        let mut ids = queue.0.lock();
-        if ids.is_empty() {
-            queue.1.wait_for(&mut ids, limit);
-        }
-        std::mem::take(&mut ids)
+        Ok(u64::try_from(epoch).unwrap_or_default())
     }
 }
 
 /// Starts the threads.
-pub(crate) fn begin(state: &Arc<ClusterState>) {
+fn begin(state: &Arc<ClusterState>) {
     let weak = Arc::downgrade(state);
     start("cluster-lease", move || renew_leases(&weak));
     let weak = Arc::downgrade(state);
     start("cluster-notify", move || listen(&weak));
-    let (weak, queue) = (Arc::downgrade(state), state.upkeep.0.clone());
+    let (weak, queue) = (Arc::downgrade(state), state.to_move.0.clone());
     start("cluster-move", move || move_contents(&weak, &queue));
 }
 
@@ -106,26 +100,10 @@ fn listen(weak: &Weak<ClusterState>) {
     }
 }
 
-/// Reads the repository numbers of notifications, for `listen_on`.
-pub(crate) async fn pass_notifications(
-    mut messages: impl futures_util::Stream<Item = std::result::Result<AsyncMessage, tokio_postgres::Error>>
-    + Unpin,
-    sender: std::sync::mpsc::Sender<i64>,
-) {
-    while let Some(Ok(message)) = messages.next().await {
-        if let AsyncMessage::Notification(notification) = message
-            && let Ok(id) = notification.payload().parse()
-            && sender.send(id).is_err()
-        {
-            return;
-        }
-    }
-}
-
 fn move_contents(weak: &Weak<ClusterState>, queue: &(Mutex<BTreeSet<i64>>, Condvar)) {
     let mut last_full = None::<Instant>;
     loop {
-        let mut ids = Upkeep::take(queue, MOVE_INTERVAL);
+        let mut ids = MoveQueue::take(queue, MOVE_INTERVAL);
         let Some(state) = weak.upgrade() else { return };
         if last_full.is_none_or(|time| time.elapsed() > FULL_INTERVAL) {
             // What a node that has died has left.

@@ -180,48 +180,9 @@ fn start_postgres(durability: Durability) -> Engine {
     let dir = tempfile::tempdir().expect("because there is room for temporary files");
     let data = dir.path().join("data");
     let user = unprivileged_user();
-    if let Some(user) = &user {
-        // The other user must be able to reach its directory.
-        fs::set_permissions(dir.path(), Permissions::from_mode(0o711)).expect("because it is ours");
-        Tool::new("install")
-            .args(["-d", "-m", "700", "-o", user])
-            .arg(&data)
-            .ok();
-    }
-    let as_user = |program: PathBuf| -> Vec<String> {
-        let program = program.to_string_lossy().into_owned();
-        match &user {
-            Some(user) => [
-                "setpriv",
-                "--init-groups",
-                "--reuid",
-                user,
-                "--regid",
-                user,
-                "--",
-                &program,
-            ]
-            .map(str::to_owned)
-            .to_vec(),
-            None => vec![program],
-        }
-    };
-    let initdb = as_user(postgres_bin().join("initdb"));
-    Tool::new(&initdb[0])
-        .args(&initdb[1..])
-        .args([
-            "--username=sven",
-            "--auth=trust",
-            "--encoding=UTF8",
-            "--no-locale",
-            "--no-sync",
-            "-D",
-        ])
-        .arg(&data)
-        .dir(Path::new("/"))
-        .ok();
+    make_data(dir.path(), &data, user.as_deref());
     let port = free_port();
-    let mut program = as_user(postgres_bin().join("postgres"));
+    let mut program = as_user(user.as_deref(), &postgres_bin().join("postgres"));
     let fsync = if durability == Durability::On { "on" } else { "off" };
     program.extend(["-D".to_owned(), data.to_string_lossy().into_owned()]);
     for setting in [
@@ -248,6 +209,52 @@ fn start_postgres(durability: Durability) -> Engine {
     engine.start();
     engine.wait_until_ready();
     engine
+}
+
+/// Makes the directory of data, which belongs to `user`.
+fn make_data(dir: &Path, data: &Path, user: Option<&str>) {
+    if let Some(user) = user {
+        // The other user must be able to reach its directory.
+        fs::set_permissions(dir, Permissions::from_mode(0o711)).expect("because it is ours");
+        Tool::new("install")
+            .args(["-d", "-m", "700", "-o", user])
+            .arg(data)
+            .ok();
+    }
+    let initdb = as_user(user, &postgres_bin().join("initdb"));
+    Tool::new(&initdb[0])
+        .args(&initdb[1..])
+        .args([
+            "--username=sven",
+            "--auth=trust",
+            "--encoding=UTF8",
+            "--no-locale",
+            "--no-sync",
+            "-D",
+        ])
+        .arg(data)
+        .dir(Path::new("/"))
+        .ok();
+}
+
+/// The command line that runs a program as `user`.
+fn as_user(user: Option<&str>, program: &Path) -> Vec<String> {
+    let program = program.to_string_lossy().into_owned();
+    match user {
+        Some(user) => [
+            "setpriv",
+            "--init-groups",
+            "--reuid",
+            user,
+            "--regid",
+            user,
+            "--",
+            &program,
+        ]
+        .map(str::to_owned)
+        .to_vec(),
+        None => vec![program],
+    }
 }
 
 fn start_objects() -> Engine {

@@ -85,6 +85,14 @@ const CHANGEABLE_STATICS: &[(&str, &str)] = &[
         "the handlers of signals belong to the process",
     ),
     (
+        "crates/cluster/src/cluster.rs",
+        "directories with the same settings share the connections of the process",
+    ),
+    (
+        "crates/cluster/src/database.rs",
+        "the threads of asynchronous clients belong to the process",
+    ),
+    (
         "crates/fsfs/src/store/guard.rs",
         "file locks of the system belong to the process",
     ),

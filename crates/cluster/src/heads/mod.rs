@@ -26,14 +26,13 @@ use base::{Code, Depth, Error, FsPath, Lock, Result, Revnum};
 use fsfs::RepCacheRow;
 use fsfs::shared::{Head, NewRevision, Outcome, SharedHeads, SharedHold};
 use parking_lot::Mutex;
-use tokio_postgres::Row;
 
 use self::locks::LockTable;
 use self::publish::Hold;
 use self::revprops::RevpropCache;
-use crate::cluster::ClusterState;
 use crate::database::sql_error;
 use crate::head_reader::HeadReader;
+use crate::state::{ClusterState, head_of};
 
 /// The parts of one repository that change, for one process.
 #[derive(Clone)]
@@ -120,26 +119,6 @@ fn missing(instance: uuid::Uuid) -> Error {
         Code::FS_NOT_FOUND,
         format!("The cluster has no repository with the instance {instance} any more"),
     )
-}
-
-/// Reads the columns of [`SELECT_HEAD`].
-pub(crate) fn head_of(row: &Row) -> Result<Head> {
-    let number = |at: usize| -> Result<u64> {
-        let number: i64 = row.try_get(at).map_err(sql_error)?;
-        // The youngest revision is -1 while the repository is being imported.
-        u64::try_from(number).map_err(|_| {
-            Error::new(
-                Code::FS_GENERAL,
-                "The repository is not complete: its import has not ended",
-            )
-        })
-    };
-    Ok(Head {
-        youngest: Revnum(number(0)?),
-        min_unpacked: Revnum(number(1)?),
-        locks_version: number(2)?,
-        revprops_version: number(3)?,
-    })
 }
 
 impl SharedHeads for Heads {

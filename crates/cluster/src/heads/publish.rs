@@ -87,7 +87,7 @@ impl Heads {
                 ..*from
             };
             self.0.reader.see(head, sent);
-            self.0.cluster.upkeep.revisions_made(self.0.id);
+            self.0.cluster.to_move.revisions_made(self.0.id);
         }
         Ok(outcome)
     }

@@ -16,12 +16,13 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use base::{Cancel, Depth, Error, FsPath, Result, Revnum};
+use fsfs::admin::rep_cache;
 use fsfs::guard::WriteLock;
 
 use super::source::{PropsState, Source};
 use super::target::{Batch, End, Target};
 use crate::cluster::Cluster;
-use crate::node_dir::{RepositoryFile, check_name};
+use crate::directories::{RepositoryFile, check_name};
 
 /// Copies the repository in the directory `repository` into the cluster as `name`, or adds what is new to an earlier import. Calls
 /// `done` with each revision that is there. Returns the youngest revision.
@@ -49,9 +50,13 @@ pub fn import(
         cancel,
     };
     import.packed = import.copy_packs()?;
-    import.copy_revisions(source.fs.youngest()?, None)?;
+    let seen = source.fs.youngest()?;
+    import.copy_revisions(seen, Pass::First)?;
+    let known = import.target.info.youngest.map_or(0, |known| known + 1);
+    import.copy_reps(Revnum(known), seen)?;
     let locks = source.fs.all_locks()?;
     let youngest = import.copy_rest(locks.write())?;
+    import.copy_reps(seen.next(), youngest)?;
     let end = End {
         youngest,
         min_unpacked: import.packed * source.shard_size,
@@ -77,6 +82,13 @@ struct Import<'a> {
     cancel: &'a Cancel,
 }
 
+/// The first pass looks at all; the last one passes over what has not changed since.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pass {
+    First,
+    Last,
+}
+
 impl Import<'_> {
     /// Copies the packs that are not there. Returns the number of packed shards.
     fn copy_packs(&self) -> Result<u64> {
@@ -84,19 +96,14 @@ impl Import<'_> {
         let packed = self.source.packed_shards()?;
         for shard in (0..packed).filter(|shard| !known.contains(shard)) {
             self.cancel.check()?;
-            let (file, manifest) = self.source.pack(shard)?;
-            self.target.put_pack(shard, &*file, manifest)?;
+            let pack = self.source.pack(shard)?;
+            self.target.put_pack(shard, &*pack.file, pack.manifest)?;
         }
         Ok(packed)
     }
 
-    /// Copies revisions that are not there, and property lists that are different, in groups of revisions that share a directory. Groups for which
-    /// `unchanged` is true are complete.
-    fn copy_revisions(
-        &mut self,
-        youngest: Revnum,
-        is_complete: Option<&dyn Fn(u64, &PropsState) -> bool>,
-    ) -> Result<()> {
+    /// Copies revisions that are not there, and property lists that are different, in groups of revisions that share a directory.
+    fn copy_revisions(&mut self, youngest: Revnum, pass: Pass) -> Result<()> {
         let size = match self.source.shard_size {
             0 => GROUP,
             size => size.min(GROUP),
@@ -109,16 +116,32 @@ impl Import<'_> {
                 shard => (first / shard + 1) * shard,
             };
             let end = (first + size).min(shard_end).min(youngest.0 + 1);
-            if !is_complete.is_some_and(|is_complete| {
-                self.states
-                    .get(&first)
-                    .is_some_and(|state| is_complete(first, state))
-            }) {
+            if pass == Pass::First || !self.is_unchanged(first) {
                 self.copy_group(first, end)?;
             }
             first = (first + size).min(shard_end);
         }
         Ok(())
+    }
+
+    /// True if no property list of the group has changed since it was copied, and no revision was added.
+    fn is_unchanged(&self, first: u64) -> bool {
+        let state = self.states.get(&first);
+        state.is_some_and(|state| state.proves_unchanged(&self.source.props_state(Revnum(first))))
+    }
+
+    /// Copies the rows for rep sharing of the revisions `first` to `last`.
+    fn copy_reps(&self, first: Revnum, last: Revnum) -> Result<()> {
+        let mut rows = Vec::new();
+        rep_cache::rows(&self.source.fs, first, last, &mut |row| {
+            rows.push(row);
+            if rows.len() == REPS {
+                self.cancel.check()?;
+                self.target.add_reps(&std::mem::take(&mut rows))?;
+            }
+            Ok(())
+        })?;
+        self.target.add_reps(&rows)
     }
 
     fn copy_group(&mut self, first: u64, end: u64) -> Result<()> {
@@ -166,10 +189,7 @@ impl Import<'_> {
     fn copy_rest(&mut self, lock: &WriteLock) -> Result<Revnum> {
         let youngest = lock.youngest();
         self.packed = self.copy_packs()?;
-        let source = self.source;
-        let is_complete =
-            |first: u64, state: &PropsState| state.proves_unchanged(&source.props_state(Revnum(first)));
-        self.copy_revisions(youngest, Some(&is_complete))?;
+        self.copy_revisions(youngest, Pass::Last)?;
         Ok(youngest)
     }
 }
@@ -218,3 +238,6 @@ fn configuration(repository: &Path) -> Result<Vec<RepositoryFile>> {
 
 /// Revisions whose property lists are compared at once.
 const GROUP: u64 = 1000;
+
+/// Rows for rep sharing that are written at once.
+const REPS: usize = 2000;

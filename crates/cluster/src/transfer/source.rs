@@ -19,6 +19,12 @@ pub(super) struct Source {
     pub(super) has_manifests: bool,
 }
 
+/// The files of a packed shard.
+pub(super) struct PackFiles {
+    pub(super) file: Arc<dyn DiskFile>,
+    pub(super) manifest: Option<Vec<u8>>,
+}
+
 /// The state of the directories that hold property lists of some revisions.
 #[derive(PartialEq, Eq)]
 pub(super) struct PropsState {
@@ -73,13 +79,14 @@ impl Source {
     }
 
     /// Opens the pack file of a shard, and reads its manifest if it has one.
-    pub(super) fn pack(&self, shard: u64) -> Result<(Arc<dyn DiskFile>, Option<Vec<u8>>)> {
+    pub(super) fn pack(&self, shard: u64) -> Result<PackFiles> {
         let dir = self.db.join("revs").join(format!("{shard}.pack"));
         let (pack, manifest) = (dir.join("pack"), dir.join("manifest"));
         let failed = |path: &Path, e: std::io::Error| Error::io("Can't open file", path, &e);
         let file = RealDisk.open(&pack).map_err(|e| failed(&pack, e))?;
         let read = || RealDisk.read_small(&manifest).map_err(|e| failed(&manifest, e));
-        Ok((file, self.has_manifests.then(read).transpose()?))
+        let manifest = self.has_manifests.then(read).transpose()?;
+        Ok(PackFiles { file, manifest })
     }
 
     /// Returns the property lists of revisions, in the form of files.
@@ -98,12 +105,8 @@ impl Source {
     pub(super) fn props_state(&self, rev: Revnum) -> PropsState {
         let mut dirs = vec![self.in_shard("revprops", rev)];
         dirs[0].pop();
-        if self.shard_size > 0 {
-            dirs.push(
-                self.db
-                    .join("revprops")
-                    .join(format!("{}.pack", rev.0 / self.shard_size)),
-            );
+        if let Some(shard) = rev.0.checked_div(self.shard_size) {
+            dirs.push(self.db.join("revprops").join(format!("{shard}.pack")));
         }
         let dirs: Vec<_> = dirs.iter().map(|dir| RealDisk.metadata(dir).ok()).collect();
         let quiet_since = SystemTime::now()

@@ -21,12 +21,12 @@ use testkit::{Tool, history};
 use crate::support::TestCluster;
 
 /// A cluster without repositories, and a node.
-struct Place {
+struct Fixture {
     cluster: Cluster,
     dir: TempDir,
 }
 
-fn place() -> Place {
+fn fixture() -> Fixture {
     let base = TestCluster::new(engines());
     base.sql("DELETE FROM sven_repository");
     let dir = tempfile::tempdir().unwrap();
@@ -34,13 +34,13 @@ fn place() -> Place {
         directory: dir.path().join("node"),
         ..base.settings.clone()
     };
-    Place {
+    Fixture {
         cluster: Cluster::connect(&settings).unwrap(),
         dir,
     }
 }
 
-impl Place {
+impl Fixture {
     fn import(&self, repo: &Repo, name: &str) -> base::Result<Revnum> {
         transfer::import(&self.cluster, repo.path(), name, &mut |_| {}, &Cancel::new())
     }
@@ -104,7 +104,14 @@ fn assert_same(export: &Path, source: &Path, what: &str) {
         );
     }
     for name in ["db/format", "db/uuid", "db/current", "db/fs-type"] {
-        let read = |root: &Path| fs::read(root.join(name)).unwrap();
+        let read = |root: &Path| {
+            let text = fs::read_to_string(root.join(name)).unwrap();
+            // After an upgrade from the oldest formats the youngest revision is followed by what means nothing any more.
+            match name {
+                "db/current" => text.split_whitespace().next().unwrap_or_default().to_owned(),
+                _ => text,
+            }
+        };
         assert_eq!(read(export), read(source), "{what}: {name}");
     }
 }
@@ -142,25 +149,25 @@ fn commit(repo: &Repo, name: &str, text: &str) {
 
 #[test]
 fn every_kind_of_repository_goes_in_and_comes_back() {
-    let place = place();
+    let fixture = fixture();
     for spec in matrix() {
         let repo = build(&spec);
         let name = spec.name.as_str();
         if name == "f1" || name == "f2" {
-            let refused = place.import(&repo, name).map_err(|e| e.code());
+            let refused = fixture.import(&repo, name).map_err(|e| e.code());
             assert_eq!(refused, Err(Code::FS_UNSUPPORTED_FORMAT));
             continue;
         }
-        let youngest = place.import(&repo, name).unwrap();
+        let youngest = fixture.import(&repo, name).unwrap();
         assert_eq!(youngest.0, repo.youngest());
-        let fs = place.open(name);
+        let fs = fixture.open(name);
         verify::run(&fs, &VerifyOptions::range(Revnum(0), youngest), &mut NoFailures).unwrap();
-        let to = place.path(name);
-        assert_eq!(place.export(name, &to).unwrap(), youngest);
+        let to = fixture.path(name);
+        assert_eq!(fixture.export(name, &to).unwrap(), youngest);
         assert_same(&to, repo.path(), name);
         // Once more changes nothing.
-        assert_eq!(place.import(&repo, name).unwrap(), youngest);
-        assert_eq!(place.export(name, &to).unwrap(), youngest);
+        assert_eq!(fixture.import(&repo, name).unwrap(), youngest);
+        assert_eq!(fixture.export(name, &to).unwrap(), youngest);
         assert_same(&to, repo.path(), name);
     }
 }
@@ -172,11 +179,11 @@ fn changes_of_the_source_reach_an_export() {
         (Spec::small("1.7").shard(4), 4),
         (Spec::small("1.5").shard(0), 0),
     ] {
-        let place = place();
+        let fixture = fixture();
         let repo = build(&spec).copy();
-        let to = place.path("export");
-        place.import(&repo, "r").unwrap();
-        place.export("r", &to).unwrap();
+        let to = fixture.path("export");
+        fixture.import(&repo, "r").unwrap();
+        fixture.export("r", &to).unwrap();
         for round in 0..3 {
             for count in 0..3 {
                 commit(
@@ -192,29 +199,29 @@ fn changes_of_the_source_reach_an_export() {
             if round == 1 && size > 0 {
                 Tool::new("svnadmin").args(["pack", "-q"]).arg(repo.path()).ok();
             }
-            place.import(&repo, "r").unwrap();
-            let fs = place.open("r");
+            fixture.import(&repo, "r").unwrap();
+            let fs = fixture.open("r");
             let youngest = fs.youngest().unwrap();
             verify::run(&fs, &VerifyOptions::range(Revnum(0), youngest), &mut NoFailures).unwrap();
-            place.export("r", &to).unwrap();
+            fixture.export("r", &to).unwrap();
             assert_same(&to, repo.path(), &spec.name);
         }
         // Subversion goes on with it. The cluster does not overwrite that.
         commit(&Repo::at(&to), "own", "own");
         Tool::new("svnadmin").args(["verify", "-q"]).arg(&to).ok();
-        let refused = place.export("r", &to).map_err(|e| e.code());
+        let refused = fixture.export("r", &to).map_err(|e| e.code());
         assert_eq!(refused, Err(Code::FS_ALREADY_EXISTS));
     }
 }
 
 #[test]
 fn commits_of_the_cluster_reach_an_export_and_are_not_imported_over() {
-    let place = place();
+    let fixture = fixture();
     let repo = build(&Spec::small("1.14").shard(4).pack(When::After)).copy();
-    let to = place.path("export");
-    place.import(&repo, "r").unwrap();
-    place.export("r", &to).unwrap();
-    let fs = place.open("r");
+    let to = fixture.path("export");
+    fixture.import(&repo, "r").unwrap();
+    fixture.export("r", &to).unwrap();
+    let fs = fixture.open("r");
     for number in 0..6 {
         let base = fs.youngest().unwrap();
         let mut txn = fs
@@ -229,17 +236,17 @@ fn commits_of_the_cluster_reach_an_export_and_are_not_imported_over() {
         writer.finish(&mut txn).unwrap();
         txn.commit(&|| base::Date(number as i64)).unwrap();
     }
-    let youngest = place.export("r", &to).unwrap();
+    let youngest = fixture.export("r", &to).unwrap();
     assert_eq!(youngest.0, repo.youngest() + 6);
     Tool::new("svnadmin").args(["verify", "-q"]).arg(&to).ok();
-    let refused = place.import(&repo, "r").map_err(|e| e.code());
+    let refused = fixture.import(&repo, "r").map_err(|e| e.code());
     assert_eq!(refused, Err(Code::FS_ALREADY_EXISTS));
     // It can be the beginning of another one.
     let exported = Repo::at(&to);
     commit(&exported, "own", "own");
-    place.import(&exported, "again").unwrap();
-    let back = place.path("back");
-    place.export("again", &back).unwrap();
+    fixture.import(&exported, "again").unwrap();
+    let back = fixture.path("back");
+    fixture.export("again", &back).unwrap();
     assert_same(&back, &to, "again");
 }
 
@@ -249,9 +256,9 @@ fn interrupted_imports_and_exports_are_continued() {
     for seed in testkit::seeds("TRANSFER_SEED", 0..4) {
         println!("TRANSFER_SEED={seed}");
         let mut random = ChaCha8Rng::seed_from_u64(seed);
-        let place = place();
+        let fixture = fixture();
         let repo = build(&Spec::new("1.14").with(history::small()).shard(3)).copy();
-        let to = place.path("export");
+        let to = fixture.path("export");
         for round in 0..4 {
             commit(
                 &repo,
@@ -280,15 +287,15 @@ fn interrupted_imports_and_exports_are_continued() {
                         }
                     };
                     let outcome = match is_import {
-                        true => transfer::import(&place.cluster, repo.path(), "r", &mut done, &cancel),
-                        false => transfer::export(&place.cluster, "r", &to, &mut done, &cancel),
+                        true => transfer::import(&fixture.cluster, repo.path(), "r", &mut done, &cancel),
+                        false => transfer::export(&fixture.cluster, "r", &to, &mut done, &cancel),
                     };
                     let code = outcome.map_err(|e| e.code());
                     assert!(code.is_ok() || code == Err(Code::CANCELLED), "{code:?}");
                 }
                 match is_import {
-                    true => place.import(&repo, "r").unwrap(),
-                    false => place.export("r", &to).unwrap(),
+                    true => fixture.import(&repo, "r").unwrap(),
+                    false => fixture.export("r", &to).unwrap(),
                 };
             }
             assert_same(&to, repo.path(), &format!("seed {seed}, round {round}"));
@@ -298,46 +305,48 @@ fn interrupted_imports_and_exports_are_continued() {
 
 #[test]
 fn other_repositories_and_directories_are_refused() {
-    let place = place();
+    let fixture = fixture();
     let (one, two) = (Repo::create("1.14"), Repo::create("1.14"));
-    place.import(&one, "r").unwrap();
+    fixture.import(&one, "r").unwrap();
     assert_eq!(
-        place.import(&two, "r").map_err(|e| e.code()),
+        fixture.import(&two, "r").map_err(|e| e.code()),
         Err(Code::FS_ALREADY_EXISTS)
     );
     for bad in ["", "a/b", ".hidden", "..", "a\nb"] {
         assert_eq!(
-            place.import(&one, bad).map_err(|e| e.code()),
+            fixture.import(&one, bad).map_err(|e| e.code()),
             Err(Code::BAD_FILENAME),
             "{bad:?}"
         );
     }
-    let to = place.path("full");
+    let to = fixture.path("full");
     fs::create_dir(&to).unwrap();
     fs::write(to.join("file"), "x").unwrap();
     assert_eq!(
-        place.export("r", &to).map_err(|e| e.code()),
+        fixture.export("r", &to).map_err(|e| e.code()),
         Err(Code::DIR_NOT_EMPTY)
     );
     assert_eq!(
-        place.export("r", two.path()).map_err(|e| e.code()),
+        fixture.export("r", two.path()).map_err(|e| e.code()),
         Err(Code::DIR_NOT_EMPTY)
     );
     assert_eq!(
-        place.export("missing", &place.path("x")).map_err(|e| e.code()),
+        fixture
+            .export("missing", &fixture.path("x"))
+            .map_err(|e| e.code()),
         Err(Code::FS_NOT_FOUND)
     );
 }
 
 #[test]
 fn directories_of_nodes_come_and_go_with_repositories() {
-    let place = place();
+    let fixture = fixture();
     let repo = build(&Spec::small("1.14")).copy();
     fs::write(repo.path().join("hooks/pre-commit"), "#!/bin/sh\n").unwrap();
-    place.import(&repo, "r").unwrap();
-    place.import(&build(&Spec::small("1.8")), "s").unwrap();
-    let root = place.cluster.settings().repositories();
-    place.cluster.prepare_directories().unwrap();
+    fixture.import(&repo, "r").unwrap();
+    fixture.import(&build(&Spec::small("1.8")), "s").unwrap();
+    let root = fixture.cluster.settings().repositories();
+    fixture.cluster.prepare_directories().unwrap();
     let before = files(&root.join("r"));
     assert_eq!(before[Path::new("hooks/pre-commit")], b"#!/bin/sh\n");
     assert_eq!(files(&repo.path().join("conf")), files(&root.join("r/conf")));
@@ -346,24 +355,24 @@ fn directories_of_nodes_come_and_go_with_repositories() {
         Tool::new("svnadmin").arg("verify").arg(root.join("r")).run().code,
         0
     );
-    place.cluster.prepare_directories().unwrap();
+    fixture.cluster.prepare_directories().unwrap();
     assert_eq!(files(&root.join("r")), before);
-    place.cluster.drop_repository("s").unwrap();
-    place.cluster.prepare_directories().unwrap();
+    fixture.cluster.drop_repository("s").unwrap();
+    fixture.cluster.prepare_directories().unwrap();
     assert!(!root.join("s").exists());
     // Another repository of the same name.
-    place.cluster.drop_repository("r").unwrap();
-    place.import(&Repo::create("1.14"), "r").unwrap();
-    assert_eq!(place.open("r").youngest().unwrap(), Revnum(0));
+    fixture.cluster.drop_repository("r").unwrap();
+    fixture.import(&Repo::create("1.14"), "r").unwrap();
+    assert_eq!(fixture.open("r").youngest().unwrap(), Revnum(0));
     // A new epoch takes the directory over.
-    let fs = place.open("r");
+    let fs = fixture.open("r");
     let txn = fs
         .begin_txn(Revnum(0), fsfs::TxnOptions::default(), base::Date(0))
         .unwrap();
     let first = txn.name().to_owned();
-    let epoch = place.cluster.serve().unwrap();
+    let epoch = fixture.cluster.serve().unwrap();
     assert_eq!(files(&root.join("r/db/transactions")).len(), 0);
-    let txn = place
+    let txn = fixture
         .open("r")
         .begin_txn(Revnum(0), fsfs::TxnOptions::default(), base::Date(0))
         .unwrap();
