@@ -19,6 +19,8 @@ pub struct Spec {
     pub name: String,
     /// Value of `--compatible-version`: "1.1" to "1.14".
     pub compatible: &'static str,
+    /// Value of `--fs-type`: "fsfs" or "fsx".
+    pub fs_type: &'static str,
     /// When `svnadmin upgrade` runs.
     pub upgrade: When,
     /// The number of revisions of a shard; `None` for the default (1000, or linear before 1.5); 0 for linear.
@@ -29,7 +31,7 @@ pub struct Spec {
     pub pack: When,
     /// `revprop-pack-size` in kilobytes and `compress-packed-revprops`.
     pub packed_revprops: Option<(u32, bool)>,
-    /// More lines for fsfs.conf.
+    /// More lines for fsfs.conf or fsx.conf.
     pub conf: String,
     /// The content.
     pub history: DumpStream,
@@ -105,6 +107,7 @@ impl Spec {
         Spec {
             name: compatible.to_owned(),
             compatible,
+            fs_type: "fsfs",
             upgrade: When::Never,
             shard: None,
             compression: None,
@@ -121,6 +124,14 @@ impl Spec {
     /// Returns a repository with the small history (11 revisions of the Greek tree), otherwise as [`Spec::new`].
     pub fn small(compatible: &'static str) -> Self {
         Spec::new(compatible).with(history::small())
+    }
+
+    /// Returns a repository of FSX, otherwise as [`Spec::new`].
+    pub fn fsx() -> Self {
+        Spec {
+            fs_type: "fsx",
+            ..Spec::new("1.14")
+        }
     }
 
     /// Sets the history.
@@ -409,7 +420,10 @@ const OPEN_TXN_FILES: [[&str; 3]; 2] = [
 
 fn make(spec: &Spec, path: &Path) {
     let admin = |args: &[&str]| Tool::new("svnadmin").args(args).arg(path);
-    admin(&["create", "--compatible-version", spec.compatible]).ok();
+    let fs_type = ["--fs-type", spec.fs_type];
+    admin(&["create", "--compatible-version", spec.compatible])
+        .args(fs_type)
+        .ok();
     let repo = Repo::at(path);
     configure(spec, &repo);
     let end = spec.history.youngest();
@@ -481,7 +495,7 @@ fn configure(spec: &Spec, repo: &Repo) {
     }
     conf.push_str(&spec.conf);
     if !conf.is_empty() {
-        overwrite(&db.join("fsfs.conf"), conf);
+        overwrite(&db.join(format!("{}.conf", spec.fs_type)), conf);
     }
 }
 

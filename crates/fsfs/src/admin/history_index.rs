@@ -65,7 +65,6 @@ pub struct IndexStatus {
 /// # Errors
 /// `CANCELLED`; `FS_CORRUPT`; the system's.
 pub fn build(fs: &Fs, options: &BuildOptions, progress: &mut dyn FnMut(Revnum)) -> Result<()> {
-    fs.refuse_fsx("history index")?;
     if options.creates {
         make_directory(fs)?;
     } else if fs.disk().metadata(&fs.layout().history_index()).is_err() {
