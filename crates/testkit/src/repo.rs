@@ -4,6 +4,8 @@
 //! All tests share the results of [`build`] and must not change them. A test that changes a repository uses a
 //! [`Repo::copy`].
 
+mod matrix;
+
 use std::fs;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
@@ -11,6 +13,8 @@ use std::path::{Path, PathBuf};
 use crate::history;
 use crate::stream::DumpStream;
 use crate::tool::{Tool, folder, scratch, svnadmin_version};
+
+pub use matrix::matrix;
 
 /// The description of a repository. Begin with [`Spec::new`] and change some fields.
 #[derive(Clone, Debug, Hash)]
@@ -183,64 +187,6 @@ impl Spec {
         self.revprop_edits = true;
         self
     }
-}
-
-/// Returns one repository of each kind: formats 1 to 8, linear and sharded, packed, half packed and unpacked,
-/// physical and logical addressing, each compression, upgraded ones. All have the same content.
-pub fn matrix() -> Vec<Spec> {
-    let new = Spec::new;
-    vec![
-        new("1.3").named("f1"),
-        new("1.4").named("f2"),
-        new("1.5").shard(4).named("f3"),
-        new("1.5").shard(0).named("f3-linear"),
-        new("1.7").shard(7).named("f4"),
-        new("1.7").shard(4).pack(When::After).named("f4-packed"),
-        new("1.8")
-            .shard(5)
-            .pack(When::Halfway)
-            .packed_revprops(1, false)
-            .busy()
-            .named("f6-half-packed"),
-        new("1.8")
-            .shard(5)
-            .pack(When::After)
-            .packed_revprops(1, true)
-            .named("f6-packed"),
-        new("1.9").shard(7).named("f7"),
-        new("1.9")
-            .shard(7)
-            .pack(When::After)
-            .compression("none")
-            .named("f7-packed-uncompressed"),
-        new("1.14").busy().named("f8"),
-        new("1.14")
-            .shard(4)
-            .pack(When::Halfway)
-            .packed_revprops(1, true)
-            .busy()
-            .named("f8-half-packed"),
-        new("1.14")
-            .shard(16)
-            .pack(When::After)
-            .compression("zlib-9")
-            .busy()
-            .named("f8-packed-zlib"),
-        new("1.14").shard(3).compression("none").named("f8-uncompressed"),
-        new("1.8")
-            .shard(5)
-            .upgrade(When::Before)
-            .pack(When::Halfway)
-            .named("f8-physical"),
-        new("1.4").upgrade(When::Halfway).named("f2-to-f8-linear"),
-        new("1.3").upgrade(When::After).named("f1-to-f8"),
-        new("1.7")
-            .shard(4)
-            .pack(When::Halfway)
-            .upgrade(When::After)
-            .packed_revprops(1, true)
-            .named("f4-packed-to-f8"),
-    ]
 }
 
 /// Makes the repository, or returns the one made before. Do not write to it.

@@ -4,9 +4,12 @@
 use testkit::history::Random;
 use testkit::pair::{AllowedDifference, ToolPair};
 use testkit::repo::When;
-use testkit::{Repo, Spec, branch_history, build, each_seed, random_history};
+use testkit::stream::DumpStream;
+use testkit::{Repo, Side, Spec, Tool, branch_history, build, each_seed, random_history};
 
 use crate::random::one_of;
+
+const UUID: &str = "4d0f9f0e-3c67-4d6e-9c0b-2a6a1f0f7a11";
 
 /// The history of other tests, with locks, an open transaction and late changes of revision properties.
 fn repositories() -> Vec<Repo> {
@@ -58,7 +61,7 @@ fn svnadmin_reads_as_the_incumbent_does() {
 fn svnlook_reads_as_the_incumbent_does() {
     for repo in repositories() {
         let pair = ToolPair::new("svnlook", repo.path());
-        let out = testkit::Tool::new("svnadmin").arg("lstxns").arg(repo.path()).ok();
+        let out = Tool::new("svnadmin").arg("lstxns").arg(repo.path()).ok();
         let txn = out.out().trim().to_owned();
         let revisions = (0..=repo.youngest())
             .step_by(5)
@@ -149,7 +152,7 @@ fn histories_with_an_index() {
     )
     .copy();
     let url = repo.url();
-    let log = |side: testkit::Side| {
+    let log = |side: Side| {
         let mut text = String::new();
         for path in [
             "",
@@ -166,25 +169,121 @@ fn histories_with_an_index() {
         }
         text
     };
-    let theirs = log(testkit::Side::Theirs);
-    testkit::Side::Ours
-        .tool("sven")
-        .arg("index")
-        .arg(repo.path())
-        .ok();
-    assert_eq!(log(testkit::Side::Ours), theirs);
-    testkit::Side::Ours
+    let theirs = log(Side::Theirs);
+    Side::Ours.tool("sven").arg("index").arg(repo.path()).ok();
+    assert_eq!(log(Side::Ours), theirs);
+    Side::Ours
         .tool("svnadmin")
         .args(["verify", "-q"])
         .arg(repo.path())
         .ok();
 }
 
+/// Commands that change a repository without a commit: both leave repositories of the same files.
+#[test]
+fn changes_without_a_commit() {
+    for pack in [When::Never, When::Halfway, When::After] {
+        let spec = Spec::fsx().shard(4).pack(pack).busy().named("fsx-changes");
+        let [theirs, ours] = Side::BOTH.map(|side| (build(&spec).copy(), side));
+        let txn = Tool::new("svnadmin").arg("lstxns").arg(ours.0.path()).ok().out();
+        for line in [
+            "lock . /trunk/hello.txt bob conf/authz opaquelocktoken:1",
+            "lslocks . /trunk/hello.txt",
+            "unlock . /trunk/hello.txt bob opaquelocktoken:1",
+            "rmlocks . /trunk/many/file-050.txt",
+            "setuuid . 01234567-89ab-4cde-8f01-23456789abcd",
+            "setrevprop . -r 2 svn:log conf/authz",
+            "setrevprop . -r 9 new conf/passwd",
+            "delrevprop . -r 3 svn:author",
+            "setlog . --bypass-hooks -r 0 conf/authz",
+            &format!("rmtxns . {}", txn.trim()),
+            "upgrade .",
+            "freeze . -- true",
+            "dump-revprops . -q",
+            "recover .",
+            "lstxns .",
+        ] {
+            let words: Vec<&str> = line.split_ascii_whitespace().collect();
+            let [theirs, ours] = [&theirs, &ours].map(|(repo, side)| {
+                let ran = side.tool("svnadmin").args(&words).dir(repo.path()).run();
+                (ran.code, ran.out(), ran.err())
+            });
+            assert_eq!(ours, theirs, "{line}");
+        }
+        let dump = |(repo, _): &(Repo, Side)| {
+            Tool::new("svnadmin").args(["verify", "-q"]).arg(repo.path()).ok();
+            let small = ["current", "txn-current", "revprop-generation", "min-unpacked-rev"];
+            let small = small.map(|name| std::fs::read(repo.db().join(name)).expect("because it is there"));
+            (
+                small,
+                Tool::new("svnadmin")
+                    .args(["dump", "-q"])
+                    .arg(repo.path())
+                    .ok()
+                    .stdout,
+            )
+        };
+        assert!(dump(&ours) == dump(&theirs));
+    }
+}
+
+/// A copy, and a copy that is brought up to date after more commits, edits of properties and packing.
+#[test]
+fn hotcopies() {
+    let stream = branch_history::history(11, 40).stream;
+    let youngest = stream.youngest();
+    for [first_packed, then_packed] in [[false, false], [false, true], [true, true]] {
+        let source = build(
+            &Spec::fsx()
+                .with(DumpStream::new(UUID))
+                .shard(4)
+                .named("fsx-empty"),
+        )
+        .copy();
+        source.load(stream.part(0, youngest / 2));
+        let pack = || Tool::new("svnadmin").args(["pack", "-q"]).arg(source.path()).ok();
+        if first_packed {
+            pack();
+        }
+        let copy = source.path().with_file_name("copy");
+        let check = || {
+            Side::Ours
+                .tool("svnadmin")
+                .args(["hotcopy", "-q", "--incremental"])
+                .arg(source.path())
+                .arg(&copy)
+                .ok();
+            Tool::new("svnadmin").args(["verify", "-q"]).arg(&copy).ok();
+            let files = |repo: &std::path::Path| {
+                let list = "find revs fs-type format current min-unpacked-rev txn-current fsx.conf -type f | sort | xargs sha1sum";
+                Tool::new("sh")
+                    .args(["-c", list])
+                    .dir(&repo.join("db"))
+                    .ok()
+                    .out()
+            };
+            assert_eq!(files(source.path()), files(&copy));
+        };
+        check();
+        source.load(stream.part(youngest / 2 + 1, youngest));
+        if then_packed {
+            pack();
+        }
+        source.set_revprop(5, "svn:log", b"another message");
+        check();
+        check();
+        let more = Tool::new("svn")
+            .args(["mkdir", "-qm", "more"])
+            .arg(format!("file://{}/new", copy.display()));
+        more.ok();
+    }
+}
+
 #[test]
 fn what_is_not_written_yet_is_refused_and_changes_nothing() {
     let repo = build(&Spec::fsx().shard(4).busy().named("fsx-refused")).copy();
     let files = |repo: &Repo| {
-        testkit::Tool::new("sh")
+        Tool::new("sh")
             .args([
                 "-c",
                 "cd db && find . -type f ! -name '*lock*' | sort | xargs sha1sum",
@@ -194,27 +293,13 @@ fn what_is_not_written_yet_is_refused_and_changes_nothing() {
             .out()
     };
     let before = files(&repo);
-    let file = repo.path().join("conf/passwd");
-    for words in [
-        &["pack", "."][..],
-        &["hotcopy", ".", "../copy"],
-        &["recover", "."],
-        &["load", "-q", "."],
-        &[
-            "setrevprop",
-            ".",
-            "-r",
-            "1",
-            "svn:log",
-            file.to_str().unwrap_or_default(),
-        ],
-    ] {
-        let stream = testkit::Tool::new("svnadmin")
+    for words in [&["pack", "."][..], &["load", "-q", "."]] {
+        let stream = Tool::new("svnadmin")
             .args(["dump", "-q"])
             .arg(repo.path())
             .ok()
             .stdout;
-        let ran = testkit::Side::Ours
+        let ran = Side::Ours
             .tool("svnadmin")
             .args(words)
             .dir(repo.path())

@@ -25,6 +25,7 @@ mod commit_group;
 mod edit;
 mod fingerprint;
 mod folded_log;
+mod fsx_revprops;
 pub(crate) mod history_index;
 mod list;
 mod lock_files;
