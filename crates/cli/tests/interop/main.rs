@@ -22,6 +22,7 @@ mod config;
 mod crash;
 mod dates;
 mod deep;
+mod fsx;
 mod guide;
 mod history;
 mod hooks;
