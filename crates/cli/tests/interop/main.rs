@@ -18,6 +18,7 @@
 mod access;
 mod apache;
 mod checkout;
+mod cluster;
 mod config;
 mod crash;
 mod dates;
