@@ -172,6 +172,11 @@ impl ServeArgs {
             None => Config::without_file(change)?,
         };
         let settings = config.resolve()?;
+        if let Some(cluster) = &settings.cluster {
+            let directory = cluster.repositories();
+            let made = std::fs::create_dir_all(&directory);
+            made.map_err(|e| Error::io("Can't create directory", &directory, &e))?;
+        }
         settings.root.as_deref().map_or(Ok(()), check_directory)?;
         Ok(settings)
     }

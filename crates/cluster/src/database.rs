@@ -48,13 +48,16 @@ static RUNTIME: LazyLock<Option<Runtime>> = LazyLock::new(|| {
         .ok()
 });
 
-/// Runs `future` on the runtime and waits for it.
+/// Waits for `future` on this thread, which may belong to another runtime. Its timers and sockets are those of this module's runtime.
 ///
 /// # Errors
 /// `FS_GENERAL` if the runtime could not be started.
 pub(crate) fn wait_for<T>(future: impl Future<Output = T>) -> Result<T> {
     match &*RUNTIME {
-        Some(runtime) => Ok(runtime.block_on(future)),
+        Some(runtime) => {
+            let _entered = runtime.enter();
+            Ok(futures_executor::block_on(future))
+        }
         None => Err(Error::new(
             Code::FS_GENERAL,
             "Can't start the runtime of the cluster",

@@ -70,7 +70,7 @@ impl ConfigChecks<'_> {
                 }
             }
         }
-        if file.listen.svn.is_some() && file.serve.root.is_none() {
+        if file.listen.svn.is_some() && file.serve.root.is_none() && file.cluster.database.is_none() {
             self.wrong(
                 "listen.svn",
                 "svn:// serves what is below 'root' in [serve], which is missing",

@@ -77,7 +77,10 @@ impl Repositories {
             && open.identity == identity
         {
             // This read detects revisions that were replaced by a backup. An error comes again when the repository is used.
-            _ = open.repository.youngest();
+            // The revisions of a cluster are not replaced.
+            if open.repository.shared_nodes().is_none() {
+                _ = open.repository.youngest();
+            }
             self.indexing.schedule(&open);
             return Ok(open.repository);
         }
