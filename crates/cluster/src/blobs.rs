@@ -19,14 +19,13 @@ use base::{Result, Revnum};
 use bytes::Bytes;
 use fsfs::disk::DiskFile;
 use fsfs::shared::SharedBlobs;
-use quick_cache::Weighter;
-use quick_cache::sync::Cache;
 use rustix::io::Errno;
 use uuid::Uuid;
 
 use crate::block_cache::{BLOCK, BlockCache, BlockKey};
 use crate::database::{Database, sql_error};
 use crate::objects::{Objects, pack_key, revision_key};
+use crate::row_cache::{Content, Row, RowCache};
 
 /// The blobs of one repository.
 pub(crate) struct Blobs(Arc<BlobsState>);
@@ -38,17 +37,9 @@ struct BlobsState {
     instance: Uuid,
     objects: Arc<Objects>,
     cache: Arc<BlockCache>,
-    rows: Cache<u64, Row, RowWeight>,
+    rows: Arc<RowCache>,
     /// Blocks that are being fetched ahead.
     in_progress: AtomicUsize,
-}
-
-/// Where a revision file is.
-#[derive(Clone)]
-struct Row {
-    publication: Uuid,
-    length: u64,
-    content: Content,
 }
 
 /// Where a pack file is.
@@ -59,27 +50,6 @@ struct Pack {
     manifest: Option<Vec<u8>>,
 }
 
-#[derive(Clone)]
-enum Content {
-    /// In the row, and here.
-    Inline(Arc<[u8]>),
-    /// In the row; it was not read with its neighbours because it is long.
-    InRow,
-    Object,
-}
-
-#[derive(Clone)]
-struct RowWeight;
-
-impl Weighter<u64, Row> for RowWeight {
-    fn weight(&self, _: &u64, row: &Row) -> u64 {
-        match &row.content {
-            Content::Inline(bytes) => bytes.len() as u64 + ROW_WEIGHT,
-            Content::InRow | Content::Object => ROW_WEIGHT,
-        }
-    }
-}
-
 impl Blobs {
     pub(crate) fn new(
         database: Database,
@@ -87,6 +57,7 @@ impl Blobs {
         instance: Uuid,
         objects: Arc<Objects>,
         cache: Arc<BlockCache>,
+        rows: Arc<RowCache>,
     ) -> Blobs {
         Blobs(Arc::new(BlobsState {
             database,
@@ -94,7 +65,7 @@ impl Blobs {
             instance,
             objects,
             cache,
-            rows: Cache::with_weighter((ROWS_MEMORY / ROW_WEIGHT) as usize, ROWS_MEMORY, RowWeight),
+            rows,
             in_progress: AtomicUsize::new(0),
         }))
     }
@@ -113,7 +84,7 @@ impl Blobs {
 
 impl SharedBlobs for Blobs {
     fn open_revision(&self, rev: Revnum) -> io::Result<Arc<dyn DiskFile>> {
-        let cached = self.0.rows.get(&rev.0);
+        let cached = self.0.rows.get(self.0.id, rev.0);
         let row = match cached {
             Some(row) if !matches!(row.content, Content::InRow) => row,
             _ => self
@@ -191,7 +162,8 @@ impl BlobsState {
             if number == wanted {
                 found = Some(made.clone());
             }
-            self.rows.insert(u64::try_from(number).unwrap_or_default(), made);
+            self.rows
+                .insert(self.id, u64::try_from(number).unwrap_or_default(), made);
         }
         Ok(found)
     }
@@ -299,7 +271,7 @@ impl DiskFile for ObjectFile {
         read.map_err(|e| match e.kind() {
             io::ErrorKind::NotFound => {
                 if let Some(rev) = self.row {
-                    self.blobs.rows.remove(&rev);
+                    self.blobs.rows.remove(self.blobs.id, rev);
                 }
                 Errno::STALE.into()
             }
@@ -330,10 +302,6 @@ impl DiskFile for MemoryFile {
         Ok(self.0.len() as u64)
     }
 }
-
-/// Memory for the rows of a repository, bytes.
-const ROWS_MEMORY: u64 = 32 << 20;
-const ROW_WEIGHT: u64 = 128;
 
 /// Rows that are read with one that is needed.
 const ROWS_BEFORE: u64 = 16;

@@ -90,6 +90,7 @@ impl Cluster {
             database,
             objects,
             cache: Arc::new(cache),
+            rows: Arc::default(),
             nodes: Arc::new(nodes),
             metrics,
             to_move: MoveQueue::default(),
@@ -191,6 +192,7 @@ impl Cluster {
             repository.instance,
             self.0.objects.clone(),
             self.0.cache.clone(),
+            self.0.rows.clone(),
         );
         SharedFs {
             heads: Arc::new(heads),

@@ -15,6 +15,7 @@
 //!
 //! A directory is made under another name and renamed, so it is complete or not there.
 
+use std::collections::HashSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Component, Path, PathBuf};
@@ -60,17 +61,23 @@ pub fn open(db: &Path) -> Result<SharedFs> {
     let conf: NodeDirConf = read_toml(&db.join(CONF))?;
     let settings: ClusterSettings = read_toml(&conf.settings)?;
     let cluster = Cluster::connect(&settings)?;
-    let repositories = cluster.repositories()?;
-    let found = repositories
-        .iter()
-        .find(|of| of.instance.to_string() == conf.instance);
-    let found = found.ok_or_else(|| {
-        Error::new(
-            Code::FS_NOT_FOUND,
-            format!("'{}': the cluster has this repository no more", db.display()),
-        )
+    let name = cluster.0.database.run("look for a repository", |client| {
+        let instance = conf.instance.clone();
+        async move { client.query_opt(SELECT_NAME, &[&instance]).await }
     })?;
-    Ok(cluster.shared_fs(found))
+    match name {
+        Some(row) => {
+            let name: String = row.try_get(0).map_err(sql_error)?;
+            Ok(cluster.shared_fs(&cluster.repository(&name)?))
+        }
+        None => Err(Error::new(
+            Code::FS_NOT_FOUND,
+            format!(
+                "'{}': the cluster does not have this repository any more",
+                db.display()
+            ),
+        )),
+    }
 }
 
 impl Cluster {
@@ -81,26 +88,38 @@ impl Cluster {
     /// The system's; `FS_GENERAL` if the database cannot be reached.
     pub fn prepare_directories(&self) -> Result<()> {
         let settings = self.settings();
-        let repositories = self.repositories()?;
+        let repositories = self.complete_repositories()?;
         let root = settings.repositories();
         make_dirs(&root)?;
         write_settings(settings)?;
-        let complete = || repositories.iter().filter(|of| of.youngest.is_some());
+        let mut known = HashSet::new();
+        for (name, instance) in repositories {
+            let dir = root.join(&name);
+            if instance_of(&dir) != Some(instance) {
+                let repository = self.repository(&name)?;
+                let files = self.repository_files(&repository)?;
+                make_dir(settings, &repository, &files, &dir)?;
+            }
+            known.insert(dir);
+        }
         for dir in node_dirs(&root)? {
-            let instance = instance_of(&dir);
-            let is_known = complete().any(|of| Some(of.instance) == instance && root.join(&of.name) == dir);
-            if instance.is_some() && !is_known {
+            if !known.contains(&dir) && instance_of(&dir).is_some() {
                 remove_dir(settings, &dir)?;
             }
         }
-        for repository in complete() {
-            let dir = root.join(&repository.name);
-            if instance_of(&dir) != Some(repository.instance) {
-                let files = self.repository_files(repository)?;
-                make_dir(settings, repository, &files, &dir)?;
-            }
-        }
         Ok(())
+    }
+
+    /// Lists the names and instances of repositories that are not being imported. This is asked often, so it leaves out all else.
+    fn complete_repositories(&self) -> Result<Vec<(String, Uuid)>> {
+        let rows = self
+            .0
+            .database
+            .run("list the repositories", |client| async move {
+                client.query(SELECT_COMPLETE, &[]).await
+            })?;
+        let names = rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?)));
+        names.collect::<std::result::Result<_, _>>().map_err(sql_error)
     }
 
     /// Returns the configuration and the hooks of a repository.
@@ -308,6 +327,8 @@ const CONF: &str = "sven-cluster.conf";
 const README: &str = "This directory belongs to one machine of a cluster of Sven. The repository itself is in a database and an\n\
      object store; 'sven cluster export' writes it to files.\n";
 
+const SELECT_NAME: &str = "SELECT name FROM sven_repository WHERE instance::text = $1";
+const SELECT_COMPLETE: &str = "SELECT name, instance FROM sven_repository WHERE youngest >= 0";
 const SELECT_FILES: &str = "SELECT path, mode, content FROM sven_file WHERE repository = $1 ORDER BY path";
 const DELETE_FILES: &str = "DELETE FROM sven_file WHERE repository = $1";
 const INSERT_FILES: &str = "INSERT INTO sven_file (repository, path, mode, content) \

@@ -12,7 +12,7 @@
 //! | `head_reader` | one question for the state of a repository, for all callers that wait |
 //! | `heads` | the parts that change |
 //! | `objects` | the object store, for blocking callers |
-//! | `block_cache`, `blobs` | the parts that never change, with a cache on the machine's disk |
+//! | `row_cache`, `block_cache`, `blobs` | the parts that never change, with a cache on the machine's disk |
 //! | `nodes` | registration, leases, seals |
 //! | `node_dir`, `directories` | the directory of a node, and those of repositories in it |
 //! | `state` | what all parts share in a process |
@@ -36,6 +36,7 @@ mod metrics;
 mod node_dir;
 mod nodes;
 mod objects;
+mod row_cache;
 mod schema;
 pub mod settings;
 mod state;

@@ -2,7 +2,10 @@
 //!
 //! Names of objects are used once: a revision's object has the number of the attempt that made it in its name. So a put that is
 //! repeated because its answer was lost writes the same bytes again, and no put ever replaces another object. That needs no
-//! conditional put of the store, which not all have.
+//! conditional put of the store, which not all have. (With such a put, a repeated one whose first response was lost would be refused as a
+//! duplicate, and `object_store` does not repeat it after a time-out. The object under the name would have to be looked at.)
+//!
+//! An upload in parts that was interrupted leaves parts without an object. A rule of the bucket should remove such parts after some days.
 
 use std::io;
 use std::sync::Arc;
@@ -83,28 +86,47 @@ impl Objects {
         }
     }
 
-    /// Uploads a file as a new object.
+    /// Uploads a file as a new object, in parts if it is long.
     ///
     /// # Errors
     /// `FS_GENERAL`; the system's for the file.
     pub(crate) fn put_file(&self, name: &str, file: &dyn DiskFile) -> Result<()> {
-        let failed = |e: &dyn std::fmt::Display| store_error("write", name, e);
-        let length = file.len().map_err(|e| failed(&e))?;
+        let length = file.len().map_err(|e| store_error("write", name, &e))?;
         if length <= PART as u64 {
-            let whole = read_whole(file, length).map_err(|e| failed(&e))?;
+            let whole = read_whole(file, length).map_err(|e| store_error("write", name, &e))?;
             return self.put(name, whole.into());
         }
+        let mut attempt = 1;
+        loop {
+            let failed = match self.put_parts(name, file, length) {
+                Ok(()) => return Ok(()),
+                Err(e) => e,
+            };
+            // The last request may have succeeded although its response was lost. Asked again, the store does not know the upload any more.
+            if self.length(name).is_ok_and(|found| found == Some(length)) {
+                return Ok(());
+            }
+            if attempt == UPLOAD_ATTEMPTS {
+                return Err(failed);
+            }
+            attempt += 1;
+        }
+    }
+
+    fn put_parts(&self, name: &str, file: &dyn DiskFile, length: u64) -> Result<()> {
+        let failed = |e: &dyn std::fmt::Display| store_error("write", name, e);
         let path = self.path(name);
+        let part_size = (PART as u64).max(length.div_ceil(MAX_PARTS));
         let sent = wait_for(async {
             let upload = self.store.put_multipart(&path).await.map_err(|e| failed(&e))?;
-            let mut writer = WriteMultipart::new_with_chunk_size(upload, PART);
+            let mut writer = WriteMultipart::new_with_chunk_size(upload, part_size as usize);
             let mut offset = 0;
             while offset < length {
-                let wanted = (length - offset).min(PART as u64);
+                let wanted = (length - offset).min(part_size);
                 let part = read_range(file, offset, wanted);
                 let waited = writer.wait_for_capacity(PARTS_UNDER_WAY).await;
                 match (part, waited) {
-                    (Ok(part), Ok(())) => writer.write(&part),
+                    (Ok(part), Ok(())) => writer.put(part.into()),
                     (part, waited) => {
                         _ = writer.abort().await;
                         part.map_err(|e| failed(&e))?;
@@ -231,6 +253,12 @@ fn store_error(what: &str, name: &str, e: &dyn std::fmt::Display) -> Error {
 }
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// S3 accepts no more than 10,000.
+const MAX_PARTS: u64 = 9_000;
+
+/// How often an upload in parts is begun.
+const UPLOAD_ATTEMPTS: u32 = 3;
+
 /// Bytes of a part of an upload.
 const PART: usize = 8 << 20;
 /// Parts that are under way at once.

@@ -16,6 +16,7 @@ use crate::head_reader::HeadReader;
 use crate::metrics::ClusterMetrics;
 use crate::nodes::Nodes;
 use crate::objects::Objects;
+use crate::row_cache::RowCache;
 use crate::settings::ClusterSettings;
 
 /// The connections of a process to a cluster.
@@ -24,6 +25,7 @@ pub(crate) struct ClusterState {
     pub(crate) database: Database,
     pub(crate) objects: Arc<Objects>,
     pub(crate) cache: Arc<BlockCache>,
+    pub(crate) rows: Arc<RowCache>,
     pub(crate) nodes: Arc<Nodes>,
     pub(crate) metrics: Arc<ClusterMetrics>,
     /// The repositories whose new revisions are to be moved to the object store.

@@ -99,25 +99,6 @@ impl Engines {
         format!("postgresql://sven@127.0.0.1:{port}/{name}?sslmode=disable")
     }
 
-    /// Runs a statement in a database, and returns what it prints.
-    pub fn sql(&self, database: &str, statement: &str) -> String {
-        let output = Tool::new(postgres_bin().join("psql"))
-            .args([
-                "-X",
-                "-q",
-                "-A",
-                "-t",
-                "-v",
-                "ON_ERROR_STOP=1",
-                "-d",
-                database,
-                "-c",
-                statement,
-            ])
-            .ok();
-        String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
-    }
-
     /// Returns a URL of objects that no other test uses.
     pub fn new_prefix(&self) -> String {
         static COUNT: AtomicU32 = AtomicU32::new(0);
@@ -165,6 +146,25 @@ impl Engines {
     pub fn start_objects(&mut self) {
         self.objects.start();
     }
+}
+
+/// Runs a statement in a database, and returns what it prints.
+pub fn sql(database: &str, statement: &str) -> String {
+    let output = Tool::new(postgres_bin().join("psql"))
+        .args([
+            "-X",
+            "-q",
+            "-A",
+            "-t",
+            "-v",
+            "ON_ERROR_STOP=1",
+            "-d",
+            database,
+            "-c",
+            statement,
+        ])
+        .ok();
+    String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
 }
 
 /// Whether PostgreSQL waits for its disk.

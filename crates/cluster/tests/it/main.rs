@@ -3,6 +3,7 @@
 #![expect(clippy::print_stdout, reason = "tests print their seeds")]
 #![expect(clippy::too_many_lines, reason = "a test reads best as one piece")]
 
+mod blobs;
 mod heads;
 mod linear;
 mod support;

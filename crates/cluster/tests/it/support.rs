@@ -10,17 +10,21 @@ use cluster::{Cluster, ClusterSettings};
 use fsfs::disk::DiskFile;
 use fsfs::shared::{Head, NewRevision, SharedFs};
 use tempfile::TempDir;
-use testkit::engines::{ACCESS_KEY, Engines, SECRET_KEY};
+use testkit::engines::{ACCESS_KEY, Engines, SECRET_KEY, sql};
 
 /// A cluster in a database and a prefix of its own, with one repository `r` that has revision 0.
 pub struct TestCluster {
     pub database: String,
     pub settings: ClusterSettings,
-    engines: &'static Engines,
 }
 
 impl TestCluster {
     pub fn new(engines: &'static Engines) -> TestCluster {
+        TestCluster::new_in(engines)
+    }
+
+    /// In engines that may be stopped.
+    pub fn new_in(engines: &Engines) -> TestCluster {
         let database = engines.new_database();
         let mut settings = ClusterSettings::new(&database, &engines.new_prefix(), "/nonexistent".into());
         settings.endpoint = Some(engines.endpoint());
@@ -28,18 +32,14 @@ impl TestCluster {
         settings.access_key = Some(ACCESS_KEY.to_owned());
         settings.secret_key = Some(SECRET_KEY.to_owned());
         Cluster::create_tables(&settings).unwrap();
-        engines.sql(
+        sql(
             &database,
             "INSERT INTO sven_repository (name, format, uuid, fsfs_conf, instance, youngest) \
              VALUES ('r', '8', 'u', '', gen_random_uuid(), 0); \
              INSERT INTO sven_revision (repository, rev, publication, length, content, props) \
              VALUES (1, 0, gen_random_uuid(), 1, 'x', convert_to('END' || chr(10), 'UTF8'))",
         );
-        TestCluster {
-            database,
-            settings,
-            engines,
-        }
+        TestCluster { database, settings }
     }
 
     /// A node of its own, in the same process.
@@ -63,7 +63,7 @@ impl TestCluster {
     }
 
     pub fn sql(&self, statement: &str) -> String {
-        self.engines.sql(&self.database, statement)
+        sql(&self.database, statement)
     }
 }
 

@@ -5,6 +5,8 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 use base::{Cancel, Code, Error, Revnum};
 use cluster::{Cluster, ClusterSettings, transfer};
@@ -301,6 +303,39 @@ fn interrupted_imports_and_exports_are_continued() {
             assert_same(&to, repo.path(), &format!("seed {seed}, round {round}"));
         }
     }
+}
+
+/// Imports a repository that is committed to, changed and packed at the same time.
+#[test]
+fn a_source_in_use_is_imported() {
+    let fixture = fixture();
+    let repo = build(&Spec::small("1.14").shard(5)).copy();
+    let has_ended = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for round in 0..20 {
+                commit(
+                    &repo,
+                    &format!("used-{round}"),
+                    &"text ".repeat(1000 * (round % 5)),
+                );
+                repo.set_revprop(round as u64, "svn:log", format!("round {round}").as_bytes());
+                if round % 6 == 5 {
+                    Tool::new("svnadmin").args(["pack", "-q"]).arg(repo.path()).ok();
+                }
+            }
+            has_ended.store(true, Ordering::SeqCst);
+        });
+        while !has_ended.load(Ordering::SeqCst) {
+            let youngest = fixture.import(&repo, "r").unwrap();
+            let fs = fixture.open("r");
+            verify::run(&fs, &VerifyOptions::range(Revnum(0), youngest), &mut NoFailures).unwrap();
+        }
+    });
+    fixture.import(&repo, "r").unwrap();
+    let to = fixture.path("export");
+    fixture.export("r", &to).unwrap();
+    assert_same(&to, repo.path(), "after use");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::net::TcpStream;
 
-use testkit::engines::Engines;
+use testkit::engines::{Engines, sql};
 use testkit::repo::{Spec, When, build, matrix};
 use testkit::{Side, Tool};
 
@@ -96,7 +96,7 @@ fn a_server_starts_and_stops() {
 fn engines_start_and_start_again() {
     let mut engines = Engines::start();
     let database = engines.new_database();
-    engines.sql(&database, "CREATE TABLE t (n integer); INSERT INTO t VALUES (7)");
+    sql(&database, "CREATE TABLE t (n integer); INSERT INTO t VALUES (7)");
     let object = engines.bucket_dir().join("test");
     std::fs::write(&object, "text").expect("because the directory is there");
     engines.stop_postgres();
@@ -105,7 +105,7 @@ fn engines_start_and_start_again() {
     assert!(TcpStream::connect(engines.objects_address()).is_err());
     engines.start_postgres();
     engines.start_objects();
-    assert_eq!(engines.sql(&database, "SELECT n FROM t"), "7");
+    assert_eq!(sql(&database, "SELECT n FROM t"), "7");
     assert!(object.exists());
     drop(engines);
     assert!(!object.exists());
