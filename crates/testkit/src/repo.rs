@@ -138,6 +138,24 @@ impl Spec {
         }
     }
 
+    /// Returns the same repository with the back end that `$SVEN_INTEROP_FS_TYPE` names, if it is set. FSX has one format, no
+    /// linear layout and one compression.
+    pub fn with_chosen_fs_type(&self) -> Self {
+        match std::env::var("SVEN_INTEROP_FS_TYPE").as_deref() {
+            Ok("fsx") => Spec {
+                name: format!("{}-fsx", self.name),
+                history: self.history.clone(),
+                shard: self.shard.filter(|shard| *shard > 0),
+                pack: self.pack,
+                locks: self.locks,
+                open_txn: self.open_txn,
+                revprop_edits: self.revprop_edits,
+                ..Spec::fsx()
+            },
+            _ => self.clone(),
+        }
+    }
+
     /// Sets the history.
     pub fn with(mut self, history: DumpStream) -> Self {
         self.history = history;
