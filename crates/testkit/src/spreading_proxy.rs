@@ -140,9 +140,8 @@ fn copy_body(head: &[u8], from: &mut BufReader<TcpStream>, to: &mut TcpStream) -
 /// Returns the value of a header line.
 fn field(head: &[u8], name: &str) -> Option<String> {
     let text = String::from_utf8_lossy(head);
-    let line = text.lines().find_map(|line| {
+    text.lines().find_map(|line| {
         let (key, value) = line.split_once(':')?;
         key.eq_ignore_ascii_case(name).then(|| value.trim().to_owned())
-    });
-    line
+    })
 }
