@@ -11,6 +11,7 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
+use crate::disk_path;
 use crate::error_codes::{Code, os_text};
 
 /// The result of every function of the project that can fail.
@@ -70,7 +71,7 @@ impl Error {
     /// Makes an error of a failed system call: the number is the `errno`, the message is
     /// `<what> '<path>': <system's text>`, for example `Can't open file '/x': No such file or directory`.
     pub fn io(what: &str, path: &Path, error: &io::Error) -> Self {
-        Error::os(error, &format!("{what} '{}'", path.display()))
+        Error::os(error, &format!("{what} '{}'", disk_path::shown(path)))
     }
 
     /// Makes an error of a failed system call that concerns no file: `<what>: <system's text>`.

@@ -27,9 +27,11 @@
 //! ```
 
 pub mod cancel;
+pub mod charset;
 pub mod checksum;
 mod common_bytes;
 pub mod date;
+pub mod disk_path;
 pub mod dumpfile;
 mod error;
 mod error_codes;

@@ -5,10 +5,11 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::process::Command;
 
-use base::{Code, Error, Result};
+use base::{Code, Error, Result, disk_path};
 use tempfile::NamedTempFile;
 
 use crate::out::Out;
@@ -18,8 +19,8 @@ use crate::out::Out;
 pub struct DiffProgram<'a> {
     /// The name or the path of the program.
     pub name: &'a OsStr,
-    /// The argument of `-x`.
-    pub extensions: Option<&'a str>,
+    /// The argument of `-x`, as the program gets it.
+    pub extensions: Option<&'a OsStr>,
 }
 
 impl DiffProgram<'_> {
@@ -34,13 +35,22 @@ impl DiffProgram<'_> {
     pub fn run(&self, labels: [&str; 2], files: [&Path; 2], out: &mut Out) -> Result<()> {
         let mut command = Command::new(self.name);
         match self.extensions {
-            Some(words) => command.args(words.split_ascii_whitespace()),
-            None => command.arg("-u"),
-        };
-        command.args(labels.iter().flat_map(|label| ["-L", label]));
+            Some(words) => {
+                let words = words
+                    .as_bytes()
+                    .split(u8::is_ascii_whitespace)
+                    .filter(|word| !word.is_empty());
+                command.args(words.map(OsStr::from_bytes));
+            }
+            None => _ = command.arg("-u"),
+        }
+        for label in labels {
+            let label = disk_path::bytes_of_text(label.as_bytes())?;
+            command.arg("-L").arg(OsStr::from_bytes(&label));
+        }
         command.args(files);
         out.flush()?;
-        let name = self.name.to_string_lossy();
+        let name = disk_path::shown(self.name);
         let code = match command.status() {
             Ok(status) => status.code().unwrap_or(-1),
             Err(error) => {

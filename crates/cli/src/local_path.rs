@@ -3,12 +3,11 @@
 //! Subversion prints and uses them without doubled or trailing slashes and without `.` components. The current
 //! directory is the empty path, shown as `.`.
 
-use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::locale::Charset;
+use base::disk_path;
 
 /// Returns the path without doubled and trailing slashes and `.` components.
 pub fn canonical(typed: &OsStr) -> PathBuf {
@@ -27,19 +26,15 @@ pub fn canonical(typed: &OsStr) -> PathBuf {
 
 /// Returns the path as messages show it.
 pub fn shown(path: &Path) -> String {
-    if path.as_os_str().is_empty() {
-        ".".to_owned()
-    } else {
-        let text = Charset::from_env().read_word(path.as_os_str());
-        text.map_or_else(|_| path.display().to_string(), Cow::into_owned)
+    match path.as_os_str().is_empty() {
+        true => ".".to_owned(),
+        false => disk_path::shown(path).into_owned(),
     }
 }
 
 /// Returns the path of a text, in the character set of the locale if that has the characters.
 pub fn of_text(text: &str) -> PathBuf {
-    let name = Charset::from_env().encode(text);
-    let name = name.unwrap_or(Cow::Borrowed(text.as_bytes()));
-    PathBuf::from(OsStr::from_bytes(&name))
+    disk_path::of_text(text).unwrap_or_else(|_| PathBuf::from(text))
 }
 
 /// Returns the path as the progress of a command shows it: relative to the current directory `here`, if it is an absolute path inside of that.

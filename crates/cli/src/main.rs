@@ -40,6 +40,7 @@ mod svnrdump;
 mod svnserve;
 mod svnsync;
 mod svnversion;
+mod temporary_directory;
 mod tool_runner;
 mod version;
 mod xml;
@@ -189,6 +190,8 @@ const PERSONALITIES: &[Personality] = &[
 ];
 
 fn main() -> ExitCode {
+    locale::charset().set_of_process();
+    temporary_directory::choose();
     // A file that reaches the limit of its size is an error of the write, as in the incumbent. Without the handler the signal ends the
     // process, which cannot remove what it began. If that fails, it is so.
     _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());

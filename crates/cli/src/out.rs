@@ -15,7 +15,7 @@ use std::time::Duration;
 use base::{Code, Error, Result};
 use parking_lot::Mutex;
 
-use crate::locale::Charset;
+use base::charset::Charset;
 
 /// The two output streams of a tool and the program name in its messages.
 pub struct Out {
@@ -71,7 +71,7 @@ impl Out {
     pub fn new(program: impl Into<String>) -> Self {
         Out {
             program: program.into(),
-            charset: Charset::from_env(),
+            charset: Charset::of_process(),
             stdout: Arc::new(Mutex::new(BufWriter::with_capacity(64 << 10, io::stdout()))),
             buffered: PRINTING,
             is_quiet: false,
@@ -228,18 +228,23 @@ impl Out {
 
     /// Flushes standard output, then prints text on standard error. A closed standard error is ignored.
     pub fn print_stderr(&mut self, text: &str) {
+        self.raw_stderr(&self.charset.show(text));
+    }
+
+    /// As [`Out::print_stderr`], without conversion.
+    pub fn raw_stderr(&self, bytes: &[u8]) {
         let _ = self.stdout.lock().flush();
-        let _ = io::stderr().write_all(&self.charset.show(text));
+        let _ = io::stderr().write_all(bytes);
     }
 
     /// Prints the chain of an error, outermost link first. A link with the number and text of an earlier one is
     /// omitted.
     pub fn print_error(&mut self, error: &Error) {
-        let mut text = String::new();
+        let mut shown = Vec::new();
         for line in chain_lines(error) {
-            text.push_str(&format!("{}: {line}\n", self.program));
+            shown.extend_from_slice(&self.charset.show(&format!("{}: {line}\n", self.program)));
         }
-        self.print_stderr(&text);
+        self.raw_stderr(&shown);
     }
 
     /// Prints the outermost link of an error as a warning.

@@ -10,7 +10,7 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use base::{Code, Error, Result};
+use base::{Code, Error, Result, disk_path};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 
 use crate::args::help::{essay, option_line};
@@ -71,7 +71,7 @@ pub fn run(mut out: Out, argv: Vec<OsString>) -> ExitCode {
 fn print_argument_error(out: &mut Out, error: ArgumentError) {
     let program = out.program().to_owned();
     if error.lines(&program, "").is_some() {
-        out.print_stderr(&format!("{program}: {error}\n{}", hint(&program)));
+        out.raw_stderr(&error.message_with_hint(&program, &hint(&program)));
     } else if let Some(error) = error.numbered() {
         out.print_error(&error);
     }
@@ -107,8 +107,8 @@ impl SvnversionArgs {
                 Code::UNSUPPORTED_FEATURE,
                 format!(
                     "'{}' is in the working copy '{}', and working copies are not supported yet",
-                    path.display(),
-                    root.display()
+                    disk_path::shown(&path),
+                    disk_path::shown(&root)
                 ),
             )),
         }
@@ -116,7 +116,7 @@ impl SvnversionArgs {
 }
 
 fn complain(out: &mut Out, path: &Path, what: &str) -> ExitCode {
-    out.print_stderr(&format!("'{}' {what}\n", path.display()));
+    out.print_stderr(&format!("'{}' {what}\n", disk_path::shown(path)));
     ExitCode::FAILURE
 }
 

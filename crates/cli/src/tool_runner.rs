@@ -52,7 +52,7 @@ pub fn run_with_codes(
 /// Prints what is wrong with the argument list.
 pub fn print_argument_error(tool: &ToolDefinition, mut out: Out, error: ArgumentError) {
     match error.lines(out.program(), tool.no_subcommand) {
-        Some(lines) => out.print_stderr(&lines),
+        Some(lines) => out.raw_stderr(&lines),
         None => {
             if let Some(error) = error.numbered() {
                 out.print_error(&error);

@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use base::{Cancel, Code, Error, Result, Revnum};
+use base::{Cancel, Code, Error, Result, Revnum, disk_path};
 use fsfs::admin::hotcopy::{self, CopiedRevisions};
 use fsfs::admin::recover;
 use fsfs::admin::upgrade::{self, UpgradeEvent};
@@ -135,7 +135,7 @@ fn refuse_itself(source: &Path, destination: &Path) -> Result<()> {
 /// Makes sure that the destination is a directory which may be copied to; true if it was created.
 fn prepare(source: &Fs, destination: &Path, options: &HotcopyOptions) -> Result<bool> {
     let refused = |what: &str| {
-        let message = format!("'{}' exists and is {what}", destination.display());
+        let message = format!("'{}' exists and is {what}", disk_path::shown(destination));
         Err(Error::new(Code::DIR_NOT_EMPTY, message))
     };
     match fs::read_dir(destination) {

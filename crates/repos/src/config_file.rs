@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use base::ini::{Case, Ini};
 pub(crate) use base::shown_bytes as shown;
-use base::{Code, Error, Result, ResultExt};
+use base::{Code, Error, Result, ResultExt, disk_path};
 
 /// The identity, size and times of a file: they differ when it was replaced or rewritten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,7 +88,7 @@ pub(crate) fn read_limited(path: &Path) -> Result<Vec<u8>> {
     let file = File::open(path).map_err(|e| Error::io("Can't open file", path, &e))?;
     let mut text = Vec::new();
     let read = file.take(MAX_FILE + 1).read_to_end(&mut text);
-    let in_file = || format!("Error while parsing config file: {}:", path.display());
+    let in_file = || format!("Error while parsing config file: {}:", disk_path::shown(path));
     read.map_err(|e| Error::io("Can't read file", path, &e).context(in_file()))?;
     if text.len() as u64 > MAX_FILE {
         let message = format!("The file is larger than {MAX_FILE} bytes");
@@ -107,7 +107,7 @@ pub(crate) fn read_ini(path: &Path, case: Case) -> Result<Ini> {
 
 /// Parses the bytes that were read from `path`.
 pub(crate) fn parse_file(text: &[u8], path: &Path, case: Case) -> Result<Ini> {
-    Ini::parse(text, case).context(|| format!("Error while parsing config file: {}:", path.display()))
+    Ini::parse(text, case).context(|| format!("Error while parsing config file: {}:", disk_path::shown(path)))
 }
 
 /// More than any known configuration needs, and small enough for memory.

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use base::mergeinfo::Mergeinfo;
-use base::{Code, Error, FsPath, NodeKind, RelPath, Result, Revnum, props};
+use base::{Code, Error, FsPath, NodeKind, RelPath, Result, Revnum, disk_path, props};
 use fsfs::{Fs, Node};
 
 use crate::access::{Readable, Subtree};
@@ -135,7 +135,7 @@ pub(crate) fn check_support(fs: &Fs) -> Result<()> {
         format!(
             "Querying mergeinfo requires version {MERGEINFO_FORMAT} of the FSFS filesystem schema; filesystem '{}' \
              uses only version {format}",
-            fs.path().display()
+            disk_path::shown(fs.path())
         ),
     ))
 }

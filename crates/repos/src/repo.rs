@@ -11,7 +11,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use base::{Cancel, Code, Date, Depth, Error, FsPath, Lock, PropList, Props, Result, Revnum, props};
+use base::{
+    Cancel, Code, Date, Depth, Error, FsPath, Lock, PropList, Props, Result, Revnum, disk_path, props,
+};
 use fsfs::admin::history_index::{self, BuildOptions};
 use fsfs::disk::{Disk, IoMeter, MeteredDisk, RealDisk, UnsyncedDisk};
 use fsfs::shared::{SharedNodes, TxnOwner};
@@ -404,13 +406,13 @@ pub(crate) fn read_format(path: &Path) -> Result<u32> {
     if bytes.is_empty() {
         return Err(Error::new(
             APR_EOF,
-            format!("Can't read file '{}': End of file found", path.display()),
+            format!("Can't read file '{}': End of file found", disk_path::shown(path)),
         ));
     }
     let bad = || {
         Error::new(
             Code::BAD_VERSION_FILE_FORMAT,
-            format!("First line of '{}' contains non-digit", path.display()),
+            format!("First line of '{}' contains non-digit", disk_path::shown(path)),
         )
     };
     if line.is_empty() || !line.iter().all(u8::is_ascii_digit) {

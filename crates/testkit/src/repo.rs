@@ -4,6 +4,8 @@
 //! All tests share the results of [`build`] and must not change them. A test that changes a repository uses a
 //! [`Repo::copy`].
 
+mod matrix;
+
 use std::fs;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
@@ -12,6 +14,8 @@ use crate::history;
 use crate::stream::DumpStream;
 use crate::tool::{Tool, folder, scratch, svnadmin_version};
 
+pub use matrix::matrix;
+
 /// The description of a repository. Begin with [`Spec::new`] and change some fields.
 #[derive(Clone, Debug, Hash)]
 pub struct Spec {
@@ -19,6 +23,8 @@ pub struct Spec {
     pub name: String,
     /// Value of `--compatible-version`: "1.1" to "1.14".
     pub compatible: &'static str,
+    /// Value of `--fs-type`: "fsfs" or "fsx".
+    pub fs_type: &'static str,
     /// When `svnadmin upgrade` runs.
     pub upgrade: When,
     /// The number of revisions of a shard; `None` for the default (1000, or linear before 1.5); 0 for linear.
@@ -29,7 +35,7 @@ pub struct Spec {
     pub pack: When,
     /// `revprop-pack-size` in kilobytes and `compress-packed-revprops`.
     pub packed_revprops: Option<(u32, bool)>,
-    /// More lines for fsfs.conf.
+    /// More lines for fsfs.conf or fsx.conf.
     pub conf: String,
     /// The content.
     pub history: DumpStream,
@@ -105,6 +111,7 @@ impl Spec {
         Spec {
             name: compatible.to_owned(),
             compatible,
+            fs_type: "fsfs",
             upgrade: When::Never,
             shard: None,
             compression: None,
@@ -121,6 +128,32 @@ impl Spec {
     /// Returns a repository with the small history (11 revisions of the Greek tree), otherwise as [`Spec::new`].
     pub fn small(compatible: &'static str) -> Self {
         Spec::new(compatible).with(history::small())
+    }
+
+    /// Returns a repository of FSX, otherwise as [`Spec::new`].
+    pub fn fsx() -> Self {
+        Spec {
+            fs_type: "fsx",
+            ..Spec::new("1.14")
+        }
+    }
+
+    /// Returns the same repository with the back end that `$SVEN_INTEROP_FS_TYPE` names, if it is set. FSX has one format, no
+    /// linear layout and one compression.
+    pub fn with_chosen_fs_type(&self) -> Self {
+        match std::env::var("SVEN_INTEROP_FS_TYPE").as_deref() {
+            Ok("fsx") => Spec {
+                name: format!("{}-fsx", self.name),
+                history: self.history.clone(),
+                shard: self.shard.filter(|shard| *shard > 0),
+                pack: self.pack,
+                locks: self.locks,
+                open_txn: self.open_txn,
+                revprop_edits: self.revprop_edits,
+                ..Spec::fsx()
+            },
+            _ => self.clone(),
+        }
     }
 
     /// Sets the history.
@@ -172,64 +205,6 @@ impl Spec {
         self.revprop_edits = true;
         self
     }
-}
-
-/// Returns one repository of each kind: formats 1 to 8, linear and sharded, packed, half packed and unpacked,
-/// physical and logical addressing, each compression, upgraded ones. All have the same content.
-pub fn matrix() -> Vec<Spec> {
-    let new = Spec::new;
-    vec![
-        new("1.3").named("f1"),
-        new("1.4").named("f2"),
-        new("1.5").shard(4).named("f3"),
-        new("1.5").shard(0).named("f3-linear"),
-        new("1.7").shard(7).named("f4"),
-        new("1.7").shard(4).pack(When::After).named("f4-packed"),
-        new("1.8")
-            .shard(5)
-            .pack(When::Halfway)
-            .packed_revprops(1, false)
-            .busy()
-            .named("f6-half-packed"),
-        new("1.8")
-            .shard(5)
-            .pack(When::After)
-            .packed_revprops(1, true)
-            .named("f6-packed"),
-        new("1.9").shard(7).named("f7"),
-        new("1.9")
-            .shard(7)
-            .pack(When::After)
-            .compression("none")
-            .named("f7-packed-uncompressed"),
-        new("1.14").busy().named("f8"),
-        new("1.14")
-            .shard(4)
-            .pack(When::Halfway)
-            .packed_revprops(1, true)
-            .busy()
-            .named("f8-half-packed"),
-        new("1.14")
-            .shard(16)
-            .pack(When::After)
-            .compression("zlib-9")
-            .busy()
-            .named("f8-packed-zlib"),
-        new("1.14").shard(3).compression("none").named("f8-uncompressed"),
-        new("1.8")
-            .shard(5)
-            .upgrade(When::Before)
-            .pack(When::Halfway)
-            .named("f8-physical"),
-        new("1.4").upgrade(When::Halfway).named("f2-to-f8-linear"),
-        new("1.3").upgrade(When::After).named("f1-to-f8"),
-        new("1.7")
-            .shard(4)
-            .pack(When::Halfway)
-            .upgrade(When::After)
-            .packed_revprops(1, true)
-            .named("f4-packed-to-f8"),
-    ]
 }
 
 /// Makes the repository, or returns the one made before. Do not write to it.
@@ -409,7 +384,10 @@ const OPEN_TXN_FILES: [[&str; 3]; 2] = [
 
 fn make(spec: &Spec, path: &Path) {
     let admin = |args: &[&str]| Tool::new("svnadmin").args(args).arg(path);
-    admin(&["create", "--compatible-version", spec.compatible]).ok();
+    let fs_type = ["--fs-type", spec.fs_type];
+    admin(&["create", "--compatible-version", spec.compatible])
+        .args(fs_type)
+        .ok();
     let repo = Repo::at(path);
     configure(spec, &repo);
     let end = spec.history.youngest();
@@ -481,7 +459,7 @@ fn configure(spec: &Spec, repo: &Repo) {
     }
     conf.push_str(&spec.conf);
     if !conf.is_empty() {
-        overwrite(&db.join("fsfs.conf"), conf);
+        overwrite(&db.join(format!("{}.conf", spec.fs_type)), conf);
     }
 }
 

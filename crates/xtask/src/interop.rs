@@ -38,6 +38,9 @@ const PROTOCOL_INDEPENDENT: [&str; 18] = [
 /// refused if it is out of date (E190003).
 const CONCURRENT_COMMITS: &str = "raw_commits::two_hundred";
 
+/// The scenarios that only read a repository, for `--fs-type fsx`: Sven does not commit to such repositories.
+const READING: [&str; 4] = ["checkout::", "history::", "listing::", "mirror::"];
+
 /// Runs the interop suite over all transports, or over the one after `--over`; `rest` can have filters for the names
 /// of scenarios.
 pub fn main(rest: &[String]) -> Result<(), String> {
@@ -50,6 +53,11 @@ pub fn main(rest: &[String]) -> Result<(), String> {
         && clients == "--clients"
     {
         return clients_beside_subversions(filters);
+    }
+    if let [option, fs_type, filters @ ..] = rest
+        && option == "--fs-type"
+    {
+        return with_fs_type(fs_type, filters);
     }
     let (chosen, filters): (&[&str], _) = match rest {
         [over, name, filters @ ..] if over == "--over" => {
@@ -75,6 +83,24 @@ pub fn main(rest: &[String]) -> Result<(), String> {
         [] => clients_beside_subversions(&[]),
         _ => Ok(()),
     }
+}
+
+/// Runs the reading scenarios on repositories with another back end, over all transports.
+fn with_fs_type(fs_type: &str, filters: &[String]) -> Result<(), String> {
+    for transport in TRANSPORTS {
+        let mut args = vec!["test", "--package", "sven", "--locked", "--test", "interop", "--"];
+        match filters {
+            [] => args.extend(READING),
+            filters => args.extend(filters.iter().map(String::as_str)),
+        }
+        println!("interop over {transport}, {fs_type}");
+        let variables = [
+            ("SVEN_INTEROP_OVER", transport),
+            ("SVEN_INTEROP_FS_TYPE", fs_type),
+        ];
+        run_with("cargo", &args, &variables)?;
+    }
+    Ok(())
 }
 
 /// Runs the tests of Sven's client programs with both kinds of servers, with and without TLS.

@@ -47,4 +47,4 @@ fn main() -> ExitCode {
     }
 }
 
-const USAGE: &str = "usage: cargo xtask tidy | golden [--check] | interop [--over TRANSPORT] [FILTER] | fuzz [SECONDS] | deny | package-files [DIR] | ci";
+const USAGE: &str = "usage: cargo xtask tidy | golden [--check] | interop [--over TRANSPORT | --fs-type fsx] [FILTER] | fuzz [SECONDS] | deny | package-files [DIR] | ci";

@@ -77,6 +77,10 @@ const CHANGEABLE_STATICS: &[(&str, &str)] = &[
         "the fastest functions of the processor; no result depends on them",
     ),
     (
+        "crates/base/src/charset.rs",
+        "the locale belongs to the process, which reads it once",
+    ),
+    (
         "crates/cli/src/interrupt.rs",
         "the handlers of signals belong to the process",
     ),

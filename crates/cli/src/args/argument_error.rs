@@ -3,8 +3,11 @@
 //! All messages about options are in this module. Subversion prints some of them as plain lines and some as errors
 //! with a number. Scripts match both.
 
+use std::ffi::OsString;
 use std::fmt;
+use std::os::unix::ffi::OsStrExt as _;
 
+use base::charset::Charset;
 use base::{Code, Error};
 
 /// The reason why an argument list is refused. It displays as the lines for standard error, without the program's
@@ -12,13 +15,13 @@ use base::{Code, Error};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ArgumentError {
     /// A long option that no subcommand has, with its dashes and its argument, as typed.
-    InvalidOption(String),
+    InvalidOption(OsString),
     /// A short option that no subcommand has.
-    InvalidCharacter(char),
+    InvalidCharacter(u8),
     /// The last word is an option that needs an argument.
-    MissingArgument(String),
+    MissingArgument(OsString),
     /// A long option has an argument and accepts none.
-    ErroneousArgument(String),
+    ErroneousArgument(OsString),
     /// `-r` was given twice.
     RevisionTwice,
     /// No words, or options that mean nothing without a subcommand.
@@ -45,13 +48,13 @@ pub enum ArgumentError {
 impl ArgumentError {
     /// Returns the lines for standard error, each with its line feed. `program` is the name by which the tool was
     /// called, `no_subcommand` its message for a missing subcommand.
-    pub fn lines(&self, program: &str, no_subcommand: &str) -> Option<String> {
+    pub fn lines(&self, program: &str, no_subcommand: &str) -> Option<Vec<u8>> {
         let hint = format!("Type '{program} help' for usage.\n");
-        Some(match self {
+        let lines = match self {
             ArgumentError::InvalidOption(_)
             | ArgumentError::InvalidCharacter(_)
             | ArgumentError::MissingArgument(_)
-            | ArgumentError::ErroneousArgument(_) => format!("{program}: {self}\n{hint}"),
+            | ArgumentError::ErroneousArgument(_) => return Some(self.message_with_hint(program, &hint)),
             ArgumentError::Nothing => hint,
             ArgumentError::NoSubcommand => format!("{no_subcommand}\n{hint}"),
             ArgumentError::UnknownSubcommand(_) | ArgumentError::Plain(_) => format!("{self}\n{hint}"),
@@ -60,7 +63,29 @@ impl ArgumentError {
                 format!("{self}\nType '{program} help {subcommand}' for usage.\n")
             }
             ArgumentError::RevisionTwice | ArgumentError::Failed(_) => return None,
-        })
+        };
+        Some(Charset::of_process().show(&lines).into_owned())
+    }
+
+    /// Returns the lines `program: message` and the hint, in the character set of the locale. Words are shown as they were typed.
+    pub fn message_with_hint(&self, program: &str, hint: &str) -> Vec<u8> {
+        let charset = Charset::of_process();
+        let shown;
+        let (what, word) = match self {
+            ArgumentError::InvalidOption(word) => ("invalid option: ", word.as_bytes()),
+            ArgumentError::InvalidCharacter(letter) => {
+                ("invalid option character: ", std::slice::from_ref(letter))
+            }
+            ArgumentError::MissingArgument(option) => ("missing argument: ", option.as_bytes()),
+            ArgumentError::ErroneousArgument(word) => ("erroneous argument: ", word.as_bytes()),
+            other => {
+                shown = other.to_string();
+                ("", &*charset.show(&shown))
+            }
+        };
+        let before = format!("{program}: {what}");
+        let after = format!("\n{hint}");
+        [&*charset.show(&before), word, &*charset.show(&after)].concat()
     }
 
     /// Returns the error if this error has an error number.
@@ -79,10 +104,12 @@ impl ArgumentError {
 impl fmt::Display for ArgumentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ArgumentError::InvalidOption(word) => write!(f, "invalid option: {word}"),
-            ArgumentError::InvalidCharacter(letter) => write!(f, "invalid option character: {letter}"),
-            ArgumentError::MissingArgument(option) => write!(f, "missing argument: {option}"),
-            ArgumentError::ErroneousArgument(word) => write!(f, "erroneous argument: {word}"),
+            ArgumentError::InvalidOption(word) => write!(f, "invalid option: {}", word.display()),
+            ArgumentError::InvalidCharacter(letter) => {
+                write!(f, "invalid option character: {}", letter.escape_ascii())
+            }
+            ArgumentError::MissingArgument(option) => write!(f, "missing argument: {}", option.display()),
+            ArgumentError::ErroneousArgument(word) => write!(f, "erroneous argument: {}", word.display()),
             ArgumentError::UnknownSubcommand(word) => write!(f, "Unknown subcommand: '{word}'"),
             ArgumentError::NotAccepted { subcommand, option } => {
                 write!(f, "Subcommand '{subcommand}' doesn't accept option '{option}'")

@@ -96,14 +96,14 @@ fn split_into(
             let option = table
                 .iter()
                 .position(|arg| is_long(arg, &name))
-                .ok_or_else(|| ArgumentError::InvalidOption(lossy(&word)))?;
+                .ok_or_else(|| ArgumentError::InvalidOption(word.clone()))?;
             let value = match (takes_value(&table[option]), equals) {
                 (true, Some(at)) => Some(OsString::from_vec(long[at + 1..].to_vec())),
                 (true, None) => Some(
                     argv.next()
-                        .ok_or_else(|| ArgumentError::MissingArgument(lossy(&word)))?,
+                        .ok_or_else(|| ArgumentError::MissingArgument(word.clone()))?,
                 ),
-                (false, Some(_)) => return Err(ArgumentError::ErroneousArgument(lossy(&word))),
+                (false, Some(_)) => return Err(ArgumentError::ErroneousArgument(word)),
                 (false, None) => None,
             };
             push(table, may_follow, words, option, value)?;
@@ -125,14 +125,14 @@ fn bundle(
     words: &mut SplitWords,
 ) -> Result<(), ArgumentError> {
     if letters.is_empty() {
-        return Err(ArgumentError::InvalidOption(String::new()));
+        return Err(ArgumentError::InvalidOption(OsString::new()));
     }
-    for (at, letter) in letters.iter().enumerate() {
-        let letter = char::from(*letter);
+    for (at, byte) in letters.iter().enumerate() {
+        let letter = char::from(*byte);
         let option = table
             .iter()
             .position(|arg| is_short(arg, letter))
-            .ok_or(ArgumentError::InvalidCharacter(letter))?;
+            .ok_or(ArgumentError::InvalidCharacter(*byte))?;
         if !takes_value(&table[option]) {
             push(table, may_follow, words, option, None)?;
             continue;
@@ -140,7 +140,7 @@ fn bundle(
         let attached = &letters[at + 1..];
         let value = if attached.is_empty() {
             argv.next()
-                .ok_or_else(|| ArgumentError::MissingArgument(letter.to_string()))?
+                .ok_or_else(|| ArgumentError::MissingArgument(letter.to_string().into()))?
         } else {
             OsStr::from_bytes(attached).to_owned()
         };
@@ -182,10 +182,6 @@ fn is_short(arg: &Arg, letter: char) -> bool {
         || arg
             .get_all_short_aliases()
             .is_some_and(|aliases| aliases.contains(&letter))
-}
-
-fn lossy(word: &OsStr) -> String {
-    word.to_string_lossy().into_owned()
 }
 
 #[cfg(test)]

@@ -16,12 +16,13 @@ pub mod revision;
 
 use std::error::Error as _;
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
 
 use base::{Code, Error};
 use clap::builder::ValueParser;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
-use crate::locale::Charset;
+use base::charset::Charset;
 
 pub use argument_error::ArgumentError;
 pub use getopt::{MayFollow, OptionsBefore, any_order, one_revision};
@@ -91,7 +92,7 @@ pub fn parse(
     let name = if help {
         "help".to_owned()
     } else if let Some(first) = words.operands.pop_front() {
-        first.to_string_lossy().into_owned()
+        Charset::of_process().read(first.as_bytes())?.into_owned()
     } else if given(VERSION) {
         return version_request(&command, &table, &words);
     } else {
@@ -109,7 +110,7 @@ pub fn parse(
         let topics = words
             .operands
             .iter()
-            .map(|word| word.to_string_lossy().into_owned());
+            .map(|word| Charset::show_bytes(word.as_bytes()).into_owned());
         return Ok(ToolRequest::Help {
             topics: topics.collect(),
             verbose: given(VERBOSE),
@@ -234,10 +235,11 @@ fn check_values(table: &[Arg], words: &getopt::SplitWords) -> Result<(), Argumen
         .map_err(argument_error)
 }
 
-/// Returns the options in the unambiguous form, one word each. Values that are text are UTF-8.
+/// Returns the options in the unambiguous form, one word each. Values that are text or parsed are UTF-8.
 fn unambiguous_words(table: &[Arg], words: &getopt::SplitWords) -> Vec<OsString> {
-    let charset = Charset::from_env();
-    let text = ValueParser::string().type_id();
+    let charset = Charset::of_process();
+    let [words_as_typed, paths] =
+        [ValueParser::os_string(), ValueParser::path_buf()].map(|parser| parser.type_id());
     words
         .options
         .iter()
@@ -254,10 +256,17 @@ fn unambiguous_words(table: &[Arg], words: &getopt::SplitWords) -> Vec<OsString>
             }
             if let Some(value) = &given.value {
                 word.push("=");
-                let is_text = arg.get_value_parser().type_id() == text;
-                match charset.read_word(value) {
-                    Ok(value) if is_text => word.push(&*value),
-                    _ => word.push(value),
+                let parser = arg.get_value_parser().type_id();
+                let is_of_bytes = OF_BYTES.contains(&arg.get_id().as_str());
+                if is_of_bytes || parser == words_as_typed || parser == paths {
+                    word.push(value);
+                } else if UNCONVERTED.contains(&arg.get_id().as_str()) {
+                    word.push(&*Charset::show_bytes(value.as_bytes()));
+                } else {
+                    match charset.read_word(value) {
+                        Ok(value) => word.push(&*value),
+                        Err(_) => word.push(value),
+                    }
                 }
             }
             word
@@ -283,6 +292,22 @@ fn argument_error(error: clap::Error) -> ArgumentError {
 pub fn definition_error(error: clap::Error) -> Error {
     Error::new(Code::CL_ARG_PARSING_ERROR, error.to_string())
 }
+
+/// Options whose parsers take bytes.
+const OF_BYTES: &[&str] = &["with_revprop"];
+
+/// Options that the incumbent does not convert to UTF-8: messages show their bytes.
+const UNCONVERTED: &[&str] = &[
+    "memory-cache-size",
+    "compatible_version",
+    "transaction",
+    "listen_port",
+    "compression",
+    "min_threads",
+    "max_threads",
+    "max_request_size",
+    "max_response_size",
+];
 
 const HELP: &str = "help";
 const VERSION: &str = "version";

@@ -1,10 +1,10 @@
 //! Checks of the number of operands, and their conversion to text and paths.
 
+use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 
+use base::charset::Charset;
 use base::{Code, Error, FsPath, Result};
-
-use crate::locale;
 
 /// Adds the hint `Try '… help' for more info` to an error about wrong use of a subcommand.
 pub fn misuse(program: &str, error: Error) -> Error {
@@ -36,9 +36,9 @@ pub fn at_least(operands: &[OsString], least: usize, program: &str, message: &st
 /// Returns an operand as text.
 ///
 /// # Errors
-/// `errno` 22 if it is not UTF-8; the message shows the bytes.
-pub fn text(operand: &OsStr) -> Result<&str> {
-    locale::utf8(operand)
+/// `errno` 22 if it is not in the character set of the locale; the message shows the bytes.
+pub fn text(operand: &OsStr) -> Result<Cow<'_, str>> {
+    Charset::of_process().read_word(operand)
 }
 
 /// Parses an operand as a path in the repository, with or without its leading slash.
@@ -46,7 +46,7 @@ pub fn text(operand: &OsStr) -> Result<&str> {
 /// # Errors
 /// As [`text`]; `FS_PATH_SYNTAX` for `..`.
 pub fn fs_path(operand: &OsStr) -> Result<FsPath> {
-    FsPath::canonicalize(text(operand)?)
+    FsPath::canonicalize(&text(operand)?)
 }
 
 /// Returns a path in the repository without doubled and trailing slashes and `.` components. `..` and a missing

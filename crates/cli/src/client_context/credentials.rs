@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::thread::{self, ThreadId};
 
 use base::Result;
+use base::disk_path;
 use client::config::credential_cache::{Attributes, CachedCredentials, CredentialCache, CredentialKind};
 use client::config::{ServerConfig, Tristate};
 use parking_lot::Mutex;
@@ -230,7 +231,7 @@ impl UserCredentials {
             Tristate::Unknown if !self.prompter.is_interactive() => Ok(false),
             Tristate::Unknown => {
                 let area = self.settings.config.dir().unwrap_or(Path::new(""));
-                let servers = area.join("servers").display().to_string();
+                let servers = disk_path::shown(&area.join("servers")).to_string();
                 self.prompter.ask_yes_or_no(&question.text(&servers))
             }
         }
@@ -322,7 +323,7 @@ impl Credentials for UserCredentials {
 
     fn client_passphrase(&self, realm: &str, file: &Path) -> Result<Option<String>> {
         let mut state = self.state.lock();
-        let name = file.display().to_string();
+        let name = disk_path::shown(file).into_owned();
         if let Some(known) = state.passphrases.get(&name) {
             return Ok(Some(known.clone()));
         }
@@ -350,7 +351,7 @@ impl Credentials for UserCredentials {
 
     fn passphrase_accepted(&self, realm: &str, file: &Path, passphrase: &str) -> Result<()> {
         let mut state = self.state.lock();
-        let name = file.display().to_string();
+        let name = disk_path::shown(file).into_owned();
         // One that was not typed is stored already, or in the configuration.
         if state
             .passphrases

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use base::{Code, Error, Props, Result};
 use client::prop_rules;
 
-use crate::locale::Charset;
+use base::charset::Charset;
 
 /// A revision property.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub fn parse(word: &OsStr) -> Result<RevpropArg> {
     }
     let at = bytes.iter().position(|byte| *byte == b'=');
     let name = OsStr::from_bytes(&bytes[..at.unwrap_or(bytes.len())]);
-    let name = Charset::from_env().read_word(name)?;
+    let name = Charset::of_process().read_word(name)?;
     prop_rules::check_name(&name)?;
     Ok(RevpropArg {
         name: name.into_owned(),

@@ -7,7 +7,7 @@
 
 use std::ffi::OsString;
 
-use base::{Code, Error, Result, Url, percent};
+use base::{Code, Error, Result, Url, disk_path, percent};
 
 use super::ClientContext;
 use super::targets_file::TargetsOption;
@@ -48,9 +48,11 @@ impl Target {
 
 /// Returns the error for a local path that is not in a working copy. It shows the absolute path; symbolic links are not followed.
 pub fn not_a_working_copy(path: &str) -> Error {
-    let absolute = std::env::current_dir().unwrap_or_default().join(path);
+    let absolute = std::env::current_dir()
+        .unwrap_or_default()
+        .join(local_path::of_text(path));
     let absolute = local_path::without_parents(absolute);
-    let message = format!("'{}' is not a working copy", absolute.display());
+    let message = format!("'{}' is not a working copy", disk_path::shown(&absolute));
     Error::new(Code::WC_NOT_WORKING_COPY, message)
 }
 

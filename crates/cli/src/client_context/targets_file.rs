@@ -6,7 +6,7 @@ use std::path::Path;
 
 use base::{Error, Result};
 
-use crate::locale::Charset;
+use base::charset::Charset;
 
 /// `--targets`.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -74,7 +74,7 @@ fn read(path: &Path) -> Result<Vec<u8>> {
 
 fn text_of(bytes: &[u8]) -> Result<String> {
     let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
-    Charset::from_env().read(&bytes[..end]).map(Cow::into_owned)
+    Charset::of_process().read(&bytes[..end]).map(Cow::into_owned)
 }
 
 /// True for a named pipe, which must not be opened twice.

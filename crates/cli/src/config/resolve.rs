@@ -36,7 +36,6 @@ pub struct Settings {
     /// The repository or directory of repositories that is served over svn://, and over HTTP if there are no
     /// locations.
     pub root: Option<PathBuf>,
-    /// The cluster that this node belongs to.
     pub cluster: Option<ClusterSettings>,
     pub options: Options,
     pub web: HttpOptions,
@@ -68,9 +67,8 @@ impl Config {
         let file = &self.file;
         let read_only = file.serve.read_only.unwrap_or(false);
         let cluster = self.cluster()?;
-        let root = file.serve.root.as_deref().map(|root| self.absolute_path(root));
-        // A node serves the repositories of its cluster.
-        let root = root.or_else(|| cluster.as_ref().map(ClusterSettings::repositories));
+        let root = self.optional(&file.serve.root);
+        let root = root.or(cluster.as_ref().map(ClusterSettings::repositories));
         let options = self.service_options(root.as_deref(), read_only);
         let locations = self.locations(root.as_deref(), read_only)?;
         let mut redirects = Vec::new();

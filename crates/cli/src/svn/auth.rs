@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ffi::OsString;
 use std::path::Path;
 
-use base::{Code, Error, Result, glob};
+use base::{Code, Error, Result, disk_path, glob};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use client::config::credential_cache::{CachedCredentials, CredentialCache, CredentialKind};
@@ -80,7 +80,7 @@ impl AuthArgs {
 }
 
 fn summary(area: &Path, count: usize, is_removal: bool, has_patterns: bool, out: &mut Out) -> Result<()> {
-    let area = match area.display().to_string() {
+    let area = match disk_path::shown(area).to_string() {
         empty if empty.is_empty() => ".".to_owned(),
         area => area,
     };

@@ -21,9 +21,9 @@ use crate::client_context::target::{self, TypedTarget};
 use crate::client_context::{AccessOptions, ClientContext, hosts};
 use crate::date_text;
 use crate::local_path;
-use crate::locale::Charset;
 use crate::out::Out;
 use crate::progress::{Lines, Progress, ProgressOption};
+use base::charset::Charset;
 
 /// Writes the tree at URL to PATH, as it is in a revision. PATH is the last component of the URL if it is left out. The
 /// tree has no `.svn`, so later changes cannot be committed from it.
@@ -155,9 +155,11 @@ fn request(targets: &[TypedTarget]) -> Result<Request> {
     let from = from.parse()?;
     let to = to.map(export_target).transpose()?;
     let url = from.url()?.clone();
-    let name = || local_path::of_text(&url.basename());
     Ok(Request {
-        target: to.unwrap_or_else(name),
+        target: match to {
+            Some(to) => to,
+            None => base::disk_path::of_text(&url.basename())?,
+        },
         url,
         peg: from.peg,
     })

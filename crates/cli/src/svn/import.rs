@@ -140,7 +140,7 @@ fn request(targets: &[TypedTarget]) -> Result<Request> {
         return Err(wrong(format!("Invalid URL '{}'", url.as_str())));
     }
     Ok(Request {
-        path: PathBuf::from(path.as_str()),
+        path: local_path::of_text(path.as_str()),
         url: url.url()?,
     })
 }

@@ -130,7 +130,7 @@ impl PropeditArgs {
     ) -> Result<()> {
         let (mut session, rev) = revprops::open(context, targets, &self.revision)?;
         let old = session.revprop(rev, name)?;
-        let folder = std::env::temp_dir();
+        let folder = tempfile::env::temp_dir();
         let edited = self.edit((name, old.as_deref().unwrap_or_default()), &folder, editor, out)?;
         let Some(value) = edited else {
             return out.line(&format!("No changes to property '{name}' on revision {rev}"));

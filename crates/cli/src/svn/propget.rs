@@ -161,7 +161,8 @@ impl Printer<'_> {
             return print_indented(self.name, value, true, out);
         }
         if self.names_targets {
-            out.print(&format!("{url} - "))?;
+            // Errors name the stream, as for the value.
+            out.raw(&out.charset().show(&format!("{url} - ")))?;
         }
         print_value(self.name, value, out)?;
         if !self.args.no_newline {

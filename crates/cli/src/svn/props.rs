@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 
+use base::charset::Charset;
 use base::{Code, Depth, Error, Result, Revnum};
 use client::props;
 use ra::Session;
@@ -93,7 +94,7 @@ impl ReadPropsOptions {
 /// Prints a value as it is. Values of Subversion's own properties are text, and converted to the terminal's character set.
 pub fn print_value(name: &str, value: &[u8], out: &mut Out) -> Result<()> {
     match name.starts_with("svn:") {
-        true => out.print_bytes(value),
+        true => out.raw(&out.charset().show(&Charset::show_bytes(value))),
         false => out.raw(value),
     }
 }

@@ -93,7 +93,8 @@ fn parse(text: &str) -> Result<(i64, i64, i64)> {
         )
     };
     let number = |part: &str| number(part).map_err(|e| e.wrap(bad().code(), bad().message()));
-    let parts: Vec<&str> = text.split('.').collect();
+    // Empty parts do not count.
+    let parts: Vec<&str> = text.split('.').filter(|part| !part.is_empty()).collect();
     let (major, minor, patch) = match parts[..] {
         [major, minor] => (number(major)?, number(minor)?, 0),
         [major, minor, patch] => {

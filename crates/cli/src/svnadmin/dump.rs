@@ -1,5 +1,6 @@
 //! `svnadmin dump` and `svnadmin dump-revprops`: write the repository as a dump stream.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -101,7 +102,7 @@ impl DumpArgs {
                 rule,
                 patterns: words
                     .iter()
-                    .map(|word| text(word).map(str::to_owned))
+                    .map(|word| text(word).map(Cow::into_owned))
                     .collect::<Result<_>>()?,
                 glob: self.pattern,
             }),

@@ -6,7 +6,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
-use base::{Code, Error, Result};
+use base::{Code, Error, Result, disk_path};
 use repos::{Cache, Repository};
 
 use super::repository;
@@ -67,7 +67,9 @@ fn execute(out: &mut Out, name: &OsStr, arguments: &[OsString]) -> Result<ExitCo
         Ok(status) => status,
         Err(error) => {
             // The incumbent's child process prints this message.
-            out.print_stderr(&Error::os(&error, &format!("exec of '{}' failed", name.display())).message());
+            out.print_stderr(
+                &Error::os(&error, &format!("exec of '{}' failed", disk_path::shown(name))).message(),
+            );
             return Ok(ExitCode::from(255));
         }
     };
@@ -77,7 +79,7 @@ fn execute(out: &mut Out, name: &OsStr, arguments: &[OsString]) -> Result<ExitCo
             Code::EXTERNAL_PROGRAM,
             format!(
                 "Process '{}' failed (signal {})",
-                name.display(),
+                disk_path::shown(name),
                 signal.unwrap_or_default()
             ),
         )),

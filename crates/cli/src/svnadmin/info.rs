@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::fmt::Write as _;
 
 use base::Result;
+use base::disk_path;
 use repos::FsInfo;
 
 use super::repository;
@@ -58,7 +59,7 @@ impl InfoArgs {
             let _ = writeln!(text, "FSFS Logical Addressing: {logical}");
         }
         let conf = repository.path().join("db").join(format!("{fs_type}.conf"));
-        let _ = writeln!(text, "Configuration File: {}\n", conf.display());
+        let _ = writeln!(text, "Configuration File: {}\n", disk_path::shown(&conf));
         out.print(&text)
     }
 }

@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use base::{Code, Error, RelPath, Result, Revnum};
+use base::{Code, Error, RelPath, Result, Revnum, disk_path};
 use repos::hooks::Hooks;
 use repos::load::{self, LoadEvent, LoadObserver, LoadOptions, UuidAction};
 use repos::{Cache, OpenOptions, Repository};
@@ -290,7 +290,7 @@ impl LoadObserver for LoadPrinter<'_> {
             LoadEvent::Warning(number, text) => self.out.line(&format!("WARNING 0x{number:04x}: {text}")),
             LoadEvent::SetAside(path) => self.out.line(&format!(
                 "WARNING: A file that was in the way of a revision was renamed to '{}'",
-                path.display()
+                disk_path::shown(&path)
             )),
         }
     }

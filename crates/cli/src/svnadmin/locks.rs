@@ -1,10 +1,12 @@
 //! `svnadmin lock`, `unlock` and `rmlocks`: set and remove users' locks as administrator.
 
-use std::ffi::OsString;
+use std::borrow::Cow;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use base::{Code, Date, Error, Result};
-use repos::hooks::Hooks;
+use base::{Code, Date, Error, Result, charset};
+use repos::hooks::{Hook, Hooks};
 use repos::user_locks::{LockOutcome, LockRequest, LockTarget};
 
 use super::repository;
@@ -61,23 +63,24 @@ impl LockArgs {
         let path = fs_path(&self.operands[1])?;
         let user = text(&self.operands[2])?;
         let comment = read(&local_path::canonical(&self.operands[3]))?;
-        let comment = out.charset().read(&comment)?;
         let token = self.operands.get(4).map(|typed| text(typed)).transpose()?;
         let repository = repository::open(out, &self.operands[..1])?;
         let hooks = Hooks::of(&repository, Default::default());
         let target = LockTarget {
             path: path.clone(),
-            token: token.map(str::to_owned),
+            token: token.map(Cow::into_owned),
             rev: None,
         };
+        let hooks = (!self.options.bypass_hooks).then_some(&hooks);
+        let comment =
+            charset::utf8(OsStr::from_bytes(&comment)).map_err(|error| wrong_comment(error, hooks))?;
         let request = LockRequest {
-            user: Some(user),
-            comment: Some(&comment),
+            user: Some(&user),
+            comment: Some(comment),
             is_dav_comment: false,
             expires: None,
             steal: false,
         };
-        let hooks = (!self.options.bypass_hooks).then_some(&hooks);
         let outcome = repository.lock_many(&[target], &request, hooks, now())?;
         first_error(outcome)?;
         if !self.options.quiet {
@@ -94,12 +97,12 @@ impl UnlockArgs {
         at_least(&self.operands, 4, out.program(), "Not enough arguments")?;
         let path = fs_path(&self.operands[1])?;
         let user = text(&self.operands[2])?;
-        let token = text(&self.operands[3])?.to_owned();
+        let token = text(&self.operands[3])?.into_owned();
         let repository = repository::open(out, &self.operands[..1])?;
         let hooks = Hooks::of(&repository, Default::default());
         let hooks = (!self.options.bypass_hooks).then_some(&hooks);
         let target = (path.clone(), Some(token));
-        let outcome = repository.unlock_many(&[target], Some(user), false, hooks)?;
+        let outcome = repository.unlock_many(&[target], Some(&user), false, hooks)?;
         first_error(outcome)?;
         if !self.options.quiet {
             out.line(&format!("'{path}' unlocked by user '{user}'."))?;
@@ -131,6 +134,17 @@ impl RmLocksArgs {
             }
         }
         Ok(())
+    }
+}
+
+/// Returns the error for a comment that is not UTF-8. The hook, if there is one, would get it as an argument.
+fn wrong_comment(error: Error, hooks: Option<&Hooks>) -> Error {
+    match hooks.and_then(|hooks| hooks.not_started(Hook::PreLock, error)) {
+        Some(error) => error,
+        None => Error::new(
+            Code::XML_UNESCAPABLE_DATA,
+            "Lock comment contains illegal characters",
+        ),
     }
 }
 

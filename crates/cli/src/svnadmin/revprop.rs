@@ -94,7 +94,7 @@ impl SetRevpropArgs {
         at_least(&self.operands, 3, out.program(), "Not enough arguments")?;
         let name = text(&self.operands[1])?;
         let value = read_value(&self.operands[2], out)?;
-        self.target.change(out, &self.operands, name, Some(&value))
+        self.target.change(out, &self.operands, &name, Some(&value))
     }
 }
 
@@ -105,7 +105,7 @@ impl DelRevpropArgs {
         at_most(&self.operands, 2, out.program(), "Too many arguments")?;
         at_least(&self.operands, 2, out.program(), "Not enough arguments")?;
         let name = text(&self.operands[1])?;
-        self.target.change(out, &self.operands, name, None)
+        self.target.change(out, &self.operands, &name, None)
     }
 }
 

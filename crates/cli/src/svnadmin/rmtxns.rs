@@ -23,7 +23,7 @@ impl RmTxnsArgs {
     pub fn run(self, out: &mut Out) -> Result<()> {
         let repository = repository::open(out, &self.operands[..1])?;
         for name in &self.operands[1..] {
-            let removed = text(name).and_then(|name| repository.fs().purge_txn(name).map(|()| name));
+            let removed = text(name).and_then(|name| repository.fs().purge_txn(&name).map(|()| name));
             match removed {
                 Err(error) => out.print_error(&error),
                 Ok(_) if self.quiet => {}

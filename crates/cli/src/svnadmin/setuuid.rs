@@ -21,11 +21,13 @@ impl SetUuidArgs {
     pub fn run(self, out: &mut Out) -> Result<()> {
         at_most(&self.operands, 2, out.program(), "Too many arguments")?;
         let uuid = self.operands.get(1).map(|typed| text(typed)).transpose()?;
-        if let Some(uuid) = uuid
+        if let Some(uuid) = &uuid
             && !is_uuid(uuid)
         {
             return Err(Error::new(Code::BAD_UUID, format!("Malformed UUID '{uuid}'")));
         }
-        repository::open(out, &self.operands[..1])?.fs().set_uuid(uuid)
+        repository::open(out, &self.operands[..1])?
+            .fs()
+            .set_uuid(uuid.as_deref())
     }
 }

@@ -54,10 +54,15 @@ impl AccessofArgs {
             Err(operand::misuse(out.program(), error))
         };
         let transaction = self.transaction.as_deref().map(operand::text).transpose()?;
+        let transaction = transaction.as_deref();
         let is = self.is.as_deref().map(operand::text).transpose()?;
+        let is = is.as_deref();
         let username = self.username.as_deref().map(operand::text).transpose()?;
+        let username = username.as_deref();
         let path = self.path.as_deref().map(operand::text).transpose()?;
+        let path = path.as_deref();
         let repository = self.repository.as_deref().map(operand::text).transpose()?;
+        let repository = repository.as_deref();
         target::check_operands(transaction, &self.operands)?;
         if self.recursive && path.is_none() {
             return misuse("--recursive not valid without --path".into());

@@ -125,7 +125,7 @@ pub fn fetch(cache: &Arc<Cache>, path: &Path) -> Result<Option<Vec<u8>>> {
         return Ok(None);
     };
     let inside = path.strip_prefix(&top).unwrap_or(Path::new(""));
-    let Ok(inside) = FsPath::canonicalize(operand::text(inside.as_os_str())?) else {
+    let Ok(inside) = FsPath::canonicalize(&operand::text(inside.as_os_str())?) else {
         return Ok(None);
     };
     let repository = Repository::open(&top, cache)?;

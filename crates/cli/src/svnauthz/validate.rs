@@ -36,6 +36,7 @@ impl ValidateArgs {
     /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<ExitCode> {
         let transaction = self.transaction.as_deref().map(operand::text).transpose()?;
+        let transaction = transaction.as_deref();
         target::read(out, transaction, &self.operands, None)?;
         Ok(ExitCode::SUCCESS)
     }

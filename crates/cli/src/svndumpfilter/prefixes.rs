@@ -6,9 +6,8 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Read as _;
-use std::path::Path;
 
-use base::{Error, Result};
+use base::{Error, Result, disk_path};
 
 use super::filter::read_stdin;
 use crate::args::operand::{text, tidy};
@@ -29,13 +28,13 @@ pub fn collect(operands: &[OsString], targets: Option<&OsStr>) -> Result<Prefixe
     let targets = targets.map(text).transpose()?;
     let mut all = Vec::new();
     for operand in operands {
-        all.push(absolute(&tidy(text(operand)?)));
+        all.push(absolute(&tidy(&text(operand)?)));
     }
-    let has_used_stdin = targets == Some("-");
+    let has_used_stdin = targets.as_deref() == Some("-");
     if let Some(name) = targets {
         let file = match has_used_stdin {
             true => read_stdin()?,
-            false => read_file(name)?,
+            false => read_file(&name)?,
         };
         // The incumbent's text is a C string.
         let file = file.split(|byte| *byte == 0).next().unwrap_or_default();
@@ -56,7 +55,7 @@ fn bytes(text: &[u8]) -> &OsStr {
 }
 
 fn read_file(name: &str) -> Result<Vec<u8>> {
-    let path = Path::new(if name.is_empty() { "." } else { name });
+    let path = &disk_path::of_text(if name.is_empty() { "." } else { name })?;
     let mut contents = Vec::new();
     let mut file = match name.is_empty() {
         true => File::open(""),

@@ -1,5 +1,6 @@
 //! What the tool tells on standard error.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::HashSet;
 
@@ -82,9 +83,13 @@ impl<'o> Report<'o> {
         self.print(&text);
     }
 
+    /// Prints each line on its own: a character that the character set lacks has an effect on one.
     fn print(&mut self, text: &str) {
         if !self.quiet {
-            self.out.print_stderr(text);
+            let charset = self.out.charset();
+            let lines = text.split_inclusive('\n').map(|line| charset.show(line));
+            let shown: Vec<u8> = lines.flat_map(Cow::into_owned).collect();
+            self.out.raw_stderr(&shown);
         }
     }
 }

@@ -2,7 +2,9 @@
 
 use std::ffi::OsString;
 use std::io::Write as _;
+use std::os::unix::ffi::OsStrExt as _;
 
+use base::charset::Charset;
 use base::{FsPath, NodeKind, Props, Result, props};
 use diff::{DiffOptions, Labels};
 use fsfs::{Node, Root};
@@ -43,7 +45,7 @@ pub struct DiffArgs {
     ///   -p, --show-c-function: name the C function
     ///     around each change
     #[arg(short = 'x', long, verbatim_doc_comment)]
-    extensions: Option<String>,
+    extensions: Option<OsString>,
     /// leave changes of properties out
     #[arg(long)]
     ignore_properties: bool,
@@ -148,7 +150,7 @@ impl DiffPrinter<'_> {
         };
         let header = format!("{}{}\n{RULE}\n", action_label(entry), heading(entry, path));
         if is_binary(old.as_ref())? || is_binary(new.as_ref())? {
-            self.out.print(&header)?;
+            self.header(&header)?;
             self.out.print("(Binary files differ)\n\n")?;
             return Ok(false);
         }
@@ -160,12 +162,14 @@ impl DiffPrinter<'_> {
         let old = text_of(old.as_ref())?;
         let new = text_of(new.as_ref())?;
         if let Some(program) = self.options.diff_cmd.clone() {
-            self.out.print(&header)?;
+            self.header(&header)?;
             self.external(&program, [&old_label, &new_label], [&old, &new])?;
             self.out.print("\n")?;
             return Ok(true);
         }
         let words = self.options.extensions.as_deref().unwrap_or_default();
+        // The incumbent does not convert them: errors show their bytes.
+        let words = Charset::show_bytes(words.as_bytes());
         let options = DiffOptions::parse(words.split_ascii_whitespace())?;
         let charset = self.out.charset();
         let (old_label, new_label) = (charset.show(&old_label), charset.show(&new_label));
@@ -176,14 +180,23 @@ impl DiffPrinter<'_> {
         let patch = diff::unified(&old, &new, labels, &options);
         if patch.is_empty() {
             if !entry.prop_mod && entry.action != EntryChange::Opened {
-                self.out.print(&header)?;
+                self.header(&header)?;
             }
             return Ok(false);
         }
-        self.out.print(&header)?;
+        self.header(&header)?;
         self.out.raw(&patch)?;
         self.out.print("\n")?;
         Ok(true)
+    }
+
+    /// Prints lines with a path. As in the incumbent, a path that the character set lacks is an error, but in the C locale.
+    fn header(&mut self, text: &str) -> Result<()> {
+        let charset = self.out.charset();
+        match charset.is_converted() {
+            true => self.out.raw(&charset.write(text)?),
+            false => self.out.print(text),
+        }
     }
 
     /// Runs a program that compares two texts and writes to standard output.
@@ -214,14 +227,15 @@ impl DiffPrinter<'_> {
         }
         let path_text = path.rel_str();
         if !shown {
-            self.out.print(&format!(
-                "Index: {path_text}\n{RULE}\n--- {}\n+++ {}\n",
+            self.header(&format!("Index: {path_text}\n"))?;
+            let header = format!(
+                "{RULE}\n--- {}\n+++ {}\n",
                 TreeLabel::of(&before.root)?.label(&before.path),
                 self.new_label.label(path)
-            ))?;
+            );
+            self.header(&header)?;
         }
-        self.out
-            .print(&format!("\nProperty changes on: {path_text}\n{PROPERTY_RULE}\n"))?;
+        self.header(&format!("\nProperty changes on: {path_text}\n{PROPERTY_RULE}\n"))?;
         self.out.raw(&diff::property::section(&old, &changes))
     }
 }

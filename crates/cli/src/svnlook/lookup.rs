@@ -106,7 +106,7 @@ pub fn date(all: &Props) -> Result<String> {
 /// # Errors
 /// `FS_NOT_FOUND` with the path as typed.
 pub fn node(root: &Root, typed: &OsStr) -> Result<Node> {
-    let typed = operand::tidy(operand::text(typed)?);
+    let typed = operand::tidy(&operand::text(typed)?);
     find(root, &typed)?.ok_or_else(|| not_found(root, &typed))
 }
 
@@ -115,7 +115,7 @@ pub fn node(root: &Root, typed: &OsStr) -> Result<Node> {
 /// # Errors
 /// `FS_NOT_FOUND`, `FS_NOT_DIRECTORY`.
 pub fn absolute_node(root: &Root, typed: &OsStr) -> Result<Node> {
-    let typed = absolute(operand::text(typed)?);
+    let typed = absolute(&operand::text(typed)?);
     let Ok(path) = FsPath::canonicalize(&typed) else {
         return Err(not_found(root, &typed));
     };
@@ -127,7 +127,7 @@ pub fn absolute_node(root: &Root, typed: &OsStr) -> Result<Node> {
 /// # Errors
 /// `FS_NOT_FOUND` `Path '/…' does not exist`.
 pub fn existing_node(root: &Root, typed: &OsStr) -> Result<Node> {
-    let typed = absolute(operand::text(typed)?);
+    let typed = absolute(&operand::text(typed)?);
     find(root, &typed)?.ok_or_else(|| does_not_exist(&typed))
 }
 
@@ -136,7 +136,7 @@ pub fn existing_node(root: &Root, typed: &OsStr) -> Result<Node> {
 /// # Errors
 /// `FS_NOT_FOUND`, `FS_NOT_FILE`.
 pub fn file(root: &Root, typed: &OsStr) -> Result<Node> {
-    let typed = operand::tidy(operand::text(typed)?);
+    let typed = operand::tidy(&operand::text(typed)?);
     let node = find(root, &typed)?.ok_or_else(|| does_not_exist(&typed))?;
     match node.kind() {
         NodeKind::File => Ok(node),

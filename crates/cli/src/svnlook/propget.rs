@@ -50,8 +50,8 @@ impl PropGetArgs {
         let root = self.target.root(&repository)?;
         let name = operand::text(&self.operands[1])?;
         match self.revprop {
-            true => self.of_revision(out, &root, name),
-            false => self.of_path(out, &root, name),
+            true => self.of_revision(out, &root, &name),
+            false => self.of_path(out, &root, &name),
         }
     }
 
@@ -95,11 +95,12 @@ impl PropGetArgs {
         }
         if self.verbose {
             for (from, list) in &inherited {
-                out.print(&format!("Inherited properties on '{path}',\nfrom '{from}':\n"))?;
+                // The incumbent does not convert these paths.
+                out.raw(format!("Inherited properties on '{path}',\nfrom '{from}':\n").as_bytes())?;
                 props::print(out, list, true)?;
             }
             if !own.is_empty() {
-                out.line(&format!("Properties on '{path}':"))?;
+                out.raw(format!("Properties on '{path}':\n").as_bytes())?;
                 props::print(out, &own, true)?;
             }
             return Ok(());

@@ -46,7 +46,7 @@ impl TreeArgs {
         let root = self.target.root(&repository)?;
         let node = lookup::absolute_node(&root, typed)?;
         // The path as typed is the prefix of all printed paths.
-        let mut path = operand::tidy(operand::text(typed)?);
+        let mut path = operand::tidy(&operand::text(typed)?);
         let name = node.path().basename().to_owned();
         self.print(out, &path, &name, node.kind(), &node.id().to_string(), 0)?;
         if node.kind() != NodeKind::Dir {

@@ -10,8 +10,8 @@ use client::url_commit::common_ancestor;
 
 use crate::args::operand;
 use crate::client_context::log_message::read_file;
-use crate::locale::Charset;
 use crate::out::Out;
+use base::charset::Charset;
 
 /// An action.
 #[derive(Debug)]

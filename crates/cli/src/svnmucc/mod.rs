@@ -21,6 +21,7 @@ use crate::args::{self, ArgumentError, date};
 use crate::client_context::log_message::editor::{self, EditRequest};
 use crate::client_context::log_message::read_file;
 use crate::client_context::{ClientContext, revprop_arg};
+use crate::local_path;
 use crate::out::Out;
 use crate::version;
 
@@ -46,9 +47,8 @@ fn print_argument_error(mut out: Out, error: ArgumentError) {
         ArgumentError::Failed(error) => out.print_error(&error),
         error => {
             let program = out.program().to_owned();
-            out.print_stderr(&format!(
-                "{program}: {error}\nType '{program} --help' for usage.\n"
-            ));
+            let hint = format!("Type '{program} --help' for usage.\n");
+            out.raw_stderr(&error.message_with_hint(&program, &hint));
         }
     }
 }
@@ -140,7 +140,8 @@ fn open_text(file: &str) -> Result<Box<dyn Read>> {
     if file == "-" {
         return Ok(Box::new(io::stdin()));
     }
-    let opened = File::open(file).map_err(|e| Error::io("Can't open file", Path::new(file), &e))?;
+    let path = local_path::of_text(file);
+    let opened = File::open(&path).map_err(|e| Error::io("Can't open file", &path, &e))?;
     Ok(Box::new(opened))
 }
 

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::path::Path;
 
-use base::{Code, Error, Result, Revnum};
+use base::{Code, Error, Result, Revnum, disk_path};
 use client::rdump::{self, DumpRange, DumpRevision};
 
 use crate::args::revision::{Revision, RevisionRangeArg};
@@ -78,7 +78,10 @@ enum Stream {
 impl Stream {
     fn create(path: &Path) -> Result<Stream> {
         let file = File::create(path).map_err(|e| Error::io("Can't open file", path, &e))?;
-        Ok(Stream::File(BufWriter::new(file), path.display().to_string()))
+        Ok(Stream::File(
+            BufWriter::new(file),
+            disk_path::shown(path).to_string(),
+        ))
     }
 
     fn write(&mut self, bytes: &[u8], out: &mut Out) -> Result<()> {

@@ -14,9 +14,9 @@ use ra::Session;
 use crate::args::help::HelpArgs;
 use crate::args::{self, ArgumentError, IsGiven, ToolDefinition};
 use crate::client_context::{ClientContext, options, target};
-use crate::locale::Charset;
 use crate::out::Out;
 use crate::tool_runner;
+use base::charset::Charset;
 
 /// Dumps and loads repositories over the network.
 #[derive(Parser)]
@@ -95,7 +95,7 @@ fn url(operands: &[OsString]) -> Result<Url> {
     let word = operands
         .first()
         .ok_or_else(|| Error::bare(Code::CL_INSUFFICIENT_ARGS))?;
-    let text = Charset::from_env().read_word(word)?;
+    let text = Charset::of_process().read_word(word)?;
     match target::is_url(&text) {
         true => target::canonical_whole(&text)?.url(),
         false => Err(Error::new(

@@ -12,12 +12,12 @@ mod options;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use base::{Code, Error, Result};
+use base::{Code, Error, Result, disk_path};
 use clap::{CommandFactory as _, FromArgMatches as _};
 use repos::config::ServerConf;
 use server::{MemoryBudget, OperationLog, Server, Service, Signals, Stop, Stream, Tunnel};
@@ -60,7 +60,7 @@ fn print_argument_error(out: &mut Out, error: ArgumentError) {
         ArgumentError::Nothing => out.print_stderr(&hint),
         ArgumentError::Plain(text) => out.print_stderr(&format!("{text}\n{hint}")),
         error if error.lines(&program, "").is_some() => {
-            out.print_stderr(&format!("{program}: {error}\n{hint}"));
+            out.raw_stderr(&error.message_with_hint(&program, &hint));
         }
         error => {
             if let Some(error) = error.numbered() {
@@ -91,10 +91,10 @@ fn serve(
     let mut options = given.service()?;
     if let Some(path) = &given.config_file {
         // Read before the process detaches, so that a mistake goes to the terminal.
-        ServerConf::read(path)?;
+        ServerConf::read(&absolute(path)?)?;
     }
     let log = match &given.log_file {
-        Some(path) => Some(Arc::new(OperationLog::open(path)?)),
+        Some(path) => Some(Arc::new(OperationLog::open(&absolute(path)?)?)),
         None if mode == Mode::ListenOnce => Some(Arc::new(OperationLog::stderr())),
         None => None,
     };
@@ -176,6 +176,10 @@ fn write_pid(path: Option<&Path>, pid: u32) -> Result<()> {
     writeln!(file, "{pid}").map_err(|e| Error::io("Can't write to file", path, &e))
 }
 
+fn absolute(path: &Path) -> Result<PathBuf> {
+    std::path::absolute(path).map_err(|e| Error::io("Can't resolve path", path, &e))
+}
+
 /// Returns an error if the root does not exist.
 fn check_root(path: &Path) -> Result<()> {
     match path.metadata() {
@@ -189,7 +193,7 @@ fn check_root(path: &Path) -> Result<()> {
         Code::ILLEGAL_TARGET,
         format!(
             "Root path '{}' does not exist or is not a directory",
-            path.display()
+            disk_path::shown(path)
         ),
     ))
 }

@@ -1,5 +1,6 @@
 //! The argument list of `svnserve`.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -131,7 +132,7 @@ pub struct SvnserveArgs {
     #[arg(long, hide = true)]
     pub inherited_listener: bool,
     #[arg(hide = true)]
-    operands: Vec<String>,
+    operands: Vec<OsString>,
 }
 
 impl SvnserveArgs {
@@ -177,7 +178,7 @@ impl SvnserveArgs {
     pub fn service(&self) -> Result<Options> {
         let root = self.root.clone().unwrap_or_else(|| PathBuf::from("/"));
         super::check_root(&root)?;
-        let root = std::path::absolute(&root).map_err(|e| Error::io("Can't resolve path", &root, &e))?;
+        let root = super::absolute(&root)?;
         let megabytes = |given: Option<i64>, default: u64| match given {
             Some(given) => u64::try_from(given).unwrap_or(0).saturating_mul(1 << 20),
             None => default,

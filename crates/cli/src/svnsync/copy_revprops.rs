@@ -96,14 +96,14 @@ impl CopyRevpropsArgs {
         }
         if let [first, second] = words {
             let text = operand::text(second)?;
-            if !target::is_url(text) {
+            if !target::is_url(&text) {
                 if range.is_some() {
                     return Err(Error::new(
                         Code::CL_ARG_PARSING_ERROR,
                         "Cannot specify revisions via both command-line arguments and the --revision (-r) option",
                     ));
                 }
-                range = Some(RevisionText::parse(text).map_err(|_| invalid_range(text))?);
+                range = Some(RevisionText::parse(&text).map_err(|_| invalid_range(&text))?);
                 words = std::slice::from_ref(first);
             }
         }

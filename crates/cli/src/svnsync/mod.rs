@@ -67,7 +67,7 @@ pub fn run(mut out: Out, argv: Vec<OsString>) -> ExitCode {
         }
         Err(error @ ArgumentError::NotAccepted { .. }) => {
             let lines = error.lines(out.program(), "").unwrap_or_default();
-            let error = Error::new(Code::CL_ARG_PARSING_ERROR, lines);
+            let error = Error::new(Code::CL_ARG_PARSING_ERROR, String::from_utf8_lossy(&lines));
             return out.finish(Err(error));
         }
         _ => {}

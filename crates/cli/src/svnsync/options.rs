@@ -7,7 +7,7 @@ use base::{Code, Error, Result, Url};
 use crate::client_context::AccessOptions;
 use crate::client_context::options::{config_option, failures};
 use crate::client_context::target::{self, TypedTarget};
-use crate::locale::Charset;
+use base::charset::Charset;
 
 /// The options, as typed.
 #[derive(Clone, Debug, clap::Args)]
@@ -125,7 +125,7 @@ pub fn targets(operands: &[OsString]) -> Result<Vec<TypedTarget>> {
     let mut targets = Vec::with_capacity(operands.len());
     let mut reserved: Option<Error> = None;
     for word in operands {
-        match target::canonical_whole(&Charset::from_env().read_word(word)?) {
+        match target::canonical_whole(&Charset::of_process().read_word(word)?) {
             Ok(target) => targets.push(target),
             Err(error) if error.code() == Code::RESERVED_FILENAME_SPECIFIED => {
                 reserved = Some(match reserved {

@@ -2,14 +2,15 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 
-use encoding_rs::Encoding;
+use base::charset::Charset;
 use testkit::stream::{Content, DumpStream, RecordKind};
 use testkit::{Repo, Side, Spec, Tool, build};
 
 use crate::twins::{Access, TwinClients};
 
-fn repository() -> Repo {
+pub fn repository() -> Repo {
     let mut stream = DumpStream::new("1e720ca1-2b3c-4d4e-8f50-0123456789ac");
     stream.rev("größer 日本").mkdirs(["é", "日本"]);
     stream.file("é/ü 😀", "text\n");
@@ -53,11 +54,66 @@ fn texts_that_a_locale_does_not_have() {
 }
 
 /// Locales with their sources and character sets, and text that these have.
-const EIGHT_BITS: &[(&str, &str, &str, &str)] = &[
-    ("en_US.ISO-8859-1", "en_US", "ISO-8859-1", "éüß"),
-    ("en_IE@euro", "en_IE@euro", "ISO-8859-15", "é€"),
-    ("en_US.CP1251", "en_US", "CP1251", "привет"),
+pub const EIGHT_BITS: &[EightBitLocale] = &[
+    EightBitLocale {
+        name: "en_US.ISO-8859-1",
+        source: "en_US",
+        charset: "ISO-8859-1",
+        text: "éüß",
+    },
+    EightBitLocale {
+        name: "en_IE@euro",
+        source: "en_IE@euro",
+        charset: "ISO-8859-15",
+        text: "é€",
+    },
+    EightBitLocale {
+        name: "en_US.CP1251",
+        source: "en_US",
+        charset: "CP1251",
+        text: "привет",
+    },
 ];
+
+/// A locale whose character set has one byte for each character.
+pub struct EightBitLocale {
+    pub name: &'static str,
+    source: &'static str,
+    charset: &'static str,
+    /// Text that the character set has.
+    pub text: &'static str,
+}
+
+impl EightBitLocale {
+    /// Makes the locale in a directory, for the environment variable LOCPATH.
+    pub fn make(&self, directory: &Path) {
+        let made = directory.join(self.name);
+        Tool::new("localedef")
+            .args(["-c", "-i", self.source, "-f", self.charset])
+            .arg(&made)
+            .run();
+        assert!(
+            made.join("LC_CTYPE").exists(),
+            "localedef has not made {}",
+            self.name
+        );
+    }
+
+    /// Converts text to the character set. Text that this lacks stays UTF-8.
+    pub fn encode(&self, text: &str) -> Vec<u8> {
+        let charset = Charset::named(self.charset).expect("because it is known");
+        match charset.encode(text) {
+            Some(bytes) => bytes.into_owned(),
+            None => text.as_bytes().to_vec(),
+        }
+    }
+
+    /// Returns the character of a byte of the upper half.
+    pub fn letter(&self, byte: u8) -> Option<char> {
+        let charset = Charset::named(self.charset).expect("because it is known");
+        charset.decode(&[byte]).and_then(|text| text.chars().next())
+    }
+}
 
 /// Commands, in which `X` is text of the character set and `Y` a path that has some.
 const IN_EIGHT_BITS: &[&str] = &[
@@ -106,18 +162,10 @@ const IN_EIGHT_BITS: &[&str] = &[
 #[test]
 fn character_sets_of_eight_bits() {
     let locales = testkit::scratch();
-    for (locale, source, charset, text) in EIGHT_BITS {
-        let made = locales.path().join(locale);
-        Tool::new("localedef")
-            .args(["-c", "-i", source, "-f", charset])
-            .arg(&made)
-            .run();
-        assert!(made.join("LC_CTYPE").exists(), "localedef has not made {locale}");
-        let encode = |text: &str| {
-            let encoding = Encoding::for_label(charset.replace("CP", "windows-").as_bytes())
-                .expect("because it is known");
-            encoding.encode(text).0.into_owned()
-        };
+    for locale in EIGHT_BITS {
+        locale.make(locales.path());
+        let (name, text) = (locale.name, locale.text);
+        let encode = |text: &str| locale.encode(text);
         let twins = TwinClients::new(&repository(), Access::Disk);
         for side in Side::BOTH {
             let hook = twins.repository(side).join("hooks/pre-revprop-change");
@@ -143,7 +191,7 @@ fn character_sets_of_eight_bits() {
                 let tool = twins
                     .tool(side, &[program])
                     .args(words[1..].iter().map(|word| OsStr::from_bytes(word)));
-                let tool = tool.env("LC_ALL", locale).env("LOCPATH", locales.path());
+                let tool = tool.env("LC_ALL", name).env("LOCPATH", locales.path());
                 twins.shape(side, &tool.run())
             });
             if theirs != ours {
@@ -152,7 +200,7 @@ fn character_sets_of_eight_bits() {
         }
         assert!(
             wrong.is_empty(),
-            "{locale}: {} differ\n{}",
+            "{name}: {} differ\n{}",
             wrong.len(),
             wrong.join("\n")
         );

@@ -9,6 +9,7 @@ mod configuration;
 mod damage;
 mod damaged_files;
 mod dumpfilter;
+mod fsx;
 mod index;
 mod install_links;
 mod loading;

@@ -2,7 +2,8 @@
 //! repositories, and must have the same transcript.
 //!
 //! `$SVEN_INTEROP_OVER` (`svn`, `http`, `http-v1`, `https`) selects the transport; over HTTP the oracle is Apache.
-//! `cargo xtask interop` runs the scenarios over all of them.
+//! `cargo xtask interop` runs the scenarios over all of them. `$SVEN_INTEROP_FS_TYPE=fsx` makes the repositories of most
+//! scenarios with that back end.
 //!
 //! [`pair`] masks the parts that may differ: ports, directories, and the order of lines where the protocol does not
 //! define it.
@@ -18,10 +19,12 @@
 mod access;
 mod apache;
 mod checkout;
+mod cluster;
 mod config;
 mod crash;
 mod dates;
 mod deep;
+mod fsx;
 mod guide;
 mod history;
 mod hooks;

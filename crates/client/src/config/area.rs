@@ -38,5 +38,10 @@ pub fn create(dir: &Path) {
 
 fn create_file(path: &Path, text: &str) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
-    file.write_all(text.as_bytes())
+    let written = file.write_all(text.as_bytes());
+    if written.is_err() {
+        // The disk is full. The next command makes the file again.
+        _ = fs::remove_file(path);
+    }
+    written
 }

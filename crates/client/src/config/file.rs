@@ -7,7 +7,7 @@ use std::io::{self, Read as _};
 use std::path::Path;
 
 use base::ini::{Case, Ini};
-use base::{Code, Error, Result};
+use base::{Code, Error, Result, disk_path};
 
 /// The largest file that is read, in bytes.
 const MOST: u64 = 16 << 20;
@@ -35,7 +35,7 @@ impl ConfigFile {
         };
         let added = self.0.read(&text);
         added.map(Ok).map_err(|error| {
-            let message = format!("Error while parsing config file: {}:", path.display());
+            let message = format!("Error while parsing config file: {}:", disk_path::shown(path));
             error.wrap(Code::MALFORMED_FILE, message)
         })
     }

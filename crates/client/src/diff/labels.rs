@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use base::{Code, Error, RelPath, Result};
+use base::{Code, Error, RelPath, Result, disk_path};
 
 use super::ends::Ends;
 use super::local::LocalPaths;
@@ -63,7 +63,7 @@ impl Labels {
             Anchor::Repository(anchor) => Ok(anchor.join(path)),
             Anchor::Local(directory) => {
                 let path = directory.join(path.as_str());
-                let message = format!("'{}' is not a working copy", path.display());
+                let message = format!("'{}' is not a working copy", disk_path::shown(&path));
                 Err(Error::new(Code::WC_NOT_WORKING_COPY, message))
             }
         }

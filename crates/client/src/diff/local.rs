@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use base::{Cancel, Code, Depth, Error, NodeKind, Props, RelPath, Result, props};
+use base::{Cancel, Code, Depth, Error, NodeKind, Props, RelPath, Result, disk_path, props};
 
 use super::labels::Labels;
 use super::printer::Printer;
@@ -16,7 +16,7 @@ use super::summary::{Summary, SummaryEntry, SummaryTarget};
 use super::text::Text;
 use super::tree::{Action, DirectoryChange, FileChange, FileSide, Needs, TreeSink};
 use super::{PrintOptions, Write};
-use crate::import::{ADMIN_DIR, BINARY_HEAD, BINARY_TYPE, is_binary, not_utf8};
+use crate::import::{ADMIN_DIR, BINARY_HEAD, BINARY_TYPE, entry_name, is_binary};
 
 /// Two paths of the local disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,10 +29,13 @@ pub struct LocalPaths {
 
 impl LocalPaths {
     /// Returns the absolute path of a side.
-    fn absolute(&self, side: usize) -> PathBuf {
+    ///
+    /// # Errors
+    /// `errno` 22 for a path that the character set of the locale lacks.
+    fn absolute(&self, side: usize) -> Result<PathBuf> {
         match self.paths[side].as_str() {
-            "" => self.directory.clone(),
-            path => self.directory.join(path),
+            "" => Ok(self.directory.clone()),
+            path => Ok(self.directory.join(disk_path::of_text(path)?)),
         }
     }
 }
@@ -86,7 +89,7 @@ impl LocalEnds {
     /// # Errors
     /// `NODE_UNEXPECTED_KIND` if there is neither a file nor a directory; `UNSUPPORTED_FEATURE` for a working copy; `errno`.
     fn find(paths: &LocalPaths) -> Result<LocalEnds> {
-        let roots = [0, 1].map(|side| paths.absolute(side));
+        let roots = [paths.absolute(0)?, paths.absolute(1)?];
         for root in &roots {
             refuse_working_copy(root)?;
         }
@@ -94,21 +97,21 @@ impl LocalEnds {
         let is_node = |kind: &NodeKind| matches!(kind, NodeKind::File | NodeKind::Dir);
         if !kinds.iter().any(is_node) {
             let named = usize::from(kinds[0] != NodeKind::None);
-            let message = format!("'{}' is not a file or directory", roots[named].display());
+            let message = format!("'{}' is not a file or directory", disk_path::shown(&roots[named]));
             return Err(Error::new(Code::NODE_UNEXPECTED_KIND, message));
         }
         let kinds = kinds.map(|kind| if is_node(&kind) { kind } else { NodeKind::None });
         let prefix = match (kinds, roots[0].file_name()) {
             ([NodeKind::Dir, NodeKind::Dir], _) | (_, None) => RelPath::empty(),
-            (_, Some(name)) => RelPath::canonicalize(&name.to_string_lossy())?,
+            (_, Some(name)) => RelPath::canonicalize(&disk_path::shown(name))?,
         };
         Ok(LocalEnds { roots, kinds, prefix })
     }
 
-    fn at(&self, side: usize, below: &RelPath) -> PathBuf {
+    fn at(&self, side: usize, below: &RelPath) -> Result<PathBuf> {
         match below.is_empty() {
-            true => self.roots[side].clone(),
-            false => self.roots[side].join(below.as_str()),
+            true => Ok(self.roots[side].clone()),
+            false => Ok(self.roots[side].join(disk_path::of_text(below.as_str())?)),
         }
     }
 }
@@ -203,7 +206,7 @@ impl Walk<'_> {
             if pair.kinds[side] != NodeKind::Dir {
                 continue;
             }
-            for (name, kind) in read_directory(&self.ends.at(side, &pair.below))? {
+            for (name, kind) in read_directory(&self.ends.at(side, &pair.below)?)? {
                 if kind == NodeKind::Dir && pair.depth == Depth::Files {
                     continue;
                 }
@@ -219,7 +222,7 @@ impl Walk<'_> {
     }
 
     fn modified_file(&mut self, below: &RelPath) -> Result<()> {
-        let paths = [0, 1].map(|side| self.ends.at(side, below));
+        let paths = [self.ends.at(0, below)?, self.ends.at(1, below)?];
         let props = [file_props(&paths[0])?, file_props(&paths[1])?];
         if have_same_bytes(&paths)? {
             return Ok(());
@@ -243,7 +246,7 @@ impl Walk<'_> {
 
     fn one_file(&mut self, below: &RelPath, action: Action) -> Result<()> {
         let side = usize::from(action == Action::Added);
-        let path = self.ends.at(side, below);
+        let path = self.ends.at(side, below)?;
         let mut sides = [FileSide::default(), FileSide::default()];
         sides[side] = file_side(&path, file_props(&path)?, self.sink.needs(action))?;
         self.sink.file(&FileChange {
@@ -272,7 +275,7 @@ fn refuse_working_copy(path: &Path) -> Result<()> {
     let is_working_copy = |directory: &Path| directory.join(ADMIN_DIR).join("wc.db").exists();
     match path.ancestors().any(is_working_copy) {
         true => {
-            let path = path.display();
+            let path = disk_path::shown(path);
             let message = format!("'{path}' is in a working copy; working copies are not supported yet");
             Err(Error::new(Code::UNSUPPORTED_FEATURE, message))
         }
@@ -311,9 +314,7 @@ fn read_directory(path: &Path) -> Result<Vec<(String, NodeKind)>> {
     for entry in fs::read_dir(path).map_err(|e| failed(&e))? {
         let entry = entry.map_err(|e| failed(&e))?;
         let name = entry.file_name();
-        let Some(name) = name.to_str() else {
-            return Err(not_utf8(name.as_encoded_bytes(), path));
-        };
+        let name = entry_name(&name, path)?;
         if name == ADMIN_DIR {
             continue;
         }
@@ -323,7 +324,7 @@ fn read_directory(path: &Path) -> Result<Vec<(String, NodeKind)>> {
             (false, true) => NodeKind::File,
             (false, false) => NodeKind::Unknown,
         };
-        entries.push((name.to_owned(), kind));
+        entries.push((name.into_owned(), kind));
     }
     Ok(entries)
 }

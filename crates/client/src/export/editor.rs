@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use base::checksum::Md5;
 use base::keywords::KEYWORDS;
-use base::{Code, Error, RelPath, Result, Revnum, Url, props};
+use base::{Code, Error, RelPath, Result, Revnum, Url, disk_path, props};
 use delta::editor::{CopyFrom, DirToken, Editor, EncodedVersions, FileToken, TextChunk};
 use delta::svndiff::Codec;
 use ra::{FileRequest, Session};
@@ -318,11 +318,11 @@ fn check_file_target(target: &Path, force: bool) -> Result<()> {
     let message = match found_at(target)? {
         Some(found) if found.is_dir() => format!(
             "Destination '{}' exists. Cannot overwrite directory with non-directory",
-            target.display()
+            disk_path::shown(target)
         ),
         Some(_) if !force => format!(
             "Destination file '{}' exists, and will not be overwritten unless forced",
-            target.display()
+            disk_path::shown(target)
         ),
         _ => return Ok(()),
     };

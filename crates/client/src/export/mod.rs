@@ -13,12 +13,12 @@ mod node;
 mod parallel;
 mod ready;
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use base::{Cancel, Code, Date, Depth, Error, NodeKind, RelPath, Result, Revnum, Url};
+use base::{Cancel, Code, Date, Depth, Error, NodeKind, RelPath, Result, Revnum, Url, disk_path};
 use ra::Session;
 
 use crate::externals::ParseDate;
@@ -151,8 +151,8 @@ fn export_tree(
         rev,
         externals: Vec::new(),
     };
-    if let Some(name) = target.file_name().and_then(OsStr::to_str) {
-        (options.file_name)(name, target.parent().unwrap_or(target))?;
+    if let Some(name) = target.file_name() {
+        (options.file_name)(&disk_path::shown(name), target.parent().unwrap_or(target))?;
     }
     match kind {
         NodeKind::File => editor::export_file(session, rev, target, options, notify)?,

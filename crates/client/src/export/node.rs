@@ -10,7 +10,7 @@ use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
-use base::{Code, Date, Error, Result};
+use base::{Code, Date, Error, Result, disk_path};
 use delta::svndiff::{Codec, EncodedWindow, Parsed, SvndiffError};
 
 use crate::translate::Translation;
@@ -90,12 +90,12 @@ pub(super) fn make_parents(root: &Path, path: &Path) -> Result<()> {
 }
 
 fn not_a_directory(path: &Path) -> Error {
-    let message = format!("'{}' exists and is not a directory", path.display());
+    let message = format!("'{}' exists and is not a directory", disk_path::shown(path));
     Error::new(Code::WC_NOT_WORKING_COPY, message)
 }
 
 fn already_exists(path: &Path) -> Error {
-    let message = format!("'{}' already exists", path.display());
+    let message = format!("'{}' already exists", disk_path::shown(path));
     Error::new(Code::WC_OBSTRUCTED_UPDATE, message)
 }
 
@@ -328,7 +328,11 @@ impl Drop for TempFile {
 
 fn rename(from: &Path, to: &Path) -> Result<()> {
     fs::rename(from, to).map_err(|error| {
-        let what = format!("Can't move '{}' to '{}'", from.display(), to.display());
+        let what = format!(
+            "Can't move '{}' to '{}'",
+            disk_path::shown(from),
+            disk_path::shown(to)
+        );
         Error::os(&error, &what)
     })
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use base::checksum::{Md5, Md5Stream, md5_many};
 use base::keywords::{FileFacts, KEYWORDS};
-use base::{Code, Date, Error, Props, RelPath, Result, Revnum, props};
+use base::{Code, Date, Error, Props, RelPath, Result, Revnum, disk_path, props};
 use delta::svndiff::Codec;
 
 use super::editor::TreeAt;
@@ -245,7 +245,7 @@ fn check_digest(target: &Path, expected: &Md5, actual: Option<Md5>) -> Result<()
         Some(actual) if !expected.matches(&actual) => {
             let message = format!(
                 "Checksum mismatch for '{}':\n   expected:  {expected}\n     actual:  {actual}\n",
-                target.display()
+                disk_path::shown(target)
             );
             Err(Error::new(Code::CHECKSUM_MISMATCH, message))
         }

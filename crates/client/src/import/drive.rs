@@ -73,8 +73,7 @@ impl Drive<'_> {
         for found in found {
             match found {
                 Found::Skipped(path) => self.hold(HeldEvent::Skipped(path)),
-                Found::Dir(path) => {
-                    let name = path.file_name().unwrap_or_default().to_string_lossy();
+                Found::Dir(path, name) => {
                     self.add_directory(&mut open, &name)?;
                     let is_binary = false;
                     self.hold(HeldEvent::Adding { path, is_binary });
@@ -135,10 +134,10 @@ impl Drive<'_> {
         match found {
             Found::File {
                 path,
+                name,
                 props,
                 is_binary,
             } => {
-                let name = path.file_name().unwrap_or_default().to_string_lossy();
                 let (above, parent) = last(open)?;
                 let rel = above.join_str(self.file_name.unwrap_or(&name));
                 let file = self.editor.add_file(&rel, *parent, None)?;

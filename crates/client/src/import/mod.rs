@@ -20,7 +20,7 @@ use crate::commit_item::{CommitItem, DescribeCommit, ItemChange};
 
 pub use rules::{AutoProps, MimeTypes};
 pub(crate) use rules::{BINARY_HEAD, BINARY_TYPE, is_binary};
-pub(crate) use walk::not_utf8;
+pub(crate) use walk::entry_name;
 
 /// How to import.
 #[derive(Clone, Copy)]

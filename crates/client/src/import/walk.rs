@@ -1,14 +1,16 @@
 //! Walks the tree to import, ahead of the commit.
 
+use std::borrow::Cow;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read as _};
-use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::SyncSender;
 
+use base::charset::Charset;
 use base::checksum::{Md5, Md5Stream};
-use base::{Code, Depth, Error, NodeKind, Props, Result};
+use base::{Code, Depth, Error, NodeKind, Props, Result, disk_path};
 use delta::window::WINDOW_SIZE;
 
 use super::rules::{BINARY_HEAD, Rules, has_binary_type};
@@ -20,12 +22,13 @@ use crate::translate::SPECIAL;
 #[derive(Debug)]
 pub(super) enum Found {
     Skipped(PathBuf),
-    /// A directory; its entries follow, and [`Found::End`].
-    Dir(PathBuf),
+    /// A directory with its name; its entries follow, and [`Found::End`].
+    Dir(PathBuf, String),
     End,
     /// A file; its text follows, and [`Found::TextEnd`]. At the top it is the node itself.
     File {
         path: PathBuf,
+        name: String,
         props: Props,
         is_binary: bool,
     },
@@ -66,9 +69,18 @@ fn send(sender: &Sender, found: Found) -> Result<(), Gone> {
     sender.send(found).map_err(|_| Gone)
 }
 
+/// An entry of a directory.
+struct Entry {
+    /// Its name in the file system.
+    file_name: OsString,
+    /// Its name in the repository.
+    name: String,
+    found: Metadata,
+}
+
 /// A directory whose entries are being walked.
 struct Level {
-    entries: std::vec::IntoIter<(String, Metadata)>,
+    entries: std::vec::IntoIter<Entry>,
     path: PathBuf,
     depth: Depth,
 }
@@ -87,7 +99,7 @@ pub(super) fn top_kind(path: &Path, options: &ImportOptions<'_>) -> Result<NodeK
     } else if kind.is_file() || kind.is_symlink() {
         Ok(NodeKind::File)
     } else {
-        let message = format!("'{}' does not exist", absolute.display());
+        let message = format!("'{}' does not exist", disk_path::shown(&absolute));
         Err(Error::new(Code::NODE_UNKNOWN_KIND, message))
     }
 }
@@ -113,7 +125,8 @@ impl Walk<'_> {
 
     fn top_file(&self, path: &Path, sender: &Sender) -> Result<(), Stop> {
         let found = fs::symlink_metadata(path).map_err(|error| Error::io("Can't stat", path, &error))?;
-        self.file(path, &found, sender)
+        let name = disk_path::shown(path.file_name().unwrap_or_default());
+        self.file(path, &name, &found, sender)
     }
 
     fn tree(&self, top: &Path, sender: &Sender) -> Result<(), Stop> {
@@ -124,15 +137,20 @@ impl Walk<'_> {
         }];
         while let Some(level) = levels.last_mut() {
             self.options.cancel.check()?;
-            let Some((name, found)) = level.entries.next() else {
+            let Some(Entry {
+                file_name,
+                name,
+                found,
+            }) = level.entries.next()
+            else {
                 levels.pop();
                 send(sender, Found::End)?;
                 continue;
             };
-            let path = level.path.join(&name);
+            let path = level.path.join(&file_name);
             if !found.is_dir() {
                 if level.depth > Depth::Empty {
-                    self.file_or_other(&path, &found, sender)?;
+                    self.file_or_other(&path, &name, &found, sender)?;
                 } else {
                     self.check_kind(&path, &found, sender)?;
                 }
@@ -145,50 +163,47 @@ impl Walk<'_> {
             };
             check_name(&name, &path, self.options)?;
             let entries = self.entries(&path, false, sender)?;
-            send(sender, Found::Dir(path.clone()))?;
+            send(sender, Found::Dir(path.clone(), name))?;
             levels.push(Level { entries, path, depth });
         }
         Ok(())
     }
 
     /// Returns the entries of a directory that are not ignored, sorted.
-    fn entries(
-        &self,
-        path: &Path,
-        is_top: bool,
-        sender: &Sender,
-    ) -> Result<std::vec::IntoIter<(String, Metadata)>, Stop> {
+    fn entries(&self, path: &Path, is_top: bool, sender: &Sender) -> Result<std::vec::IntoIter<Entry>, Stop> {
         let absolute = absolute(path, self.options);
         let failed = |error: &io::Error| Error::io("Can't open directory", &absolute, error);
         let mut entries = Vec::new();
         let mut has_admin_dir = false;
         for entry in fs::read_dir(&absolute).map_err(|error| failed(&error))? {
             let entry = entry.map_err(|error| failed(&error))?;
-            let name = entry.file_name();
-            let Some(name) = name.to_str() else {
-                return Err(not_utf8(name.as_bytes(), &absolute).into());
-            };
+            let file_name = entry.file_name();
+            let name = entry_name(&file_name, &absolute)?;
             if name == ADMIN_DIR {
                 has_admin_dir = true;
-            } else if !self.rules.ignores(name, is_top) {
+            } else if !self.rules.ignores(&name, is_top) {
                 let found = entry.metadata();
                 let found = found.map_err(|error| Error::io("Can't stat", &entry.path(), &error))?;
-                entries.push((name.to_owned(), found));
+                let name = name.into_owned();
+                entries.push(Entry {
+                    file_name,
+                    name,
+                    found,
+                });
             }
         }
         if has_admin_dir {
             // The incumbent names it twice.
             send(sender, Found::Skipped(path.join(ADMIN_DIR).join(ADMIN_DIR)))?;
         }
-        entries.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         Ok(entries.into_iter())
     }
 
-    fn file_or_other(&self, path: &Path, found: &Metadata, sender: &Sender) -> Result<(), Stop> {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        check_name(&name, path, self.options)?;
+    fn file_or_other(&self, path: &Path, name: &str, found: &Metadata, sender: &Sender) -> Result<(), Stop> {
+        check_name(name, path, self.options)?;
         match self.check_kind(path, found, sender)? {
-            true => self.file(path, found, sender),
+            true => self.file(path, name, found, sender),
             false => Ok(()),
         }
     }
@@ -203,14 +218,17 @@ impl Walk<'_> {
             return Ok(false);
         }
         let absolute = absolute(path, self.options);
-        let message = format!("Unknown or unversionable type for '{}'", absolute.display());
+        let message = format!(
+            "Unknown or unversionable type for '{}'",
+            disk_path::shown(&absolute)
+        );
         Err(Error::new(Code::NODE_UNKNOWN_KIND, message).into())
     }
 
-    fn file(&self, path: &Path, found: &Metadata, sender: &Sender) -> Result<(), Stop> {
+    fn file(&self, path: &Path, name: &str, found: &Metadata, sender: &Sender) -> Result<(), Stop> {
         let absolute = absolute(path, self.options);
         if found.is_symlink() {
-            return link(path, &absolute, sender);
+            return link(path, name, &absolute, sender);
         }
         let failed = |error: &io::Error| Error::io("Can't read file", &absolute, error);
         let mut file =
@@ -221,15 +239,15 @@ impl Walk<'_> {
             .take(most)
             .read_to_end(&mut piece)
             .map_err(|error| failed(&error))?;
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
         let is_executable = found.permissions().mode() & 0o100 != 0;
         let head = &piece[..piece.len().min(BINARY_HEAD)];
-        let props = self.rules.props(&name, head, is_executable);
-        let normalization = Normalization::new(&props, &absolute.to_string_lossy());
+        let props = self.rules.props(name, head, is_executable);
+        let normalization = Normalization::new(&props, &disk_path::shown(&absolute));
         send(
             sender,
             Found::File {
                 path: path.to_owned(),
+                name: name.to_owned(),
                 is_binary: has_binary_type(&props),
                 props,
             },
@@ -253,15 +271,16 @@ impl Walk<'_> {
 }
 
 /// Sends the text that describes a symbolic link.
-fn link(path: &Path, absolute: &Path, sender: &Sender) -> Result<(), Stop> {
+fn link(path: &Path, name: &str, absolute: &Path, sender: &Sender) -> Result<(), Stop> {
     let target = fs::read_link(absolute)
         .map_err(|error| Error::io("Can't read contents of link", absolute, &error))?;
-    let text = [b"link ", target.as_os_str().as_bytes()].concat();
+    let text = format!("link {}", entry_name(target.as_os_str(), absolute)?).into_bytes();
     let props = Props::from([(SPECIAL.to_owned(), b"*".to_vec())]);
     send(
         sender,
         Found::File {
             path: path.to_owned(),
+            name: name.to_owned(),
             props,
             is_binary: false,
         },
@@ -315,7 +334,7 @@ fn check_name(name: &str, path: &Path, options: &ImportOptions<'_>) -> Result<()
     };
     let absolute = absolute(path, options);
     let mut shown = String::new();
-    for letter in absolute.to_string_lossy().chars() {
+    for letter in disk_path::shown(&absolute).chars() {
         match letter.is_ascii_control() {
             true => shown.push_str(&format!("\\{:03o}", u32::from(letter))),
             false => shown.push(letter),
@@ -325,23 +344,15 @@ fn check_name(name: &str, path: &Path, options: &ImportOptions<'_>) -> Result<()
     Err(Error::new(Code::FS_PATH_SYNTAX, message))
 }
 
-/// Returns the error for an entry of a directory whose name is not UTF-8.
-pub(crate) fn not_utf8(name: &[u8], directory: &Path) -> Error {
-    let valid = std::str::from_utf8(name).map_or_else(|error| error.valid_up_to(), str::len);
-    let hex = |bytes: &[u8]| {
-        bytes
-            .iter()
-            .map(|byte| format!(" {byte:02x}"))
-            .collect::<String>()
-    };
-    let shown = &name[valid.saturating_sub(24)..valid];
-    let wrong = &name[valid..(valid + 4).min(name.len())];
-    let (shown, wrong) = (hex(shown), hex(wrong));
-    let message =
-        format!("Valid UTF-8 data\n(hex:{shown})\nfollowed by invalid UTF-8 sequence\n(hex:{wrong})");
-    let context = format!(
-        "Error converting entry in directory '{}' to UTF-8",
-        directory.display()
-    );
-    Error::new(Code(22), message).context(context)
+/// Returns the text of a name in a directory.
+///
+/// # Errors
+/// `errno` 22 if it is not in the character set of the locale.
+pub(crate) fn entry_name<'n>(name: &'n OsStr, directory: &Path) -> Result<Cow<'n, str>> {
+    Charset::of_process().read_word(name).map_err(|error| {
+        let directory = disk_path::shown(directory);
+        error.context(format!(
+            "Error converting entry in directory '{directory}' to UTF-8"
+        ))
+    })
 }

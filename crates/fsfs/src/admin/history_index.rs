@@ -65,7 +65,6 @@ pub struct IndexStatus {
 /// # Errors
 /// `CANCELLED`; `FS_CORRUPT`; the system's.
 pub fn build(fs: &Fs, options: &BuildOptions, progress: &mut dyn FnMut(Revnum)) -> Result<()> {
-    fs.refuse_fsx("history index")?;
     if options.creates {
         fs.check_not_shared("The history index")?;
         make_directory(fs)?;

@@ -34,7 +34,6 @@ pub fn run(db: &Path, cancel: &Cancel) -> Result<Revnum> {
 /// As [`run`].
 pub fn run_on(db: &Path, disk: Arc<dyn Disk>, cancel: &Cancel) -> Result<Revnum> {
     let fs = open(db, disk, cancel)?;
-    fs.refuse_fsx("recovery")?;
     let locks = fs.all_locks()?;
     fs.write_uuid(&fs.uuid(), fs.format(), locks.write())?;
     let named = locks.write().youngest();
@@ -54,11 +53,27 @@ pub fn run_on(db: &Path, disk: Arc<dyn Disk>, cancel: &Cancel) -> Result<Revnum>
     }
     let path = fs.layout().file("current");
     write_atomic(fs.disk(), &path, text.as_bytes(), &path)?;
+    if fs.format().is_fsx() {
+        restart_counters(&fs)?;
+    }
     // An unfinished commit is finished by that.
     strays::remove_marker(&fs, named, &fs.layout().rev(named.next()));
     // Leftovers of crashes are harmless.
     _ = fs.remove_unnamed_txns();
     Ok(youngest)
+}
+
+/// Removes all transactions of FSX, and restarts their numbers and the number of changes of revision properties, as the incumbent
+/// does: the new instance ID makes the numbers that other processes know invalid.
+fn restart_counters(fs: &Fs) -> Result<()> {
+    for txn in fs.list_txns()? {
+        fs.purge_txn(&txn)?;
+    }
+    for name in ["txn-current", "revprop-generation"] {
+        let path = fs.layout().file(name);
+        write_atomic(fs.disk(), &path, b"0\n", &fs.layout().file("current"))?;
+    }
+    Ok(())
 }
 
 /// Opens the filesystem, also if `current` is damaged.

@@ -159,7 +159,7 @@ impl FsFormat {
                 size => text.push_str(&format!("layout sharded {size}\n")),
             }
         }
-        if self.has_addressing_option() {
+        if self.has_addressing_option() && !self.is_fsx() {
             text.push_str(if self.logical {
                 "addressing logical\n"
             } else {
@@ -312,6 +312,13 @@ mod tests {
             format.encode(&mut out);
             assert_eq!(String::from_utf8_lossy(&out), text);
         }
+    }
+
+    #[test]
+    fn the_format_of_fsx() {
+        let mut out = Vec::new();
+        FsFormat::fsx(7).encode(&mut out);
+        assert_eq!(String::from_utf8_lossy(&out), "2\nlayout sharded 7\n");
     }
 
     #[test]

@@ -26,6 +26,7 @@ mod commit_shared;
 mod edit;
 mod fingerprint;
 mod folded_log;
+mod fsx_revprops;
 pub(crate) mod history_index;
 mod list;
 mod lock_files;

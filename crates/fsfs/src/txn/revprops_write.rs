@@ -12,9 +12,10 @@ use std::sync::Arc;
 use base::hashdump::{self, Terminator};
 use base::{Code, Error, Props, Result, ResultExt as _, Revnum};
 
+use super::fsx_revprops::FsxRevpropsFile;
 use crate::format::revprops_pack::{RevpropsManifest, RevpropsPack};
 use crate::store::disk::{Disk, create_unique, read_replaced, write_atomic};
-use crate::store::guard::WriteLock;
+use crate::store::guard::{PackLock, WriteLock};
 use crate::store::rev_file::no_such_revision;
 use crate::store::shared::{Outcome, SharedFs};
 use crate::tree::Fs;
@@ -32,8 +33,8 @@ impl Fs {
         expected: Option<Option<&[u8]>>,
         value: Option<&[u8]>,
     ) -> Result<Option<Vec<u8>>> {
-        self.refuse_fsx("changes of revision properties")?;
         self.check_rev(rev)?;
+        let _no_pack = self.lock_against_packing()?;
         let lock = self.write_lock()?;
         if let Some(shared) = self.shared_fs() {
             return change_shared(shared, rev, name, expected, value);
@@ -52,8 +53,8 @@ impl Fs {
     /// # Errors
     /// As [`Fs::change_revprop`].
     pub fn set_revprops(&self, rev: Revnum, props: &Props) -> Result<()> {
-        self.refuse_fsx("changes of revision properties")?;
         self.check_rev(rev)?;
+        let _no_pack = self.lock_against_packing()?;
         let lock = self.write_lock()?;
         if let Some(shared) = self.shared_fs() {
             return replace_shared(shared, rev, props);
@@ -64,6 +65,12 @@ impl Fs {
             return Ok(());
         }
         location.write(self, rev, props, &lock)
+    }
+
+    /// Waits until no other process packs a filesystem of FSX: the incumbent packs these without the write lock, and would lose
+    /// the change.
+    fn lock_against_packing(&self) -> Result<Option<PackLock>> {
+        self.format().is_fsx().then(|| self.pack_lock()).transpose()
     }
 
     /// Returns the file with the data of a revision: new files about the revision get its permissions.
@@ -152,10 +159,15 @@ enum RevpropsLocation {
     OwnFile { path: PathBuf, list: Vec<u8> },
     /// In a pack file.
     Packed(RevpropsPackFile),
+    /// In a file of FSX.
+    Fsx(FsxRevpropsFile),
 }
 
 impl RevpropsLocation {
     fn find(fs: &Fs, rev: Revnum, lock: &WriteLock) -> Result<RevpropsLocation> {
+        if fs.format().is_fsx() {
+            return Ok(RevpropsLocation::Fsx(FsxRevpropsFile::find(fs, rev, lock)?));
+        }
         let is_packed = fs.format().has_packed_revprops() && rev < lock.min_unpacked_rev();
         if is_packed && rev != Revnum::ZERO {
             return Ok(RevpropsLocation::Packed(RevpropsPackFile::read(fs, rev)?));
@@ -172,6 +184,7 @@ impl RevpropsLocation {
         let list = match self {
             RevpropsLocation::OwnFile { list, .. } => list,
             RevpropsLocation::Packed(packed) => packed.pack.list(rev).unwrap_or_default(),
+            RevpropsLocation::Fsx(file) => return file.props(rev),
         };
         read_list(list, rev)
     }
@@ -182,6 +195,7 @@ impl RevpropsLocation {
         match self {
             RevpropsLocation::OwnFile { path, .. } => write_atomic(fs.disk(), path, &list, &permissions),
             RevpropsLocation::Packed(packed) => packed.write(fs, rev, &list, &permissions),
+            RevpropsLocation::Fsx(file) => file.write(fs, rev, props, &permissions),
         }
     }
 }
@@ -306,7 +320,7 @@ pub(crate) fn pack_file_name((first, counter): (u64, u64)) -> String {
 
 /// Splits the lists of a pack file after a change of one of them; `None` if all stay together. `sizes` are the new lengths, `aim`
 /// is the size limit of a pack file, bytes.
-fn split(sizes: &[u64], changed: usize, aim: u64) -> Option<Vec<Range<usize>>> {
+pub(super) fn split(sizes: &[u64], changed: usize, aim: u64) -> Option<Vec<Range<usize>>> {
     let count = sizes.len();
     let total = sizes.iter().sum::<u64>() + (count as u64 + 2) * OVERHEAD_PER_LIST;
     if total < aim || count <= 1 {

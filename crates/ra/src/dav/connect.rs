@@ -14,8 +14,9 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use super::http_client::{Core, Sender, bracketed, hyper_error};
+use super::http_client::{Core, Sender, bracketed};
 use super::tls::TlsOutcome;
+use super::transport_error::hyper_error;
 use crate::traffic::CountedStream;
 
 /// The most lines of headers that a response may have.

@@ -8,6 +8,9 @@ use wire::dav::xml::{Element, XmlLimits};
 
 use super::response::Response;
 
+/// What the incumbent's messages have for a location that is not set.
+pub(super) const NO_LOCATION: &str = "(null)";
+
 /// The longest error that is read, in bytes.
 const MOST: usize = 1 << 20;
 
@@ -27,7 +30,7 @@ pub(super) fn refusal(mut response: Response, target: &str) -> Error {
         let code = fault.code.unwrap_or(Code::RA_DAV_REQUEST_FAILED);
         return Error::new(code, fault.message);
     }
-    let location = response.header("location").unwrap_or_default().to_owned();
+    let location = response.header("location").unwrap_or(NO_LOCATION).to_owned();
     of_status(
         response.status,
         &response.reason,
@@ -72,6 +75,16 @@ pub(super) fn of_status(status: u16, reason: &str, method: &str, path: &str, loc
         501 => (
             Code::UNSUPPORTED_FEATURE,
             format!("The requested feature is not supported by '{path}'"),
+        ),
+        201 => (
+            Code::RA_DAV_REQUEST_FAILED,
+            format!("Path '{path}' unexpectedly created"),
+        ),
+        204 => (Code::FS_ALREADY_EXISTS, format!("Path '{path}' already exists")),
+        // A success of another kind than that of the request.
+        200..=299 => (
+            Code::RA_DAV_REQUEST_FAILED,
+            format!("Unexpected HTTP status {status} '{reason}' on '{method}' request to '{path}'"),
         ),
         _ => {
             let what = if status == 500 { "server error" } else { "HTTP status" };

@@ -12,13 +12,13 @@ use delta::svndiff::{Codec, Decoder};
 use delta::window::{WINDOW_SIZE, Window};
 
 use super::DavSession;
-use super::http_client::closed;
 use super::pipeline::{Pipeline, PipelineEnd, ResponseSink};
 use super::pipeline_response::ResponseHead;
 use super::receive::push_windows;
 use super::request::Request;
 use super::resources::check_success;
 use super::response::{COMPRESSED, Inflater, Response};
+use super::transport_error::closed;
 
 /// Requests that are sent together: each would wake the server.
 const SENT_AT_ONCE: usize = 8;
@@ -247,7 +247,7 @@ impl TextSink<'_> {
 
 impl ResponseSink<TextRequest> for TextSink<'_> {
     fn begin(&mut self, request: &TextRequest, head: &ResponseHead) -> bool {
-        if !(200..300).contains(&head.status) {
+        if head.status != 200 {
             return false;
         }
         let begun = IncomingText::begin(request, self.editor, head.is_delta, head.is_gzip);

@@ -34,6 +34,7 @@ mod response;
 mod revprops;
 mod server_certificate;
 mod tls;
+mod transport_error;
 
 use std::collections::HashMap;
 

@@ -9,7 +9,7 @@ use wire::dav::names::{DAV, SVN_DAV};
 use wire::dav::uri;
 
 use super::DavSession;
-use super::fault::{malformed, of_status};
+use super::fault::{NO_LOCATION, malformed, of_status};
 use super::http_client::HttpClient;
 use super::request::Request;
 use super::resources::{Resources, check_success, href_of};
@@ -106,6 +106,15 @@ impl ServerFeatures {
     }
 }
 
+/// Returns what credentials are for: the scheme, the host and the port of a URL.
+fn origin(url: &Url) -> (String, String, Option<String>) {
+    (
+        url.scheme().to_owned(),
+        url.host().to_owned(),
+        url.port().map(str::to_owned),
+    )
+}
+
 impl DavSession {
     /// Opens a session. Follows permanent redirects; credentials for a host to which a server redirects are asked for with a
     /// warning ([`crate::PasswordRequest::redirected`]).
@@ -115,13 +124,6 @@ impl DavSession {
     /// `RA_SESSION_URL_MISMATCH` for redirects that are not followed; `CLIENT_CYCLE_DETECTED`.
     pub(crate) fn open(url: &Url, options: &OpenOptions) -> Result<DavSession> {
         let (mut url, mut visited) = (url.clone(), BTreeSet::new());
-        let origin = |url: &Url| {
-            (
-                url.scheme().to_owned(),
-                url.host().to_owned(),
-                url.port().map(str::to_owned),
-            )
-        };
         let first = origin(&url);
         loop {
             if !visited.insert(url.clone()) {
@@ -137,14 +139,22 @@ impl DavSession {
             let response = client
                 .call(request)
                 .map_err(|error| crate::cannot_open(&url, error))?;
-            if !(300..400).contains(&response.status) {
+            let is_redirect = match response.header("location") {
+                Some(_) => (300..400).contains(&response.status),
+                None => (300..=308).contains(&response.status),
+            };
+            if !is_redirect {
                 let begun = DavSession::begin(client, url.clone(), options, response, &target);
                 return begun.map_err(|error| crate::cannot_open(&url, error));
             }
             let location = absolute(&client, response.header("location").unwrap_or_default());
-            if location.is_empty() {
-                let message = "The location header of a redirect is not set";
+            if location.is_empty() && response.status == 301 {
+                let message = "Location header not set on redirect response";
                 return Err(Error::new(Code::RA_DAV_RESPONSE_HEADER_BADNESS, message));
+            }
+            if location.is_empty() {
+                let message = format!("Repository moved temporarily to '{NO_LOCATION}'");
+                return Err(Error::new(Code::RA_SESSION_URL_MISMATCH, message));
             }
             let refused = of_status(
                 response.status,
@@ -178,11 +188,12 @@ impl DavSession {
         response: Response,
         target: &str,
     ) -> Result<DavSession> {
-        let mut response = check_success(response, target)?;
-        if !response.headers.contains_key("dav") {
+        let is_success = (200..300).contains(&response.status);
+        if is_success && !response.headers.contains_key("dav") {
             let message = format!("The server at '{url}' does not support the HTTP/DAV protocol");
             return Err(Error::new(Code::RA_DAV_OPTIONS_REQ_FAILED, message));
         }
+        let mut response = check_success(response, target)?;
         let mut features = ServerFeatures::read(&response);
         let body = response.body.read_up_to(MOST_OPTIONS)?;
         features.activities = read_activities(&body);

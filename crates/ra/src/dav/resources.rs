@@ -317,11 +317,15 @@ impl DavSession {
 const MOST_PLAIN: usize = 64 << 10;
 
 /// # Errors
-/// The server's, unless the status reports success.
+/// The server's, unless the status is that of a response with what was asked for.
 pub(super) fn check_success(response: Response, target: &str) -> Result<Response> {
-    match response.status {
-        200..300 => Ok(response),
-        _ => Err(refusal(response, target)),
+    let expected = match response.method {
+        "PROPFIND" | "PROPPATCH" => 207,
+        _ => 200,
+    };
+    match response.status == expected {
+        true => Ok(response),
+        false => Err(refusal(response, target)),
     }
 }
 

@@ -10,7 +10,8 @@ use http::HeaderMap;
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 
-use super::http_client::{Core, Sender, body_error};
+use super::http_client::{Core, Sender};
+use super::transport_error::body_error;
 
 /// The compressed bytes that are expanded at a time: at most a thousand times as many come out.
 pub(super) const COMPRESSED: usize = 4 << 10;

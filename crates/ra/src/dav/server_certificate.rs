@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use base::{Code, Error, Result};
+use base::{Code, Error, Result, disk_path};
 use parking_lot::Mutex;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{WebPkiServerVerifier, verify_server_name};
@@ -73,7 +73,7 @@ impl TrustState {
         }
         for file in &options.authority_files {
             let failed = || {
-                let name = file.display();
+                let name = disk_path::shown(file);
                 let message = format!("Invalid config: unable to load certificate file '{name}'");
                 Error::new(Code::BAD_CONFIG_VALUE, message)
             };

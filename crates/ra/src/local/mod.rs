@@ -6,10 +6,9 @@
 mod convert;
 mod edits;
 
-use std::path::Path;
-
 use base::{
-    Code, Date, Depth, Error, FsPath, Lock, Mergeinfo, NodeKind, Props, RelPath, Result, Revnum, Url, percent,
+    Code, Date, Depth, Error, FsPath, Lock, Mergeinfo, NodeKind, Props, RelPath, Result, Revnum, Url,
+    disk_path, percent,
 };
 use delta::editor::Editor;
 use repos::access::Everything;
@@ -58,9 +57,8 @@ impl LocalSession {
             return Err(Error::new(Code::RA_ILLEGAL_URL, message));
         }
         let failed = || format!("Unable to open repository '{url}'");
-        let disk_path = format!("/{}", url.decoded_path());
-        let disk_path = Path::new(&disk_path);
-        let Some(folder) = Repository::find_upward(disk_path) else {
+        let disk_path = disk_path::of_text(&format!("/{}", url.decoded_path()))?;
+        let Some(folder) = Repository::find_upward(&disk_path) else {
             return Err(Error::new(Code::RA_LOCAL_REPOS_OPEN_FAILED, failed()));
         };
         let opened = Repository::open(&folder, &Cache::new(options.cache_bytes as _));

@@ -78,6 +78,7 @@ fn check_out(session: &mut dyn Session) -> Result<Vec<String>> {
 }
 
 const ABORTED: Code = Code(120_108);
+const IMPROPER: Code = Code(120_105);
 
 #[test]
 fn each_fault_at_the_start_has_its_number() {
@@ -88,7 +89,7 @@ fn each_fault_at_the_start_has_its_number() {
         .replace("Root: /r", "Root: /other");
     for (bytes, expected) in [
         (Vec::new(), ABORTED),
-        (b"garbage!\r\n\r\n".to_vec(), Code::RA_DAV_MALFORMED_DATA),
+        (b"garbage!\r\n\r\n".to_vec(), IMPROPER),
         (endless.into_bytes(), Code::RA_DAV_MALFORMED_DATA),
         (long.into_bytes(), Code::RA_DAV_MALFORMED_DATA),
         (response("200 OK", "", b""), Code::RA_DAV_OPTIONS_REQ_FAILED),

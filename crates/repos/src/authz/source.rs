@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use base::percent::{self, AsciiSet};
-use base::{Code, Error, Result};
+use base::{Code, Error, Result, disk_path};
 
 use crate::config_file::{read_limited, shown};
 
@@ -56,7 +56,7 @@ impl Source {
     /// Returns the location as messages show it.
     pub fn shown(&self) -> String {
         match self {
-            Source::File(path) => path.display().to_string(),
+            Source::File(path) => disk_path::shown(path).to_string(),
             Source::InRepository(path) => format!("^{}", shown(path)),
             Source::Url(url) => shown(url),
         }

@@ -3,7 +3,7 @@
 //! Hooks run while no lock is held, and the transaction is written to disk before they start; without hooks it never
 //! is. Once the revision exists nothing can fail any more: later errors are reported beside it.
 
-use base::{Code, Error, FsPath, Props, Result, props};
+use base::{Code, Error, FsPath, Props, Result, disk_path, props};
 use fsfs::{LockAccess, Txn, TxnOptions};
 
 use super::{Clock, CommitInfo};
@@ -118,7 +118,7 @@ pub(crate) fn finish(
     for path in &committed.set_aside {
         complaints.push(format!(
             "A file that was in the way of revision {rev} was renamed to '{}'",
-            path.display()
+            disk_path::shown(path)
         ));
     }
     if let Some(e) = committed.post_commit_error {

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::ini::Case;
-use base::{Code, Error, Result};
+use base::{Code, Error, Result, disk_path};
 use parking_lot::Mutex;
 
 use super::hooks_env::HooksEnv;
@@ -76,7 +76,12 @@ impl ConfigCache {
             let values = crate::config_file::parse_file(text, path, Case::Ignored)?;
             let conf = ServerConf::from_values(&values, folder)?;
             let doubts = super::svnserve_conf::doubts(&values)?;
-            let told = |doubt| Error::new(Code::BAD_CONFIG_VALUE, format!("{}: {doubt}", path.display()));
+            let told = |doubt| {
+                Error::new(
+                    Code::BAD_CONFIG_VALUE,
+                    format!("{}: {doubt}", disk_path::shown(path)),
+                )
+            };
             doubts.into_iter().map(told).for_each(|doubt| self.notice(doubt));
             Ok(conf)
         })

@@ -12,7 +12,7 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, absolute};
 use std::sync::Arc;
 
-use base::{Code, Date, Error, Result};
+use base::{Code, Date, Error, Result, disk_path};
 
 use crate::repo::Repository;
 
@@ -108,12 +108,12 @@ fn refuse_nested(path: &Path) -> Result<()> {
         return Ok(());
     };
     let message = if root == path {
-        format!("'{}' is an existing repository", path.display())
+        format!("'{}' is an existing repository", disk_path::shown(&path))
     } else {
         format!(
             "'{}' is a subdirectory of an existing repository rooted at '{}'",
-            path.display(),
-            root.display()
+            disk_path::shown(&path),
+            disk_path::shown(&root)
         )
     };
     Err(Error::new(Code::REPOS_BAD_ARGS, message))
@@ -126,7 +126,7 @@ fn make_top(path: &Path) -> Result<bool> {
             None => Ok(false),
             Some(_) => Err(Error::new(
                 Code::DIR_NOT_EMPTY,
-                format!("'{}' exists and is non-empty", path.display()),
+                format!("'{}' exists and is non-empty", disk_path::shown(&path)),
             )),
         },
         Err(e) if e.kind() == io::ErrorKind::NotFound || !path.exists() => make_dir(path).map(|()| true),

@@ -162,6 +162,6 @@ mod tests {
             [true, true, true, false, false, false, true, true, true]
         );
         group.revisions.clear();
-        assert_eq!(are_sound(&group), []);
+        assert_eq!(are_sound(&group), Vec::<bool>::new());
     }
 }

@@ -11,10 +11,11 @@
 
 mod run;
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use base::{Code, Error, FsPath, Result, Revnum};
+use base::{Code, Error, FsPath, Result, Revnum, disk_path};
 
 use self::run::{HookCall, HookFile};
 use crate::config::HooksEnv;
@@ -295,6 +296,14 @@ impl Hooks {
         self.run(Hook::PostUnlock, &[user.unwrap_or_default()], Some(&lines(paths)))
     }
 
+    /// Returns the error of a hook that was not started because of `error`; `None` if there is no such hook.
+    pub fn not_started(&self, hook: Hook, error: Error) -> Option<Error> {
+        match run::find(&self.0.folder, hook) {
+            HookFile::Absent => None,
+            HookFile::BrokenLink(path) | HookFile::Program(path) => Some(run::not_started(error, &path)),
+        }
+    }
+
     fn revprop(
         &self,
         hook: Hook,
@@ -326,8 +335,10 @@ impl Hooks {
             HookFile::BrokenLink(path) => return Err(run::broken_link(&path)),
             HookFile::Program(path) => path,
         };
-        let mut all = vec![self.0.root.as_os_str().as_bytes()];
-        all.extend_from_slice(args);
+        let mut all = vec![Cow::Borrowed(self.0.root.as_os_str().as_bytes())];
+        for arg in args {
+            all.push(disk_path::bytes_of_text(arg).map_err(|error| run::not_started(error, &program))?);
+        }
         let call = HookCall {
             hook,
             args: &all,

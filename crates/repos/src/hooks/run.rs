@@ -7,6 +7,7 @@
 //! A program that the system refuses to start (not executable, no interpreter) counts as ended with code 255: the
 //! incumbent forks before it finds that out, and reports so.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -16,7 +17,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use base::{Code, Error, Result};
+use base::charset::Charset;
+use base::{Code, Error, Result, disk_path};
 use rustix::io::Errno;
 
 use super::Hook;
@@ -26,7 +28,7 @@ use crate::config::Variable;
 pub(super) struct HookCall<'a> {
     pub(super) hook: Hook,
     /// Arguments after the program's own name.
-    pub(super) args: &'a [&'a [u8]],
+    pub(super) args: &'a [Cow<'a, [u8]>],
     /// Its input; `None` is the null device.
     pub(super) stdin: Option<&'a [u8]>,
     /// Its whole environment.
@@ -62,8 +64,11 @@ pub(super) fn find(folder: &Path, hook: Hook) -> HookFile {
 pub(super) fn run(program: &Path, call: &HookCall<'_>) -> Result<Vec<u8>> {
     let ended = match start(program, call)? {
         Some(child) => finish(child, call.capture).map_err(|e| {
-            Error::os(&e, &format!("Error waiting for '{}' hook", program.display()))
-                .wrap(Code::REPOS_BAD_ARGS, failed_to_start(program))
+            Error::os(
+                &e,
+                &format!("Error waiting for '{}' hook", disk_path::shown(program)),
+            )
+            .wrap(Code::REPOS_BAD_ARGS, failed_to_start(program))
         })?,
         None => HookExit {
             status: ExitStatus::from_raw(CANNOT_RUN << 8),
@@ -81,15 +86,14 @@ pub(super) fn run(program: &Path, call: &HookCall<'_>) -> Result<Vec<u8>> {
 pub(super) fn broken_link(path: &Path) -> Error {
     Error::new(
         Code::REPOS_HOOK_FAILURE,
-        format!("Failed to run '{}' hook; broken symlink", path.display()),
+        format!("Failed to run '{}' hook; broken symlink", disk_path::shown(path)),
     )
 }
 
 /// Starts the program; `None` if it cannot be executed.
 #[expect(clippy::disallowed_methods, reason = "the one place that starts hooks")]
 fn start(program: &Path, call: &HookCall<'_>) -> Result<Option<Child>> {
-    let refuse =
-        |e: io::Error, what: &str| Error::os(&e, what).wrap(Code::REPOS_BAD_ARGS, failed_to_start(program));
+    let refuse = |e: io::Error, what: &str| not_started(Error::os(&e, what), program);
     let mut command = Command::new(program);
     for arg in call.args {
         command.arg(std::ffi::OsStr::from_bytes(until_nul(arg)));
@@ -196,20 +200,24 @@ fn verdict(hook: Hook, status: ExitStatus, complaint: &[u8]) -> Option<String> {
         message.push_str(" with no output.");
     } else {
         message.push_str(" with output:\n");
-        message.push_str(text(complaint));
+        message.push_str(&text(complaint));
     }
     Some(message)
 }
 
-/// Returns the hook's stderr, if it is UTF-8. A character that is cut at [`MOST`] is left out.
-fn text(complaint: &[u8]) -> &str {
-    match std::str::from_utf8(complaint) {
+/// Returns the hook's stderr, if it is in the character set of the locale. A character of UTF-8 that is cut at [`MOST`] is left out.
+fn text(complaint: &[u8]) -> Cow<'_, str> {
+    let charset = Charset::of_process();
+    if charset.is_converted() {
+        return charset.decode(complaint).unwrap_or(UNTRANSLATABLE.into());
+    }
+    Cow::Borrowed(match std::str::from_utf8(complaint) {
         Ok(text) => text,
         Err(e) if e.error_len().is_none() && complaint.len() == MOST => {
             std::str::from_utf8(&complaint[..e.valid_up_to()]).unwrap_or(UNTRANSLATABLE)
         }
         Err(_) => UNTRANSLATABLE,
-    }
+    })
 }
 
 /// An unnamed file that holds `bytes`, at its beginning.
@@ -225,8 +233,13 @@ fn until_nul(bytes: &[u8]) -> &[u8] {
     bytes.split(|b| *b == 0).next().unwrap_or_default()
 }
 
+/// Adds the context of a hook that could not be started to an error.
+pub(super) fn not_started(error: Error, program: &Path) -> Error {
+    error.wrap(Code::REPOS_BAD_ARGS, failed_to_start(program))
+}
+
 fn failed_to_start(program: &Path) -> String {
-    format!("Failed to start '{}' hook", program.display())
+    format!("Failed to start '{}' hook", disk_path::shown(program))
 }
 
 /// Most bytes kept of what a hook writes.

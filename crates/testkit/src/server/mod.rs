@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use crate::tool::{Side, Tool};
+use crate::tool::{Side, Tool, sven_binary};
 
 /// A running server.
 #[derive(Debug)]
@@ -74,6 +74,26 @@ impl TestServer {
             }
         }
         panic!("{what} does not come up");
+    }
+
+    /// Starts `sven serve` with this configuration file, which says that it listens on `port`.
+    pub fn sven_serve_on(config: &Path, port: u16) -> TestServer {
+        let child = Tool::new(sven_binary())
+            .args(["serve", "--config"])
+            .arg(config)
+            .command()
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::inherit())
+            .spawn()
+            .unwrap_or_else(|e| panic!("can't start sven serve: {e}"));
+        let mut server = TestServer {
+            child,
+            port,
+            dir: None,
+        };
+        assert!(server.wait_until_up(), "sven serve does not come up");
+        server
     }
 
     /// Returns the port on 127.0.0.1.

@@ -5,7 +5,7 @@
 
 use base::{Code, Error, Result};
 
-use crate::locale::Charset;
+use base::charset::Charset;
 
 /// The character set of texts that the user gives.
 #[derive(Clone, Debug)]

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
-use base::{Code, Error, Result};
+use base::{Code, Error, Result, disk_path};
 
 use crate::interrupt;
 
@@ -68,7 +68,7 @@ impl EditRequest<'_> {
         }
         let message = format!(
             "Unable to make name for '{}'",
-            self.folder.join(self.name).display()
+            disk_path::shown(&self.folder.join(self.name))
         );
         Err(Error::new(Code::IO_UNIQUE_NAMES_EXHAUSTED, message))
     }

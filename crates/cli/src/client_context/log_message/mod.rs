@@ -17,7 +17,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use base::{Cancel, Code, Error, Props, Result, props};
+use base::{Cancel, Code, Error, Props, Result, disk_path, props};
 use client::commit_item::CommitItem;
 
 use self::charset::TextEncoding;
@@ -26,6 +26,7 @@ use super::prompt::{Echo, Prompter};
 use super::revprop_arg::{self, RevpropArg};
 use super::{AccessOptions, ClientContext};
 use crate::args::operand;
+use crate::local_path;
 use crate::out::Out;
 
 /// The options for a text: a log message, or the comment of a lock.
@@ -279,7 +280,7 @@ fn with_leftover(error: &Error, path: &Path) -> Error {
                 code,
                 Some("Your commit message was left in a temporary file:".to_owned()),
             ),
-            (code, Some(format!("   '{}'", path.display()))),
+            (code, Some(format!("   '{}'", disk_path::shown(path)))),
         ]);
     Error::from_links(links).expect("because there are at least three links")
 }
@@ -316,7 +317,7 @@ pub fn read_file(name: &OsStr) -> Result<Vec<u8>> {
 }
 
 fn file_path(name: &OsStr) -> Result<PathBuf> {
-    Ok(PathBuf::from(operand::tidy(operand::text(name)?)))
+    Ok(local_path::of_text(&operand::tidy(&operand::text(name)?)))
 }
 
 fn shown(path: &Path) -> PathBuf {

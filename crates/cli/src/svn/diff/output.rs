@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 use std::cell::RefCell;
-use std::ffi::OsString;
+
+use std::ffi::{OsStr, OsString};
 use std::io::Write as _;
 use std::path::Path;
 
@@ -11,8 +12,8 @@ use client::config::RuntimeConfig;
 use client::diff::{ExternalTexts, PrintOptions, Text, Write};
 
 use crate::diff_program::{self, DiffProgram};
-use crate::locale::Charset;
 use crate::out::Out;
+use base::charset::Charset;
 
 /// How texts are compared.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -78,10 +79,10 @@ impl<'a> DiffOutput<'a> {
     /// `INVALID_DIFF_OPTION` and `INCORRECT_PARAMS` for a wrong `-x`, if there is no program that it is for.
     pub fn new(options: &'a TextOptions) -> Result<DiffOutput<'a>> {
         let extensions = options.extensions.as_deref();
-        let program = options
-            .diff_cmd
-            .as_deref()
-            .map(|name| DiffProgram { name, extensions });
+        let program = options.diff_cmd.as_deref().map(|name| DiffProgram {
+            name,
+            extensions: extensions.map(OsStr::new),
+        });
         let words = match program {
             Some(_) => "",
             None => extensions.unwrap_or_default(),

@@ -8,8 +8,8 @@ use ra::LogEntry;
 use super::search::SearchOptions;
 use super::value;
 use crate::date_text;
-use crate::locale::Charset;
 use crate::out::Out;
+use base::charset::Charset;
 
 /// Prints entries as text.
 pub struct PlainLog<'a> {

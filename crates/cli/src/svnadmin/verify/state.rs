@@ -9,7 +9,7 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use base::{Code, Error, Result, Revnum};
+use base::{Code, Error, Result, Revnum, disk_path};
 use fsfs::admin::verify::VerifyPosition;
 use fsfs::disk::{RealDisk, write_atomic};
 use serde::{Deserialize, Serialize};
@@ -272,7 +272,7 @@ impl Failure {
 /// Parses the file and checks that it belongs to this verification.
 fn checked(path: &Path, bytes: &[u8], new: &VerifyState, is_fixed: bool) -> Result<VerifyState> {
     let state = VerifyState::parse(bytes).map_err(|what| {
-        let message = format!("State file '{}' can't be read: {what}", path.display());
+        let message = format!("State file '{}' can't be read: {what}", disk_path::shown(path));
         Error::new(Code::MALFORMED_FILE, message)
     })?;
     match state.mismatch(new, is_fixed) {
@@ -281,7 +281,7 @@ fn checked(path: &Path, bytes: &[u8], new: &VerifyState, is_fixed: bool) -> Resu
             Code::INCORRECT_PARAMS,
             format!(
                 "State file '{}' {what}; remove it to begin a new verification",
-                path.display()
+                disk_path::shown(path)
             ),
         )),
     }
@@ -299,7 +299,10 @@ fn refuse_inside(path: &Path, repository: &Path) -> Result<()> {
         fs::canonicalize(path).map_err(|e| Error::io("Can't find the whole path of", path, &e))
     };
     if real(parent.unwrap_or(Path::new(".")))?.starts_with(real(repository)?) {
-        let message = format!("State file '{}' is inside of the repository", path.display());
+        let message = format!(
+            "State file '{}' is inside of the repository",
+            disk_path::shown(path)
+        );
         return Err(Error::new(Code::INCORRECT_PARAMS, message));
     }
     Ok(())

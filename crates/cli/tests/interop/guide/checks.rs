@@ -104,9 +104,11 @@ pub fn options(text: &str) -> Vec<String> {
 /// The arguments of `sven` that explain the command in `words`, if it is one of our programs.
 fn help_command(words: &[String]) -> Option<Vec<String>> {
     let (program, rest) = words.split_first()?;
-    let subcommand = rest.iter().find(|word| !word.starts_with('-'));
+    let mut operands = rest.iter().filter(|word| !word.starts_with('-'));
+    let (subcommand, below) = (operands.next(), operands.next());
     let words = match (program.as_str(), subcommand) {
         ("sven", Some(word)) if word == "help" => vec!["help"],
+        ("sven", Some(word)) if word == "cluster" => vec!["cluster", "help", below?],
         ("sven", Some(word)) => vec![word.as_str(), "--help"],
         ("svnserve", _) if !rest.is_empty() => vec!["svnserve", "--help"],
         ("svnadmin" | "svnlook" | "svnfsfs" | "svnauthz", Some(word)) => vec![program, "help", word],

@@ -15,12 +15,13 @@ use chapter::{Block, Kind};
 use sandbox::Sandbox;
 
 /// The chapters, as `docs/SUMMARY.md` has them.
-const CHAPTERS: [&str; 9] = [
+const CHAPTERS: [&str; 10] = [
     "install",
     "move",
     "access",
     "hooks",
     "backup",
+    "cluster",
     "monitoring",
     "tuning",
     "troubleshooting",

@@ -41,7 +41,10 @@ impl Hotcopy<'_> {
             .disk
             .share_group(self.dst.db())
             .map_err(|e| Error::io("Can't set permissions on directory", self.dst.db(), &e))?;
-        let mut directories = vec!["revs", "revprops", "transactions"];
+        let mut directories = vec!["revs", "transactions"];
+        if !self.src.format().is_fsx() {
+            directories.push("revprops");
+        }
         if self.src.format().has_protorevs_dir() {
             directories.push("txn-protorevs");
         }
@@ -79,7 +82,13 @@ impl Hotcopy<'_> {
         }
         // Never empty: the incumbent's hotcopy continues without this file, but not with an empty one.
         let like = self.dst.file("write-lock");
-        write_atomic(self.copier.disk, &self.dst.file("fs-type"), b"fsfs\n", &like)
+        let fs_type = format!("{}\n", self.src.format().back_end.name());
+        write_atomic(
+            self.copier.disk,
+            &self.dst.file("fs-type"),
+            fs_type.as_bytes(),
+            &like,
+        )
     }
 
     /// Writes `format`, which makes the copy a filesystem.

@@ -62,7 +62,6 @@ pub struct CopiedRevisions {
 /// The system's.
 pub fn begin(src: &Fs, dst: &Path) -> Result<()> {
     src.check_not_shared("'hotcopy'")?;
-    src.refuse_fsx("hotcopy")?;
     let copier = FileCopier {
         disk: src.disk(),
         existing: Existing::Untrusted,
@@ -102,7 +101,6 @@ pub fn run(
     cancel: &Cancel,
 ) -> Result<()> {
     src.check_not_shared("'hotcopy'")?;
-    src.refuse_fsx("hotcopy")?;
     let layout = Layout::new(dst, *src.format());
     let copy = |existing| Hotcopy {
         src,
@@ -229,8 +227,9 @@ impl Hotcopy<'_> {
         mut checkpoint: Option<&mut CheckpointFile<'_>>,
     ) -> Result<()> {
         let disk = self.copier.disk;
+        let conf = format!("{}.conf", self.src.format().back_end.name());
         self.copier
-            .file_if_there(&self.src.layout().file("fsfs.conf"), &self.dst.file("fsfs.conf"))?;
+            .file_if_there(&self.src.layout().file(&conf), &self.dst.file(&conf))?;
         // Revisions that are committed from here on belong to the next copy.
         let current = read_replaced(disk, &self.src.layout().file("current"))?;
         let youngest = leading_revision(&current)?;
@@ -357,7 +356,8 @@ impl Hotcopy<'_> {
                     false => self.copier.remove_tree(&unpacked)?,
                 }
             }
-            if !self.src.format().has_packed_revprops() {
+            // In FSX, property lists are in the directories of the revisions.
+            if !self.src.format().has_packed_revprops() || self.src.format().is_fsx() {
                 continue;
             }
             if shard > 0 {
@@ -400,6 +400,11 @@ impl Hotcopy<'_> {
         self.copier
             .tree(&from.file("node-origins"), &self.dst.file("node-origins"))?;
         self.rep_cache()?;
+        if self.src.format().is_fsx() {
+            // The instance ID makes the number that other processes know invalid.
+            let path = self.dst.file("revprop-generation");
+            write_atomic(self.copier.disk, &path, b"0\n", &self.dst.file("current"))?;
+        }
         if self.src.format().has_protorevs_dir() {
             self.copier
                 .file(&from.file("txn-current"), &self.dst.file("txn-current"))?;

@@ -5,10 +5,11 @@ use std::ffi::OsString;
 use std::ops::Range;
 use std::path::Path;
 
-use base::{Cancel, Error, Result, Revnum};
+use base::{Cancel, Error, Result, ResultExt as _, Revnum};
 
 use super::CopiedRevisions;
 use super::copier::{Existing, FileCopier};
+use crate::format::fsx;
 use crate::format::revprops_pack::RevpropsManifest;
 use crate::store::disk::{ATTEMPTS, is_missing, read_replaced, write_atomic};
 use crate::store::layout::Layout;
@@ -84,7 +85,7 @@ impl RevisionCopier<'_> {
         let from = self.src.layout();
         let mut is_copied = self.pack_dir(&from.pack(shard), &self.dst.pack(shard))?;
         if self.src.format().has_packed_revprops() {
-            if shard == 0 {
+            if shard == 0 && !self.src.format().is_fsx() {
                 self.directory_of(&self.dst.revprops(Revnum::ZERO))?;
                 is_copied |= self.revprops(Revnum::ZERO)?;
             }
@@ -177,14 +178,21 @@ impl RevisionCopier<'_> {
         let size = self.src.format().shard_size;
         let count = size - u64::from(shard == 0);
         let text = read_replaced(self.copier.disk, &from.join("manifest"))?;
-        let manifest = RevpropsManifest::parse(&text, count).map_err(|e| {
-            let message = format!("Packed revprop manifest of shard {shard} {}", e.text());
-            Error::new(e.code(), message)
-        })?;
-        let names: BTreeSet<String> = (0..count)
-            .filter_map(|at| manifest.name(at))
-            .map(pack_file_name)
-            .collect();
+        let names: BTreeSet<String> = if self.src.format().is_fsx() {
+            let manifest = fsx::revprops_pack::RevpropsManifest::decode(&text, Revnum(shard * size), size);
+            let manifest =
+                manifest.context(|| format!("Revprop manifest file of shard {shard} is corrupt"))?;
+            // The properties of revision 0 are in a file of their own.
+            let own = (shard == 0).then(|| "p0".to_owned());
+            manifest.file_names().chain(own).collect()
+        } else {
+            let manifest = RevpropsManifest::parse(&text, count).map_err(|e| {
+                let message = format!("Packed revprop manifest of shard {shard} {}", e.text());
+                Error::new(e.code(), message)
+            })?;
+            let names = (0..count).filter_map(|at| manifest.name(at));
+            names.map(pack_file_name).collect()
+        };
         let mut is_copied = false;
         for name in &names {
             is_copied |= self.copier.file(&from.join(name), &to.join(name))?;
@@ -202,7 +210,7 @@ impl RevisionCopier<'_> {
             for name in self.copier.names(to)?.unwrap_or_default() {
                 if name
                     .to_str()
-                    .is_some_and(|name| name != "manifest" && !names.contains(name))
+                    .is_some_and(|name| !["manifest", "pack"].contains(&name) && !names.contains(name))
                 {
                     _ = self.copier.disk.remove_file(&to.join(name));
                 }

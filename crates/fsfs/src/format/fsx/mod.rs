@@ -11,6 +11,7 @@
 //! | [`noderev`], [`changes`] | node-revisions and changed paths as text | 8, 9 |
 //! | [`l2p`], [`p2l`] | the indexes of a revision or pack file | 11, 12 |
 //! | [`packed_data`], [`string_table`] | the parts of containers | 13, 14 |
+//! | [`packed_writer`] | making packed data | 13 |
 //! | [`noderev_container`], [`changes_container`], [`rep_container`] | the containers of a pack file | 15 to 17 |
 //! | [`revprops_pack`] | packed revision properties | 18 |
 //! | [`proto_index`] | the indexes of a transaction | 19 |
@@ -36,6 +37,7 @@ pub(crate) mod noderev;
 pub(crate) mod noderev_container;
 pub(crate) mod p2l;
 pub(crate) mod packed_data;
+pub(crate) mod packed_writer;
 pub(crate) mod path_text;
 pub(crate) mod prop_list;
 pub(crate) mod proto_index;

@@ -55,6 +55,12 @@ pub(crate) fn encode(props: &Props, out: &mut Vec<u8>) {
     }
 }
 
+/// Appends the checksum of a file, which ends with it.
+pub(crate) fn push_checksum(file: &mut Vec<u8>) {
+    let checksum = fnv1a_32x4(file);
+    file.extend_from_slice(&checksum.to_be_bytes());
+}
+
 /// Splits the checksum from the end of a file, and compares it with that of the bytes before.
 ///
 /// # Errors

@@ -16,6 +16,7 @@ use base::{Code, Props, Revnum};
 
 use super::cursor::{DecodeError, Subject};
 use super::packed_data::PackedData;
+use super::packed_writer::PackedWriter;
 use super::prop_list;
 
 /// The manifest of a shard.
@@ -53,9 +54,45 @@ impl RevpropsManifest {
 
     /// The pack that holds a revision: its first revision, and the name of its file.
     pub(crate) fn pack_of(&self, rev: Revnum) -> Option<(Revnum, String)> {
-        let after = self.packs.partition_point(|&(start, _)| start <= rev);
-        let &(start, tag) = self.packs.get(after.checked_sub(1)?)?;
-        Some((start, format!("{start}.{tag}")))
+        let &(start, tag) = self.packs.get(self.position(rev)?)?;
+        Some((start, file_name(start, tag)))
+    }
+
+    /// The names of the files of all packs.
+    pub(crate) fn file_names(&self) -> impl Iterator<Item = String> {
+        self.packs.iter().map(|(start, tag)| file_name(*start, *tag))
+    }
+
+    /// The position of the pack that holds a revision.
+    fn position(&self, rev: Revnum) -> Option<usize> {
+        self.packs
+            .partition_point(|&(start, _)| start <= rev)
+            .checked_sub(1)
+    }
+
+    /// Replaces the pack that begins with `starts[0]` by packs that begin with `starts`. Returns the names of their files.
+    pub(crate) fn split(&mut self, starts: &[Revnum]) -> Vec<String> {
+        let Some(at) = starts.first().and_then(|first| self.position(*first)) else {
+            return Vec::new();
+        };
+        // A new file has no name that a reader may know already.
+        let tag = self.packs[at].1.wrapping_add(1);
+        self.packs
+            .splice(at..=at, starts.iter().map(|start| (*start, tag)));
+        starts.iter().map(|start| file_name(*start, tag)).collect()
+    }
+
+    /// The file.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let starts: Vec<u64> = self.packs.iter().map(|(start, _)| start.0).collect();
+        let tags: Vec<u64> = self.packs.iter().map(|(_, tag)| *tag).collect();
+        let mut writer = PackedWriter::default();
+        writer.column(&starts, true);
+        writer.column(&tags, false);
+        let mut file = Vec::new();
+        writer.finish(&mut file);
+        prop_list::push_checksum(&mut file);
+        file
     }
 }
 
@@ -71,6 +108,11 @@ impl PackedLists {
         Ok(prop_list::decode(list)?)
     }
 
+    /// The lists as they are stored.
+    pub(crate) fn lists(&self) -> impl Iterator<Item = &[u8]> {
+        self.0.iter().map(|list| &**list)
+    }
+
     /// The stored bytes of all lists.
     pub(crate) fn bytes(&self) -> usize {
         self.0.iter().map(|list| 16 + list.len()).sum()
@@ -81,6 +123,21 @@ const SUBJECT: Subject = Subject {
     name: "Pack of revision properties",
     code: Code::FS_PACKED_REVPROP_READ_FAILURE,
 };
+
+/// The name of the file of a pack.
+fn file_name(start: Revnum, tag: u64) -> String {
+    format!("{start}.{tag}")
+}
+
+/// Makes the file of a pack.
+pub(crate) fn encode_pack(lists: &[&[u8]]) -> Vec<u8> {
+    let mut writer = PackedWriter::default();
+    writer.strings(lists);
+    let mut file = Vec::new();
+    writer.finish(&mut file);
+    prop_list::push_checksum(&mut file);
+    file
+}
 
 /// Decodes a pack.
 pub(crate) fn lists_in_pack(file: &[u8]) -> base::Result<PackedLists> {
@@ -104,6 +161,12 @@ mod tests {
         let manifest = RevpropsManifest::decode(MANIFEST, Revnum(4), 4).expect("valid");
         assert_eq!(manifest.pack_of(Revnum(7)), Some((Revnum(4), "4.0".to_owned())));
         assert_eq!(manifest.pack_of(Revnum(3)), None);
+        assert_eq!(manifest.encode(), MANIFEST);
+        let mut split = manifest.clone();
+        assert_eq!(split.split(&[Revnum(4), Revnum(6)]), ["4.1", "6.1"]);
+        let read = RevpropsManifest::decode(&split.encode(), Revnum(4), 4).expect("valid");
+        assert_eq!(read, split);
+        assert_eq!(read.pack_of(Revnum(5)), Some((Revnum(4), "4.1".to_owned())));
         let code = |rev, count| RevpropsManifest::decode(MANIFEST, Revnum(rev), count).map_err(|e| e.code());
         assert_eq!(code(8, 4), Err(Code::FS_CORRUPT_REVPROP_MANIFEST));
         assert_eq!(code(0, 4), Err(Code::FS_CORRUPT_REVPROP_MANIFEST));

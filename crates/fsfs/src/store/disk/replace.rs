@@ -14,7 +14,9 @@ use super::{Create, Disk, DiskWriter};
 /// # Errors
 /// The system's. The old file is then still in place, unless only the sync of the directory failed.
 pub fn write_atomic(disk: &dyn Disk, path: &Path, bytes: &[u8], perms_like: &Path) -> Result<()> {
-    let directory = path.parent().unwrap_or(Path::new("."));
+    // The parent of a relative name without a slash is empty.
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let directory = parent.unwrap_or(Path::new("."));
     let (temporary, mut file) = create_unique(disk, directory)?;
     let write = || -> Result<()> {
         file.append(bytes)

@@ -52,7 +52,7 @@ impl Store {
             BackEnd::Fsx => {
                 let code = Code::FS_UNRECOGNIZED_IOCTL_CODE;
                 let cause = Error::new(code, "Unrecognized filesystem I/O control code");
-                let repository = self.path().parent().unwrap_or(self.path()).display();
+                let repository = self.path().display();
                 Err(cause.context(format!(
                     "{operation} is not implemented for the filesystem type found in '{repository}'"
                 )))

@@ -8,5 +8,6 @@ mod locks;
 mod packing;
 mod random;
 mod repository;
+mod revprops_write;
 mod torture;
 mod transactions;

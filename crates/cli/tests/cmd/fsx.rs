@@ -1,0 +1,312 @@
+//! FSX repositories of Subversion's `svnadmin`, in each state of packing: `svnadmin` and `svnlook` print what the incumbent
+//! prints. `FSX_SEEDS=17` or `FSX_SEEDS=0..1000` sets the seeds of the random histories.
+
+use testkit::history::Random;
+use testkit::pair::{AllowedDifference, ToolPair};
+use testkit::repo::When;
+use testkit::stream::DumpStream;
+use testkit::{Repo, Side, Spec, Tool, branch_history, build, each_seed, random_history};
+
+use crate::random::one_of;
+
+const UUID: &str = "4d0f9f0e-3c67-4d6e-9c0b-2a6a1f0f7a11";
+
+/// The history of other tests, with locks, an open transaction and late changes of revision properties.
+fn repositories() -> Vec<Repo> {
+    [
+        Spec::fsx().shard(50).busy().named("fsx"),
+        Spec::fsx()
+            .shard(4)
+            .pack(When::Halfway)
+            .busy()
+            .named("fsx-half-packed"),
+        Spec::fsx().shard(7).pack(When::After).busy().named("fsx-packed"),
+    ]
+    .iter()
+    .map(build)
+    .collect()
+}
+
+#[test]
+fn svnadmin_reads_as_the_incumbent_does() {
+    for repo in repositories() {
+        let pair = ToolPair::new("svnadmin", repo.path());
+        for line in [
+            "info .",
+            "dump . -q",
+            "dump . -q --deltas",
+            "dump . -r 20:30",
+            "dump . -r 36 --deltas",
+            "dump . -r 5 --incremental",
+            "dump . --exclude /trunk",
+            "dump . -r 99",
+            "dump-revprops . -q",
+            "verify . -q",
+            "verify . -q -r 3:9",
+            "verify . -r 99",
+            "rev-size . -r 3",
+            "lstxns . -r HEAD",
+        ] {
+            pair.same_line(line);
+        }
+        for line in ["lslocks .", "lslocks . trunk", "lstxns ."] {
+            let words: Vec<&str> = line.split_ascii_whitespace().collect();
+            pair.compare(&words, AllowedDifference::OfLines);
+        }
+        ToolPair::new("svnfsfs", repo.path()).same_line("stats .");
+    }
+}
+
+#[test]
+fn svnlook_reads_as_the_incumbent_does() {
+    for repo in repositories() {
+        let pair = ToolPair::new("svnlook", repo.path());
+        let out = Tool::new("svnadmin").arg("lstxns").arg(repo.path()).ok();
+        let txn = out.out().trim().to_owned();
+        let revisions = (0..=repo.youngest())
+            .step_by(5)
+            .map(|rev| ["-r".to_owned(), rev.to_string()]);
+        for [option, place] in revisions.chain([["-t".to_owned(), txn.clone()]]) {
+            for command in [
+                "changed --copy-info",
+                "dirs-changed",
+                "diff",
+                "info",
+                "log",
+                "date",
+                "author",
+                "tree --show-ids",
+                "tree --full-paths /trunk",
+            ] {
+                let mut words: Vec<&str> = command.split_ascii_whitespace().collect();
+                words.insert(1, ".");
+                words.extend([option.as_str(), &place]);
+                pair.same(&words);
+            }
+            let words = ["proplist", ".", "-v", "--revprop", &option, &place];
+            pair.compare(&words, AllowedDifference::OfLines);
+        }
+        for line in [
+            "youngest .",
+            "uuid .",
+            "history .",
+            "history --show-ids . /trunk/hello.txt",
+            "history . /trunk/moved.txt",
+            "history --show-ids . /branches/b1-moved",
+            "cat . /trunk/hello.txt",
+            "filesize . /trunk/big.txt",
+            "proplist -v . /trunk/hello.txt",
+            "propget . svn:mergeinfo /branches/merged",
+            "lock . /trunk/big.txt",
+            "cat . /nosuch",
+            "tree -t nosuch .",
+        ] {
+            pair.same_line(line);
+        }
+    }
+}
+
+#[test]
+fn random_histories() {
+    each_seed("FSX_SEEDS", 0..4, |seed| {
+        let mut random = Random::new(seed);
+        let revisions = 15 + random.below(30) as u64;
+        let stream = match random.below(2) {
+            0 => branch_history::history(seed, revisions).stream,
+            _ => random_history::history(seed, revisions, true).stream,
+        };
+        let spec = Spec::fsx()
+            .with(stream)
+            .shard(one_of(&mut random, &[2, 3, 7, 50, 1000]))
+            .pack(one_of(&mut random, &[When::Never, When::Halfway, When::After]))
+            .named("fsx-random");
+        println!("seed {seed}: {:?}, {:?}", spec.shard, spec.pack);
+        let repo = build(&spec).copy();
+        let pair = ToolPair::new("svnadmin", repo.path());
+        for line in [
+            "dump . -q",
+            "dump . -q --deltas",
+            "verify . -q",
+            "dump-revprops . -q",
+        ] {
+            pair.same_line(line);
+        }
+        let pair = ToolPair::new("svnlook", repo.path());
+        for rev in 0..=repo.youngest() {
+            for command in ["changed --copy-info", "tree --show-ids"] {
+                pair.same_line(&format!("{command} . -r {rev}"));
+            }
+        }
+    });
+}
+
+/// The history index is of this project and works for both back ends: with it, the output stays the same.
+#[test]
+fn histories_with_an_index() {
+    let repo = build(
+        &Spec::fsx()
+            .shard(4)
+            .pack(When::Halfway)
+            .busy()
+            .named("fsx-half-packed"),
+    )
+    .copy();
+    let url = repo.url();
+    let log = |side: Side| {
+        let mut text = String::new();
+        for path in [
+            "",
+            "/trunk/hello.txt",
+            "/trunk/moved.txt",
+            "/branches/b1-moved",
+            "/branches/merged",
+        ] {
+            let log = side
+                .tool("svn")
+                .args(["log", "-v", "-g"])
+                .arg(format!("{url}{path}"));
+            text.push_str(&log.ok().out());
+        }
+        text
+    };
+    let theirs = log(Side::Theirs);
+    Side::Ours.tool("sven").arg("index").arg(repo.path()).ok();
+    assert_eq!(log(Side::Ours), theirs);
+    Side::Ours
+        .tool("svnadmin")
+        .args(["verify", "-q"])
+        .arg(repo.path())
+        .ok();
+}
+
+/// Commands that change a repository without a commit: both leave repositories of the same files.
+#[test]
+fn changes_without_a_commit() {
+    for pack in [When::Never, When::Halfway, When::After] {
+        let spec = Spec::fsx().shard(4).pack(pack).busy().named("fsx-changes");
+        let [theirs, ours] = Side::BOTH.map(|side| (build(&spec).copy(), side));
+        let txn = Tool::new("svnadmin").arg("lstxns").arg(ours.0.path()).ok().out();
+        for line in [
+            "lock . /trunk/hello.txt bob conf/authz opaquelocktoken:1",
+            "lslocks . /trunk/hello.txt",
+            "unlock . /trunk/hello.txt bob opaquelocktoken:1",
+            "rmlocks . /trunk/many/file-050.txt",
+            "setuuid . 01234567-89ab-4cde-8f01-23456789abcd",
+            "setrevprop . -r 2 svn:log conf/authz",
+            "setrevprop . -r 9 new conf/passwd",
+            "delrevprop . -r 3 svn:author",
+            "setlog . --bypass-hooks -r 0 conf/authz",
+            &format!("rmtxns . {}", txn.trim()),
+            "upgrade .",
+            "freeze . -- true",
+            "dump-revprops . -q",
+            "recover .",
+            "lstxns .",
+        ] {
+            let words: Vec<&str> = line.split_ascii_whitespace().collect();
+            let [theirs, ours] = [&theirs, &ours].map(|(repo, side)| {
+                let ran = side.tool("svnadmin").args(&words).dir(repo.path()).run();
+                (ran.code, ran.out(), ran.err())
+            });
+            assert_eq!(ours, theirs, "{line}");
+        }
+        let dump = |(repo, _): &(Repo, Side)| {
+            Tool::new("svnadmin").args(["verify", "-q"]).arg(repo.path()).ok();
+            let small = ["current", "txn-current", "revprop-generation", "min-unpacked-rev"];
+            let small = small.map(|name| std::fs::read(repo.db().join(name)).expect("because it is there"));
+            (
+                small,
+                Tool::new("svnadmin")
+                    .args(["dump", "-q"])
+                    .arg(repo.path())
+                    .ok()
+                    .stdout,
+            )
+        };
+        assert!(dump(&ours) == dump(&theirs));
+    }
+}
+
+/// A copy, and a copy that is brought up to date after more commits, edits of properties and packing.
+#[test]
+fn hotcopies() {
+    let stream = branch_history::history(11, 40).stream;
+    let youngest = stream.youngest();
+    for [first_packed, then_packed] in [[false, false], [false, true], [true, true]] {
+        let source = build(
+            &Spec::fsx()
+                .with(DumpStream::new(UUID))
+                .shard(4)
+                .named("fsx-empty"),
+        )
+        .copy();
+        source.load(stream.part(0, youngest / 2));
+        let pack = || Tool::new("svnadmin").args(["pack", "-q"]).arg(source.path()).ok();
+        if first_packed {
+            pack();
+        }
+        let copy = source.path().with_file_name("copy");
+        let check = || {
+            Side::Ours
+                .tool("svnadmin")
+                .args(["hotcopy", "-q", "--incremental"])
+                .arg(source.path())
+                .arg(&copy)
+                .ok();
+            Tool::new("svnadmin").args(["verify", "-q"]).arg(&copy).ok();
+            let files = |repo: &std::path::Path| {
+                let list = "find revs fs-type format current min-unpacked-rev txn-current fsx.conf -type f | sort | xargs sha1sum";
+                Tool::new("sh")
+                    .args(["-c", list])
+                    .dir(&repo.join("db"))
+                    .ok()
+                    .out()
+            };
+            assert_eq!(files(source.path()), files(&copy));
+        };
+        check();
+        source.load(stream.part(youngest / 2 + 1, youngest));
+        if then_packed {
+            pack();
+        }
+        source.set_revprop(5, "svn:log", b"another message");
+        check();
+        check();
+        let more = Tool::new("svn")
+            .args(["mkdir", "-qm", "more"])
+            .arg(format!("file://{}/new", copy.display()));
+        more.ok();
+    }
+}
+
+#[test]
+fn what_is_not_written_yet_is_refused_and_changes_nothing() {
+    let repo = build(&Spec::fsx().shard(4).busy().named("fsx-refused")).copy();
+    let files = |repo: &Repo| {
+        Tool::new("sh")
+            .args([
+                "-c",
+                "cd db && find . -type f ! -name '*lock*' | sort | xargs sha1sum",
+            ])
+            .dir(repo.path())
+            .ok()
+            .out()
+    };
+    let before = files(&repo);
+    for words in [&["pack", "."][..], &["load", "-q", "."]] {
+        let stream = Tool::new("svnadmin")
+            .args(["dump", "-q"])
+            .arg(repo.path())
+            .ok()
+            .stdout;
+        let ran = Side::Ours
+            .tool("svnadmin")
+            .args(words)
+            .dir(repo.path())
+            .stdin(stream)
+            .run();
+        assert_eq!(ran.code, 1, "{words:?}");
+        assert!(ran.err().contains("E200007"), "{words:?} {}", ran.err());
+    }
+    assert_eq!(files(&repo), before);
+}

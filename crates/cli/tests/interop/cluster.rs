@@ -1,0 +1,298 @@
+//! A cluster of three nodes: the real client works with it, whichever node gets each of its requests, and what it has made is a
+//! repository that the real tools read.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+use testkit::engines::{ACCESS_KEY, SECRET_KEY, engines};
+use testkit::server::TestServer;
+use testkit::spreading_proxy::SpreadingProxy;
+use testkit::tool::sven_binary;
+use testkit::{Output, Side, Spec, Tool, build, scratch};
+
+/// Nodes with an engine each in common, and a proxy before them.
+struct TestNodes {
+    dir: TempDir,
+    nodes: Vec<Option<TestServer>>,
+    proxy: SpreadingProxy,
+}
+
+impl TestNodes {
+    /// Makes the tables, runs `prepare` on the cluster, and starts three nodes.
+    fn start(prepare: impl Fn(&TestNodes)) -> TestNodes {
+        let dir = scratch();
+        std::fs::write(dir.path().join("secret"), SECRET_KEY).unwrap();
+        let (database, objects) = (engines().new_database(), engines().new_prefix());
+        let mut test = TestNodes {
+            proxy: SpreadingProxy::start(Vec::new()),
+            nodes: Vec::new(),
+            dir,
+        };
+        let ports: Vec<u16> = (0..3).map(|_| testkit::server::free_port()).collect();
+        for (node, port) in ports.iter().enumerate() {
+            let text = format!(
+                "[listen]\nhttp = '127.0.0.1:{port}'\n[cluster]\ndatabase = '{database}'\n\
+                 objects = '{objects}'\nendpoint = '{}'\nregion = 'us-east-1'\naccess-key = '{ACCESS_KEY}'\n\
+                 secret-key-file = 'secret'\ndirectory = 'node{node}'\nnode = 'node{node}'\nurl = 'http://127.0.0.1:{port}'\n\
+                 lease = '2s'\n",
+                engines().endpoint()
+            );
+            std::fs::write(test.config(node), text).unwrap();
+        }
+        test.cluster(&["init"]).expect_ok();
+        prepare(&test);
+        for (node, port) in ports.iter().enumerate() {
+            let server = TestServer::sven_serve_on(&test.config(node), *port);
+            test.nodes.push(Some(server));
+        }
+        test.proxy.set_servers(test.addresses());
+        test
+    }
+
+    fn config(&self, node: usize) -> PathBuf {
+        self.dir.path().join(format!("node{node}.toml"))
+    }
+
+    fn addresses(&self) -> Vec<SocketAddr> {
+        self.nodes.iter().flatten().map(TestServer::addr).collect()
+    }
+
+    /// Runs `sven cluster` with the settings of the first node.
+    fn cluster(&self, args: &[&str]) -> Output {
+        let (first, rest) = args.split_first().unwrap();
+        Tool::new(sven_binary())
+            .args(["cluster", first, "--config"])
+            .arg(self.config(0))
+            .args(rest)
+            .run()
+    }
+
+    /// The directory of a repository at a node.
+    fn repository(&self, node: usize, name: &str) -> PathBuf {
+        self.dir.path().join(format!("node{node}/repositories/{name}"))
+    }
+
+    fn url(&self, below: &str) -> String {
+        format!("http://127.0.0.1:{}/{below}", self.proxy.port())
+    }
+
+    /// Exports a repository, which the real tool verifies.
+    fn verified_export(&self, name: &str) -> PathBuf {
+        let to = self.dir.path().join(format!("{name}-exported"));
+        self.cluster(&["export", "-q", name, &to.to_string_lossy()])
+            .expect_ok();
+        Tool::new("svnadmin").args(["verify", "-q"]).arg(&to).ok();
+        to
+    }
+}
+
+fn svn(args: &[&str]) -> Output {
+    Tool::new("svn").args(args).run()
+}
+
+fn dump(side: Side, repository: &Path) -> Vec<u8> {
+    side.tool("svnadmin")
+        .args(["dump", "-q"])
+        .arg(repository)
+        .ok()
+        .stdout
+}
+
+/// Lets everybody write, at each node.
+fn open_to_all(test: &TestNodes, name: &str) {
+    for node in 0..3 {
+        let conf = test.repository(node, name).join("conf/svnserve.conf");
+        std::fs::write(conf, "[general]\nanon-access = write\n").unwrap();
+    }
+}
+
+#[test]
+fn requests_of_one_client_reach_all_nodes() {
+    let test = TestNodes::start(|test| drop(test.cluster(&["create", "r"]).expect_ok()));
+    open_to_all(&test, "r");
+    let (url, wc) = (test.url("r"), test.dir.path().join("wc"));
+    svn(&["mkdir", "-q", "-m", "one", &format!("{url}/trunk")]).expect_ok();
+    svn(&["checkout", "-q", &format!("{url}/trunk"), &wc.to_string_lossy()]).expect_ok();
+    let in_wc = |args: &[&str]| Tool::new("svn").args(args).dir(&wc).ok();
+    for file in 0..12 {
+        std::fs::write(
+            wc.join(format!("f{file}")),
+            format!("line of {file}\n").repeat(file * 900 + 1),
+        )
+        .unwrap();
+    }
+    std::fs::create_dir(wc.join("d")).unwrap();
+    std::fs::write(wc.join("d/g"), "g\n").unwrap();
+    in_wc(&["add", "-q", "--force", "."]);
+    in_wc(&["commit", "-q", "-m", "two"]);
+    in_wc(&["copy", "-q", "d", "e"]);
+    in_wc(&["propset", "-q", "p", "v", "f1"]);
+    in_wc(&["delete", "-q", "f2"]);
+    std::fs::write(wc.join("f3"), "changed\n").unwrap();
+    in_wc(&["commit", "-q", "-m", "three"]);
+    in_wc(&["update", "-q"]);
+    svn(&[
+        "copy",
+        "-q",
+        "-m",
+        "four",
+        &format!("{url}/trunk"),
+        &format!("{url}/branch"),
+    ])
+    .expect_ok();
+    Tool::new("svnmucc")
+        .args([
+            "-m",
+            "five",
+            "-U",
+            &url,
+            "mkdir",
+            "x",
+            "cp",
+            "HEAD",
+            "trunk/f3",
+            "x/f3",
+            "rm",
+            "branch/f4",
+        ])
+        .ok();
+    // An out-of-date commit is refused by whichever node gets it.
+    let old = test.dir.path().join("old");
+    svn(&[
+        "checkout",
+        "-q",
+        "-r2",
+        &format!("{url}/trunk"),
+        &old.to_string_lossy(),
+    ])
+    .expect_ok();
+    std::fs::write(old.join("f3"), "other\n").unwrap();
+    let refused = Tool::new("svn")
+        .args(["commit", "-q", "-m", "late"])
+        .dir(&old)
+        .run();
+    assert!(refused.err().contains("E155011"), "{}", refused.err());
+    // Each node shows the same.
+    let logs: Vec<String> = test
+        .addresses()
+        .iter()
+        .map(|node| svn(&["log", "-v", &format!("http://{node}/r")]).out())
+        .collect();
+    assert!(logs[0].contains("\nr5 | "), "{}", logs[0]);
+    assert_eq!(logs[0], logs[1]);
+    assert_eq!(logs[0], logs[2]);
+    assert!(test.proxy.requests() > 60, "{}", test.proxy.requests());
+    let exported = test.verified_export("r");
+    let expected = dump(Side::Theirs, &exported);
+    for node in 0..3 {
+        assert!(
+            dump(Side::Ours, &test.repository(node, "r")) == expected,
+            "node {node}"
+        );
+        Side::Ours
+            .tool("svnadmin")
+            .args(["verify", "-q"])
+            .arg(test.repository(node, "r"))
+            .ok();
+    }
+}
+
+#[test]
+fn old_clients_and_plain_webdav_reach_all_nodes() {
+    let test = TestNodes::start(|test| drop(test.cluster(&["create", "r"]).expect_ok()));
+    open_to_all(&test, "r");
+    for node in 0..3 {
+        let text = std::fs::read_to_string(test.config(node)).unwrap();
+        let location = format!(
+            "\n[[location]]\npath = '/v1'\nparent = 'node{node}/repositories'\nadvertise-v2 = false\n"
+        );
+        std::fs::write(test.config(node), text + &location).unwrap();
+    }
+    let test = test.restarted();
+    let url = test.url("v1/r");
+    svn(&["mkdir", "-q", "-m", "one", &format!("{url}/trunk")]).expect_ok();
+    let wc = test.dir.path().join("wc");
+    svn(&["checkout", "-q", &format!("{url}/trunk"), &wc.to_string_lossy()]).expect_ok();
+    for file in ["a", "b", "c"] {
+        std::fs::write(wc.join(file), file.repeat(10)).unwrap();
+    }
+    Tool::new("svn").args(["add", "-q", "--force", "."]).dir(&wc).ok();
+    Tool::new("svn").args(["commit", "-q", "-m", "two"]).dir(&wc).ok();
+    let log = svn(&["log", "-q", &url]).stdout;
+    assert_eq!(
+        String::from_utf8_lossy(&log).matches("\nr").count(),
+        2,
+        "{}",
+        String::from_utf8_lossy(&log)
+    );
+    test.verified_export("r");
+}
+
+#[test]
+fn a_node_that_dies_takes_nothing_with_it() {
+    let mut test = TestNodes::start(|test| drop(test.cluster(&["create", "r"]).expect_ok()));
+    open_to_all(&test, "r");
+    let url = test.url("r");
+    for round in 0..3 {
+        svn(&["mkdir", "-q", "-m", "x", &format!("{url}/before{round}")]).expect_ok();
+        let node = test.nodes[round].take().unwrap();
+        // The value is dropped: the process is killed.
+        drop(node);
+        test.proxy.set_servers(test.addresses());
+        svn(&["mkdir", "-q", "-m", "x", &format!("{url}/after{round}")]).expect_ok();
+        // It comes back with an empty disk.
+        let port = node_port(&test.config(round));
+        std::fs::remove_dir_all(test.dir.path().join(format!("node{round}"))).unwrap();
+        test.nodes[round] = Some(TestServer::sven_serve_on(&test.config(round), port));
+        open_to_all(&test, "r");
+        test.proxy.set_servers(test.addresses());
+    }
+    let list = svn(&["list", &url]).stdout;
+    assert_eq!(String::from_utf8_lossy(&list).lines().count(), 6);
+    test.verified_export("r");
+}
+
+#[test]
+fn a_repository_of_files_is_served_by_the_cluster_as_it_was() {
+    let spec = Spec::small("1.14").shard(4).pack(testkit::repo::When::After);
+    let repo = build(&spec);
+    let test = TestNodes::start(|test| {
+        test.cluster(&["import", "-q", &repo.path().to_string_lossy(), "r"])
+            .expect_ok();
+    });
+    let expected = dump(Side::Theirs, repo.path());
+    assert!(dump(Side::Ours, &test.repository(1, "r")) == expected);
+    let exported = test.verified_export("r");
+    assert!(dump(Side::Theirs, &exported) == expected);
+    open_to_all(&test, "r");
+    svn(&["mkdir", "-q", "-m", "x", &test.url("r/more")]).expect_ok();
+    let again = test.verified_export("r");
+    let youngest = Tool::new("svnlook").arg("youngest").arg(&again).ok().stdout;
+    let before = Tool::new("svnlook").arg("youngest").arg(repo.path()).ok().stdout;
+    let number = |text: &[u8]| String::from_utf8_lossy(text).trim().parse::<u64>().unwrap();
+    assert_eq!(number(&youngest), number(&before) + 1);
+    let checked = test.cluster(&["fsck"]);
+    checked.expect_ok();
+}
+
+fn node_port(config: &Path) -> u16 {
+    let text = std::fs::read_to_string(config).unwrap();
+    let at = text.find("http = '127.0.0.1:").unwrap();
+    let rest = &text[at + "http = '127.0.0.1:".len()..];
+    rest[..rest.find('\'').unwrap()].parse().unwrap()
+}
+
+impl TestNodes {
+    /// Starts all nodes again, after their settings were changed.
+    fn restarted(mut self) -> TestNodes {
+        for node in 0..3 {
+            self.nodes[node] = None;
+            let port = node_port(&self.config(node));
+            self.nodes[node] = Some(TestServer::sven_serve_on(&self.config(node), port));
+        }
+        open_to_all(&self, "r");
+        self.proxy.set_servers(self.addresses());
+        self
+    }
+}

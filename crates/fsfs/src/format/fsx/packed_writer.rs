@@ -1,0 +1,103 @@
+//! [`PackedWriter`]: makes [packed data](super::packed_data) of integer streams without substreams and one byte stream.
+//!
+//! That is all that revision properties need. A payload is compressed if that makes it shorter.
+
+use base::number::{push_uint, unsigned};
+use delta::svndiff::Codec;
+
+/// The zlib level of the incumbent.
+const LEVEL: u8 = 5;
+
+/// Packed data that is being made.
+#[derive(Default)]
+pub(crate) struct PackedWriter {
+    /// The descriptions of the integer streams, and their number.
+    columns: Vec<u8>,
+    count: u64,
+    /// The descriptions of the byte streams, and their number.
+    strings: Vec<u8>,
+    string_streams: u64,
+    /// The contents of all integer streams, and then of all byte streams.
+    payloads: [Vec<Vec<u8>>; 2],
+}
+
+impl PackedWriter {
+    /// Adds an integer stream, stored as `values` or as the differences between them.
+    pub(crate) fn column(&mut self, values: &[u64], as_differences: bool) {
+        let (mut content, mut last) = (Vec::new(), 0);
+        for &value in values {
+            match as_differences {
+                true => push_uint(&mut content, unsigned(value.wrapping_sub(last) as i64)),
+                false => push_uint(&mut content, value),
+            }
+            last = value;
+        }
+        push_uint(&mut self.columns, u64::from(as_differences));
+        push_uint(&mut self.columns, values.len() as u64);
+        push_uint(&mut self.columns, content.len() as u64);
+        self.count += 1;
+        self.payloads[0].push(content);
+    }
+
+    /// Adds a byte stream, and the integer stream with the lengths of its strings.
+    pub(crate) fn strings(&mut self, strings: &[&[u8]]) {
+        let lengths: Vec<u64> = strings.iter().map(|string| string.len() as u64).collect();
+        let lengths_at = self.count;
+        self.column(&lengths, false);
+        let content = strings.concat();
+        push_uint(&mut self.strings, 0);
+        push_uint(&mut self.strings, lengths_at);
+        push_uint(&mut self.strings, content.len() as u64);
+        self.string_streams += 1;
+        self.payloads[1].push(content);
+    }
+
+    /// Appends the packed data.
+    pub(crate) fn finish(self, out: &mut Vec<u8>) {
+        let mut structure = Vec::new();
+        push_uint(&mut structure, self.count);
+        structure.extend_from_slice(&self.columns);
+        push_uint(&mut structure, self.string_streams);
+        structure.extend_from_slice(&self.strings);
+        push_uint(out, structure.len() as u64);
+        out.extend_from_slice(&structure);
+        let mut codec = Codec::new();
+        let mut frame = Vec::new();
+        for content in self.payloads.iter().flatten() {
+            frame.clear();
+            codec.write_zlib_block(content, LEVEL, &mut frame);
+            push_uint(out, frame.len() as u64);
+            out.extend_from_slice(&frame);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::packed_data::PackedData;
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn packed_data_is_read_as_it_was_written(
+            plain: Vec<u64>,
+            differences: Vec<u64>,
+            strings in prop::collection::vec(prop::collection::vec(0u8..3, 0..900), 0..5),
+        ) {
+            let strings: Vec<&[u8]> = strings.iter().map(Vec::as_slice).collect();
+            let mut writer = PackedWriter::default();
+            writer.column(&plain, false);
+            writer.column(&differences, true);
+            writer.strings(&strings);
+            let mut bytes = Vec::new();
+            writer.finish(&mut bytes);
+            let mut rest = &bytes[..];
+            let data = PackedData::decode(&mut rest).expect("what was written");
+            prop_assert!(rest.is_empty());
+            prop_assert_eq!(data.column(0).and_then(|column| column.values()), Ok(plain));
+            prop_assert_eq!(data.column(1).and_then(|column| column.values()), Ok(differences));
+            prop_assert_eq!(data.strings(0), Ok(strings));
+        }
+    }
+}
