@@ -30,8 +30,17 @@ pub struct ObjectReport {
 /// Makes the name of an object.
 type MakeName = fn(Uuid, u64, Uuid) -> String;
 
-/// What rows say of an object: its length.
-type NamedObjects = HashMap<String, u64>;
+/// The objects that rows name.
+type NamedObjects = HashMap<String, NamedObject>;
+
+/// What a row says of its object.
+#[derive(Clone, Copy)]
+struct NamedObject {
+    length: u64,
+    /// False while the content is in the row as well: the object may not have been written yet. It may also be old, of an attempt to
+    /// move the content that was interrupted, and be named by the row alone the next moment. So it is no garbage.
+    must_exist: bool,
+}
 
 impl Cluster {
     /// Compares all objects with the rows. With `remove`, garbage older than `grace` seconds is removed.
@@ -49,11 +58,11 @@ impl Cluster {
         for object in &listed {
             cancel.check()?;
             match named.get(&object.name) {
-                Some(length) => {
+                Some(named) => {
                     found.insert(&object.name);
                     report.objects += 1;
                     report.bytes += object.length;
-                    if *length != object.length {
+                    if named.must_exist && named.length != object.length {
                         report.damaged.push(object.name.clone());
                     }
                 }
@@ -61,9 +70,10 @@ impl Cluster {
             }
         }
         // Objects that were written after the list was made are asked for by name.
-        for (name, length) in named.iter().filter(|(name, _)| !found.contains(name.as_str())) {
+        let missing = named.iter().filter(|(name, _)| !found.contains(name.as_str()));
+        for (name, object) in missing.filter(|(_, object)| object.must_exist) {
             cancel.check()?;
-            if self.0.objects.length(name)? != Some(*length) {
+            if self.0.objects.length(name)? != Some(object.length) {
                 report.damaged.push(name.clone());
             }
         }
@@ -107,14 +117,18 @@ impl Cluster {
                     Ok(u64::try_from(number).unwrap_or_default())
                 };
                 let id = |at: usize| row.try_get::<_, Uuid>(at).map_err(sql_error);
-                named.insert(name(id(0)?, number(1)?, id(2)?), number(3)?);
+                let object = NamedObject {
+                    length: number(3)?,
+                    must_exist: row.try_get(4).map_err(sql_error)?,
+                };
+                named.insert(name(id(0)?, number(1)?, id(2)?), object);
             }
         }
         Ok(named)
     }
 }
 
-const REVISIONS: &str = "SELECT r.instance, v.rev, v.publication, v.length \
-     FROM sven_revision v JOIN sven_repository r ON r.id = v.repository WHERE v.content IS NULL AND v.length > 0";
-const PACKS: &str = "SELECT r.instance, p.shard, p.publication, p.length \
+const REVISIONS: &str = "SELECT r.instance, v.rev, v.publication, v.length, v.content IS NULL \
+     FROM sven_revision v JOIN sven_repository r ON r.id = v.repository WHERE v.length > 0";
+const PACKS: &str = "SELECT r.instance, p.shard, p.publication, p.length, true \
      FROM sven_pack p JOIN sven_repository r ON r.id = p.repository";

@@ -113,31 +113,34 @@ impl Objects {
         }
     }
 
+    /// The file is read outside of the client's futures: it may be an object itself.
     fn put_parts(&self, name: &str, file: &dyn DiskFile, length: u64) -> Result<()> {
         let failed = |e: &dyn std::fmt::Display| store_error("write", name, e);
         let path = self.path(name);
         let part_size = (PART as u64).max(length.div_ceil(MAX_PARTS));
-        let sent = wait_for(async {
-            let upload = self.store.put_multipart(&path).await.map_err(|e| failed(&e))?;
-            let mut writer = WriteMultipart::new_with_chunk_size(upload, part_size as usize);
-            let mut offset = 0;
-            while offset < length {
-                let wanted = (length - offset).min(part_size);
-                let part = read_range(file, offset, wanted);
-                let waited = writer.wait_for_capacity(PARTS_UNDER_WAY).await;
-                match (part, waited) {
-                    (Ok(part), Ok(())) => writer.put(part.into()),
-                    (part, waited) => {
-                        _ = writer.abort().await;
-                        part.map_err(|e| failed(&e))?;
-                        return waited.map_err(|e| failed(&e));
-                    }
-                }
-                offset += wanted;
+        let upload = wait_for(self.store.put_multipart(&path))?.map_err(|e| failed(&e))?;
+        let mut writer = WriteMultipart::new_with_chunk_size(upload, part_size as usize);
+        let mut offset = 0;
+        while offset < length {
+            let wanted = (length - offset).min(part_size);
+            let put = read_range(file, offset, wanted)
+                .map_err(|e| failed(&e))
+                .and_then(|part| {
+                    wait_for(async {
+                        writer.wait_for_capacity(PARTS_UNDER_WAY).await?;
+                        writer.put(part.into());
+                        Ok(())
+                    })?
+                    .map_err(|e: object_store::Error| failed(&e))
+                });
+            if let Err(e) = put {
+                // Only tidies up: parts that stay belong to no object.
+                _ = wait_for(writer.abort());
+                return Err(e);
             }
-            writer.finish().await.map(drop).map_err(|e| failed(&e))
-        });
-        sent?
+            offset += wanted;
+        }
+        wait_for(writer.finish())?.map(drop).map_err(|e| failed(&e))
     }
 
     /// Writes a new object.

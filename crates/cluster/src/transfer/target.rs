@@ -1,7 +1,8 @@
 //! The rows and objects of a repository that is being imported.
 //!
-//! All of it may be done twice: a step whose connection was lost is taken again. What an import writes is marked with the instance of the
-//! repository as its publication, so rows of revisions that the cluster has made are recognised.
+//! All of it may be done twice: a step whose connection was lost is taken again. The publication of what an import writes begins with the first
+//! half of the repository's instance, so rows of revisions that the cluster has made are recognised. The other half is a random number of
+//! the run: names of objects are used once, as those of an interrupted run may be taken for garbage at any moment.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,6 +21,8 @@ use crate::objects::{pack_key, read_whole, revision_key};
 pub(super) struct Target<'a> {
     pub(super) cluster: &'a Cluster,
     pub(super) info: RepositoryInfo,
+    /// The publication of all that this run writes.
+    import: Uuid,
 }
 
 /// Revisions that are written together.
@@ -78,7 +81,12 @@ impl Target<'_> {
         if info.format != format {
             return refused("has another format; it cannot be continued");
         }
-        let target = Target { cluster, info };
+        let import = new_import(info.instance);
+        let target = Target {
+            cluster,
+            info,
+            import,
+        };
         let (own, last) = target.foreign_revisions()?;
         if own > 0 {
             return refused("has revisions that were committed to it; they would be lost");
@@ -91,13 +99,13 @@ impl Target<'_> {
 
     /// Returns how many revisions were not imported, and the last revision that is there.
     fn foreign_revisions(&self) -> Result<(i64, Option<u64>)> {
-        let (id, import) = (self.info.id, self.info.instance);
+        let (id, instance) = (self.info.id, self.info.instance);
         let row = self
             .cluster
             .0
             .database
             .run("look for revisions", |client| async move {
-                client.query_one(FOREIGN, &[&id, &import]).await
+                client.query_one(FOREIGN, &[&id, &instance]).await
             })?;
         let last: Option<i64> = row.try_get(1).map_err(sql_error)?;
         Ok((
@@ -146,11 +154,11 @@ impl Target<'_> {
     /// Copies a pack file.
     pub(super) fn put_pack(&self, shard: u64, file: &dyn DiskFile, manifest: Option<Vec<u8>>) -> Result<()> {
         let length = length_of(file)?;
-        let (id, import) = (self.info.id, self.info.instance);
+        let (id, import) = (self.info.id, self.import);
         self.cluster
             .0
             .objects
-            .put_file(&pack_key(import, shard, import), file)?;
+            .put_file(&pack_key(self.info.instance, shard, import), file)?;
         self.cluster.0.database.run("note a pack", |client| {
             let manifest = manifest.clone();
             async move {
@@ -175,7 +183,7 @@ impl Target<'_> {
             None => (0, None),
             Some(file) => {
                 let length = length_of(file)?;
-                let import = self.info.instance;
+                let (instance, import) = (self.info.instance, self.import);
                 match length <= MAX_INLINE {
                     true => (
                         length,
@@ -185,7 +193,7 @@ impl Target<'_> {
                         self.cluster
                             .0
                             .objects
-                            .put_file(&revision_key(import, rev.0, import), file)?;
+                            .put_file(&revision_key(instance, rev.0, import), file)?;
                         (length, None)
                     }
                 }
@@ -208,7 +216,7 @@ impl Target<'_> {
         if batch.revs.is_empty() {
             return Ok(());
         }
-        let (id, import) = (self.info.id, self.info.instance);
+        let (id, import) = (self.info.id, self.import);
         self.cluster.0.database.run("write revisions", |client| {
             let batch = batch.clone();
             async move {
@@ -327,6 +335,13 @@ impl Target<'_> {
     }
 }
 
+/// The publication of a run.
+fn new_import(instance: Uuid) -> Uuid {
+    let mut bytes = Uuid::new_v4().into_bytes();
+    bytes[..8].copy_from_slice(&instance.as_bytes()[..8]);
+    Uuid::from_bytes(bytes)
+}
+
 fn length_of(file: &dyn DiskFile) -> Result<i64> {
     Ok(signed(file.len().map_err(read_error)?))
 }
@@ -347,8 +362,7 @@ const BATCH_REVISIONS: usize = 500;
 
 const MAKE: &str = "INSERT INTO sven_repository (name, format, uuid, fsfs_conf, instance) VALUES ($1, $2, $3, $4, $5) \
      ON CONFLICT (name) DO NOTHING";
-const FOREIGN: &str =
-    "SELECT count(*) FILTER (WHERE publication <> $2), max(rev) FROM sven_revision WHERE repository = $1";
+const FOREIGN: &str = "SELECT count(*) FILTER (WHERE left(publication::text, 18) <> left($2::uuid::text, 18)), max(rev) FROM sven_revision WHERE repository = $1";
 const SELECT_PROPS: &str =
     "SELECT rev, props FROM sven_revision WHERE repository = $1 AND rev >= $2 AND rev < $3";
 const SELECT_PACKS: &str = "SELECT shard FROM sven_pack WHERE repository = $1";
