@@ -325,13 +325,15 @@ impl RevFile {
     ///
     /// # Errors
     /// `UNSUPPORTED_FEATURE` for a file of FSFS.
-    pub(crate) fn fsx(&self) -> Result<FsxItems<'_>> {
+    pub(crate) fn fsx<'f>(&'f self, cache: &'f Cache) -> Result<FsxItems<'f>> {
         match &self.addressing {
             Addressing::Fsx(indexes) => Ok(FsxItems {
                 bytes: &self.bytes,
                 first_rev: self.first_rev,
                 rev_count: self.rev_count,
                 indexes,
+                cache,
+                key: self.key(),
             }),
             Addressing::Physical(_) | Addressing::Logical(_) => {
                 let message = format!("File '{}' is not one of FSX", self.bytes.path().display());

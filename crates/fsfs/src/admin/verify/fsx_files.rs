@@ -24,7 +24,7 @@ pub(super) struct FsxFileCheck<'a> {
 
 impl<'a> FsxFileCheck<'a> {
     pub(super) fn of(fs: &'a Fs, file: &'a RevFile) -> Result<Self> {
-        let items = file.fsx()?;
+        let items = file.fsx(fs.cache())?;
         Ok(FsxFileCheck { fs, file, items })
     }
 

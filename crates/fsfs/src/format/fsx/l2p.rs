@@ -136,12 +136,7 @@ impl L2pHeader {
         })
     }
 
-    /// The number of pages.
-    pub(crate) fn page_count(&self) -> usize {
-        self.pages.len()
-    }
-
-    /// A page by its number, which must be below [`L2pHeader::page_count`].
+    /// A page by its number, which [`L2pHeader::page_of`] or [`L2pHeader::pages_of`] has returned.
     pub(crate) fn page(&self, number: usize) -> L2pPage {
         self.pages[number]
     }

@@ -113,6 +113,10 @@ cached! {
     Log(LogRecord) = |value| value.bytes();
     /// Changed-path list by revision.
     Changes(ChangeList) = |value| value.bytes();
+    /// Page of an L2P index of FSX by first revision, page number.
+    FsxL2pPage(Arc<[Option<fsx::l2p::L2pEntry>]>) = |value| size_of_val(&**value);
+    /// Page of a P2L index of FSX by first revision, page number.
+    FsxP2lPage(Arc<[fsx::p2l::P2lEntry]>) = |value| value.iter().map(|entry| size_of_val(entry) + size_of_val(&*entry.items)).sum();
     /// Manifest of packed revision properties of FSX by shard, with the state of its file.
     FsxRevpropsManifest(CachedFsxManifest) = |value| value.bytes;
     /// Pack of revision properties of FSX by first revision, with the state of its file. The bytes are compressed in the file.

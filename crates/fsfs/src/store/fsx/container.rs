@@ -51,7 +51,7 @@ impl RevFile {
         if let Some(container) = cache.get(&key) {
             return Ok(container);
         }
-        let items = self.fsx()?;
+        let items = self.fsx(cache)?;
         let bytes = items.read_checked(item)?;
         let container = match item.item_type {
             ItemType::NodeRevContainer => {

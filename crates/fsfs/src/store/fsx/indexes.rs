@@ -1,8 +1,8 @@
 //! The indexes of a revision or pack file of FSX: from (revision, item) to bytes.
 //!
 //! The L2P index of the file says where an item is, the P2L index what is there: an item, or a container with the item as
-//! one of its records. Both must agree. Indexes are decoded page by page when they are first used, and stay with the open
-//! file.
+//! one of its records. Both must agree. Indexes are decoded page by page when they are first used. Their headers stay with the
+//! open file, their pages are in the cache.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -16,13 +16,14 @@ use crate::format::fsx::cursor::DecodeError;
 use crate::format::fsx::l2p::{self, ExpectedL2p, L2pEntry, L2pHeader};
 use crate::format::fsx::p2l::{self, ExpectedP2l, ItemType, P2lEntry, P2lHeader};
 use crate::format::prefix_mismatch;
+use crate::store::cache::{Cache, Cached, Instance, Key};
 use crate::store::open_file::OpenFile;
 
 /// The indexes of a file, as far as they have been read.
 pub(crate) struct FsxIndexes {
     pub(crate) footer: Footer,
-    l2p: OnceLock<L2pIndex>,
-    p2l: OnceLock<P2lIndex>,
+    l2p: OnceLock<L2pHeader>,
+    p2l: OnceLock<P2lHeader>,
 }
 
 impl FsxIndexes {
@@ -43,20 +44,14 @@ pub(crate) struct FsxItems<'f> {
     pub(crate) first_rev: Revnum,
     pub(crate) rev_count: u64,
     pub(crate) indexes: &'f FsxIndexes,
+    /// The cache with the pages of the indexes.
+    pub(crate) cache: &'f Cache,
+    /// The file in keys of the cache.
+    pub(crate) key: (Instance, u64, bool),
 }
 
 /// The entries of a decoded page of the L2P index.
 type L2pEntries = Arc<[Option<L2pEntry>]>;
-
-struct L2pIndex {
-    header: L2pHeader,
-    pages: Box<[OnceLock<L2pEntries>]>,
-}
-
-struct P2lIndex {
-    header: P2lHeader,
-    pages: Box<[OnceLock<Arc<[P2lEntry]>>]>,
-}
 
 /// An item: where it is, and what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,7 +122,7 @@ impl<'f> FsxItems<'f> {
     /// # Errors
     /// `FS_INDEX_CORRUPTION`; the system's.
     pub(crate) fn page_count(&self) -> Result<usize> {
-        Ok(self.p2l_index()?.header.page_count())
+        Ok(self.p2l_index()?.page_count())
     }
 
     /// The entries of a page of the P2L index, whose number must be below [`RevFile::page_count`].
@@ -145,7 +140,7 @@ impl<'f> FsxItems<'f> {
     pub(crate) fn used_items(&self, rev: Revnum) -> Result<usize> {
         let index = self.l2p_index()?;
         let mut used = 0;
-        for page in self.in_file(index.header.pages_of(rev))? {
+        for page in self.in_file(index.pages_of(rev))? {
             used += self.l2p_page(index, page as usize)?.iter().flatten().count();
         }
         Ok(used)
@@ -171,11 +166,11 @@ impl<'f> FsxItems<'f> {
 
     fn l2p_entry(&self, rev: Revnum, item: u64) -> Result<Option<L2pEntry>> {
         let index = self.l2p_index()?;
-        let (page, entry) = self.in_file(index.header.page_of(rev, item))?;
+        let (page, entry) = self.in_file(index.page_of(rev, item))?;
         Ok(self.l2p_page(index, page)?.get(entry).copied().flatten())
     }
 
-    fn l2p_index(&self) -> Result<&'f L2pIndex> {
+    fn l2p_index(&self) -> Result<&'f L2pHeader> {
         if let Some(index) = self.indexes.l2p.get() {
             return Ok(index);
         }
@@ -186,27 +181,28 @@ impl<'f> FsxItems<'f> {
             index_len: end - start,
         };
         let header = self.read_growing(l2p::PREFIX, start, end, |bytes| L2pHeader::parse(bytes, expect))?;
-        let pages = (0..header.page_count()).map(|_| OnceLock::new()).collect();
-        Ok(self.indexes.l2p.get_or_init(|| L2pIndex { header, pages }))
+        Ok(self.indexes.l2p.get_or_init(|| header))
     }
 
-    fn l2p_page(&self, index: &'f L2pIndex, number: usize) -> Result<&'f L2pEntries> {
-        if let Some(entries) = index.pages[number].get() {
+    fn l2p_page(&self, index: &L2pHeader, number: usize) -> Result<L2pEntries> {
+        let key = self.page_key::<L2pEntries>(number);
+        if let Some(entries) = self.cache.get(&key) {
             return Ok(entries);
         }
-        let page = index.header.page(number);
+        let page = index.page(number);
         let start = self.indexes.footer.l2p_offset + page.offset;
         let data = self.bytes.read_vec(start, page.length)?;
         let entries: L2pEntries = self.in_file(page.entries(&data))?.into();
-        Ok(index.pages[number].get_or_init(|| entries))
+        self.cache.insert(key, entries.clone());
+        Ok(entries)
     }
 
     /// The page of the P2L index with the entry that contains `offset`, and the number of the entry in it.
     fn p2l_at(&self, offset: u64) -> Result<Option<(Arc<[P2lEntry]>, usize)>> {
         let index = self.p2l_index()?;
         // An item is listed in the page of its last byte, so a long item comes after pages without entries.
-        let first = usize::try_from(offset / index.header.page_size).unwrap_or(usize::MAX);
-        for number in first..index.header.page_count() {
+        let first = usize::try_from(offset / index.page_size).unwrap_or(usize::MAX);
+        for number in first..index.page_count() {
             let page = self.p2l_page(index, number)?;
             let at = page.partition_point(|entry| entry.end() <= offset);
             if let Some(entry) = page.get(at) {
@@ -225,28 +221,34 @@ impl<'f> FsxItems<'f> {
         }
     }
 
-    fn p2l_index(&self) -> Result<&'f P2lIndex> {
+    fn p2l_index(&self) -> Result<&'f P2lHeader> {
         if let Some(index) = self.indexes.p2l.get() {
             return Ok(index);
         }
         let expect = self.expected_p2l();
         let (start, end) = (self.indexes.footer.p2l_offset, self.indexes.footer.footer_offset);
         let header = self.read_growing(p2l::PREFIX, start, end, |bytes| P2lHeader::parse(bytes, expect))?;
-        let pages = (0..header.page_count()).map(|_| OnceLock::new()).collect();
-        Ok(self.indexes.p2l.get_or_init(|| P2lIndex { header, pages }))
+        Ok(self.indexes.p2l.get_or_init(|| header))
     }
 
-    fn p2l_page(&self, index: &P2lIndex, number: usize) -> Result<Arc<[P2lEntry]>> {
-        let page = &index.pages[number];
-        if let Some(entries) = page.get() {
-            return Ok(entries.clone());
+    /// The key of a page of an index, of which this is the type.
+    fn page_key<T: Cached>(&self, number: usize) -> Key {
+        let (instance, first_rev, is_packed) = self.key;
+        Key::part::<T>(instance, first_rev, number as u64, u64::from(is_packed))
+    }
+
+    fn p2l_page(&self, index: &P2lHeader, number: usize) -> Result<Arc<[P2lEntry]>> {
+        let key = self.page_key::<Arc<[P2lEntry]>>(number);
+        if let Some(entries) = self.cache.get(&key) {
+            return Ok(entries);
         }
-        let (start, end) = index.header.page_range(number);
+        let (start, end) = index.page_range(number);
         let data = self
             .bytes
             .read_vec(self.indexes.footer.p2l_offset + start, end - start)?;
         let entries: Arc<[P2lEntry]> = self.in_file(p2l::parse_page(&data, self.expected_p2l()))?.into();
-        Ok(page.get_or_init(|| entries).clone())
+        self.cache.insert(key, entries.clone());
+        Ok(entries)
     }
 
     /// Decodes a header at `start`, which begins with `prefix` and whose length shows only in decoding. Reads more bytes, up to `end`, until it is

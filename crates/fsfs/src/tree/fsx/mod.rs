@@ -28,7 +28,7 @@ impl Fs {
     /// `FS_CORRUPT`, those of the indexes; the system's.
     pub(crate) fn fsx_noderev(&self, rev: Revnum, number: u64) -> Result<NodeRev> {
         let noderev = self.with_rev_file(rev, |file| {
-            let items = file.fsx()?;
+            let items = file.fsx(self.cache())?;
             let item = items.item(rev, number)?;
             let stored = match item.item_type {
                 ItemType::NodeRev => items.in_file(FsxNodeRev::parse(&items.read_checked(&item)?))?,
@@ -53,7 +53,7 @@ impl Fs {
     /// `FS_CORRUPT`, those of the indexes; the system's.
     pub(crate) fn fsx_changes(&self, rev: Revnum) -> Result<Vec<RawChange>> {
         let list = self.with_rev_file(rev, |file| {
-            let items = file.fsx()?;
+            let items = file.fsx(self.cache())?;
             let item = items.item(rev, CHANGES_ITEM)?;
             match item.item_type {
                 ItemType::Changes => items.in_file(changes::parse(&items.read_checked(&item)?)),

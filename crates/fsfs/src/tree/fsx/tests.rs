@@ -52,7 +52,7 @@ fn repository() -> (tempfile::TempDir, Repo) {
 /// Calls `each` with all items of the file that holds `rev`.
 fn each_item(fs: &Fs, rev: Revnum, each: impl Fn(&RevFile, &FsxItem, &[u8])) {
     let file = fs.rev_file(rev).unwrap();
-    let items = file.fsx().unwrap();
+    let items = file.fsx(fs.cache()).unwrap();
     let mut end = 0;
     let pages = (0..items.page_count().unwrap()).map(|page| items.page_entries(page).unwrap());
     for entry in pages.flat_map(|page| page.to_vec()) {

@@ -85,7 +85,7 @@ impl Fs {
     pub(crate) fn check_rep(&self, rev: Revnum, item: u64) -> Result<()> {
         self.with_rev_file(rev, |file| {
             if self.format().is_fsx() {
-                let is_rep = file.fsx()?.item(rev, item)?.item_type.holds_reps();
+                let is_rep = file.fsx(self.cache())?.item(rev, item)?.item_type.holds_reps();
                 return is_rep.then_some(()).ok_or_else(|| wrong_type(rev, item));
             }
             let offset = file.item_offset(self.cache(), rev, item)?;

@@ -106,7 +106,7 @@ impl OpenRep {
     /// says how long an item is. A length in a rep line is that of before the revision was packed.
     fn open_fsx(fs: &Fs, file: &Arc<RevFile>, rev: Revnum, number: u64) -> Result<Self> {
         let address = RepAddress::Rev(rev, number);
-        let items = file.fsx()?;
+        let items = file.fsx(fs.cache())?;
         let item = items.item(rev, number)?;
         if !item.item_type.is_rep() {
             let Container::Reps(container) = file.container(fs.cache(), &item)? else {
@@ -267,24 +267,24 @@ impl OpenRep {
     fn fill(&mut self, offset: u64, length: u64) -> Result<()> {
         (self.buffer_start, self.before) = (offset, 0);
         if let RepFile::Contained(file, container, number) = &self.file {
-            self.buffer = file
-                .fsx()?
-                .in_file(container.read(*number, offset, length as usize))?;
+            self.buffer =
+                file.fsx(self.fs.cache())?
+                    .in_file(container.read(*number, offset, length as usize))?;
             return match self.buffer.len() as u64 == length {
                 true => Ok(()),
                 false => Err(SvndiffError::UnexpectedEnd.into()),
             };
         }
         let (at, length) = (self.body + offset, length as usize);
-        match self.file.bytes().read_into(at, length, &mut self.buffer) {
-            Err(e) if crate::store::disk::is_stale(&e) => {}
+        let stale = match self.file.bytes().read_into(at, length, &mut self.buffer) {
+            Err(e) if crate::store::disk::is_stale(&e) => e,
             result => {
                 if result.is_err() {
                     self.buffer.clear();
                 }
                 return result;
             }
-        }
+        };
         // The file was deleted on its server, probably because its shard was packed. Opening the representation again
         // finds it in the pack file.
         self.buffer.clear();
@@ -292,6 +292,10 @@ impl OpenRep {
             self.fs.cache().drop_file(&file.key());
         }
         let reopened = OpenRep::open(&self.fs, self.address, self.body_len)?;
+        if reopened.header != self.header {
+            // FSX has put the text into a container. A new reader reads it there.
+            return Err(stale);
+        }
         (self.file, self.body) = (reopened.file, reopened.body);
         let at = self.body + offset;
         self.file.bytes().read_into(at, length, &mut self.buffer)
