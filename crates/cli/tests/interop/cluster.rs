@@ -1,6 +1,8 @@
 //! A cluster of three nodes: the real client works with it, whichever node gets each of its requests, and what it has made is a
 //! repository that the real tools read.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
