@@ -125,7 +125,7 @@ impl<'f> FsxItems<'f> {
         Ok(self.p2l_index()?.page_count())
     }
 
-    /// The entries of a page of the P2L index, whose number must be below [`RevFile::page_count`].
+    /// The entries of a page of the P2L index, whose number must be below [`FsxItems::page_count`].
     ///
     /// # Errors
     /// `FS_INDEX_CORRUPTION`; the system's.
