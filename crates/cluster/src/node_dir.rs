@@ -63,19 +63,19 @@ pub(crate) fn node_dirs(root: &Path) -> Result<Vec<PathBuf>> {
 
 /// Removes what is in a directory.
 fn empty_dir(dir: &Path) -> Result<()> {
-    for path in node_dirs(dir)? {
-        let removed = match path.is_dir() {
-            true => fs::remove_dir_all(&path),
-            false => fs::remove_file(&path),
-        };
-        match removed {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => {
-                return Err(Error::io("Can't remove", &path, &e));
-            }
-            _ => {}
-        }
+    node_dirs(dir)?.iter().try_for_each(|path| remove(path))
+}
+
+/// Removes a file, or a directory with what is in it. One that is not there is no error.
+pub(crate) fn remove(path: &Path) -> Result<()> {
+    let removed = match path.is_dir() {
+        true => fs::remove_dir_all(path),
+        false => fs::remove_file(path),
+    };
+    match removed {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(Error::io("Can't remove", path, &e)),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 pub(crate) fn make_dirs(path: &Path) -> Result<()> {

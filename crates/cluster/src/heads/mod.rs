@@ -18,7 +18,6 @@ mod publish;
 mod revprops;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use base::checksum::Sha1;
@@ -49,8 +48,6 @@ pub(crate) struct HeadsState {
     locks: LockTable,
     /// The connection that keeps other nodes from publishing.
     hold: Mutex<Option<Arc<Hold>>>,
-    /// The last revision that was published by this process; for metrics.
-    published: AtomicI64,
 }
 
 impl Heads {
@@ -68,7 +65,6 @@ impl Heads {
             revprops: RevpropCache::default(),
             locks: LockTable::default(),
             hold: Mutex::default(),
-            published: AtomicI64::new(-1),
         }))
     }
 
@@ -182,11 +178,6 @@ impl SharedHeads for Heads {
         let begun = Instant::now();
         let outcome = self.publish_revisions(from, revisions);
         self.0.cluster.metrics.publication(begun.elapsed(), &outcome);
-        if let (Ok(Outcome::Done), Some(last)) = (&outcome, revisions.last()) {
-            self.0
-                .published
-                .fetch_max(i64::try_from(last.rev.0).unwrap_or(i64::MAX), Ordering::Relaxed);
-        }
         outcome
     }
 

@@ -24,6 +24,7 @@ use super::files::{fresh_dir, make_dirs, read_only, replace, set_mode, write_fro
 use super::packed_props;
 use crate::cluster::{Cluster, RepositoryInfo};
 use crate::database::sql_error;
+use crate::node_dir::remove;
 
 /// Writes the repository `name` to the directory `to`, or brings an earlier export there up to date. Calls `done` with each revision
 /// that is there. Returns the youngest revision.
@@ -242,19 +243,7 @@ impl<'a> Copy<'a> {
             (true, _) => gone.push(props),
             (false, _) => {}
         }
-        for path in gone {
-            let removed = match path.is_dir() {
-                true => fs::remove_dir_all(&path),
-                false => fs::remove_file(&path),
-            };
-            match removed {
-                Err(e) if e.kind() != io::ErrorKind::NotFound => {
-                    return Err(Error::io("Can't remove", &path, &e));
-                }
-                _ => {}
-            }
-        }
-        Ok(())
+        gone.iter().try_for_each(|path| remove(path))
     }
 
     /// Copies the revisions that the export does not have.

@@ -45,8 +45,8 @@ impl Txn {
         if lock.youngest() < fs.last_youngest() {
             lock.read_head(&fs)?;
         }
-        let mut hold = None;
-        for attempt in 1.. {
+        let (mut hold, mut outdated_attempts) = (None, 0);
+        loop {
             let current = match prepared.take() {
                 Some(prepared) if prepared.rev == lock.youngest().next() => prepared,
                 outdated => {
@@ -62,12 +62,12 @@ impl Txn {
                     set_aside: Vec::new(),
                 });
             }
-            if attempt >= ATTEMPTS_WITHOUT_HOLD && hold.is_none() {
+            outdated_attempts += 1;
+            if outdated_attempts >= ATTEMPTS_WITHOUT_HOLD && hold.is_none() {
                 hold = Some(shared.heads.hold()?);
             }
             lock.read_head(&fs)?;
         }
-        unreachable!("because the loop ends by a result")
     }
 
     /// Publishes a prepared revision from the state of `lock`; `None` if that state is outdated.

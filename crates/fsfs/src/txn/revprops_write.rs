@@ -34,11 +34,11 @@ impl Fs {
         value: Option<&[u8]>,
     ) -> Result<Option<Vec<u8>>> {
         self.check_rev(rev)?;
-        let _no_pack = self.lock_against_packing()?;
-        let lock = self.write_lock()?;
         if let Some(shared) = self.shared_fs() {
             return change_shared(shared, rev, name, expected, value);
         }
+        let _no_pack = self.lock_against_packing()?;
+        let lock = self.write_lock()?;
         let location = RevpropsLocation::find(self, rev, &lock)?;
         let mut props = location.props(rev)?;
         let old = change_list(&mut props, name, expected, value)?;
@@ -54,11 +54,11 @@ impl Fs {
     /// As [`Fs::change_revprop`].
     pub fn set_revprops(&self, rev: Revnum, props: &Props) -> Result<()> {
         self.check_rev(rev)?;
-        let _no_pack = self.lock_against_packing()?;
-        let lock = self.write_lock()?;
         if let Some(shared) = self.shared_fs() {
             return replace_shared(shared, rev, props);
         }
+        let _no_pack = self.lock_against_packing()?;
+        let lock = self.write_lock()?;
         let location = RevpropsLocation::find(self, rev, &lock)?;
         // An unreadable list may be replaced: that is how it is repaired.
         if location.props(rev).is_ok_and(|old| old == *props) {
