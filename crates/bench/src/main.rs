@@ -15,6 +15,7 @@
 
 mod cells;
 mod client;
+mod cluster;
 mod delta_sample;
 mod http;
 mod huge;
@@ -65,6 +66,8 @@ enum BenchCommand {
     Matrix(matrix::MatrixOptions),
     /// HTTP: export, log, list, import and many clients, beside Apache
     Http(http::HttpOptions),
+    /// Clusters: reading and committing on one node and on three, beside FSFS
+    Cluster(cluster::ClusterOptions),
     /// Sends a list of HTTP requests and discards the responses: the lean client of `http`
     #[command(hide = true)]
     SendRequests(lean_client::LeanClientOptions),
@@ -90,6 +93,7 @@ fn main() -> ExitCode {
         BenchCommand::Http(options) => http::main(options),
         BenchCommand::Client(options) => client::main(options),
         BenchCommand::Matrix(options) => matrix::main(options),
+        BenchCommand::Cluster(options) => cluster::main(options),
         BenchCommand::SendRequests(options) => lean_client::main(&options),
         BenchCommand::Generate { revisions, seed } => {
             workload::history::write(&mut std::io::stdout().lock(), revisions, seed)

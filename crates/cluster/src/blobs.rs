@@ -14,16 +14,19 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Instant;
 
-use base::{Result, Revnum};
+use base::{Error, Result, Revnum};
 use bytes::Bytes;
 use fsfs::disk::DiskFile;
-use fsfs::shared::SharedBlobs;
+use fsfs::shared::{SharedBlobs, Uploaded};
 use rustix::io::Errno;
 use uuid::Uuid;
 
 use crate::block_cache::{BLOCK, BlockCache, BlockKey};
 use crate::database::{Database, sql_error};
+use crate::heads::MAX_INLINE;
+use crate::metrics::ClusterMetrics;
 use crate::objects::{Objects, pack_key, revision_key};
 use crate::row_cache::{Content, Row, RowCache};
 
@@ -38,6 +41,7 @@ struct BlobsState {
     objects: Arc<Objects>,
     cache: Arc<BlockCache>,
     rows: Arc<RowCache>,
+    metrics: Arc<ClusterMetrics>,
     /// Blocks that are being fetched ahead.
     in_progress: AtomicUsize,
 }
@@ -58,6 +62,7 @@ impl Blobs {
         objects: Arc<Objects>,
         cache: Arc<BlockCache>,
         rows: Arc<RowCache>,
+        metrics: Arc<ClusterMetrics>,
     ) -> Blobs {
         Blobs(Arc::new(BlobsState {
             database,
@@ -66,6 +71,7 @@ impl Blobs {
             objects,
             cache,
             rows,
+            metrics,
             in_progress: AtomicUsize::new(0),
         }))
     }
@@ -123,6 +129,25 @@ impl SharedBlobs for Blobs {
         let found = self.0.read_pack(shard, true).map_err(io::Error::other)?;
         let manifest = found.and_then(|pack| pack.manifest);
         Ok(manifest.ok_or(Errno::NOENT)?)
+    }
+
+    fn upload_ahead(&self, rev: Revnum, file: &dyn DiskFile) -> Result<Option<Uploaded>> {
+        let length = file
+            .len()
+            .map_err(|e| Error::os(&e, &format!("Can't read the file of revision {rev}")))?;
+        if !self.is_uploaded_ahead(length) {
+            return Ok(None);
+        }
+        let begun = Instant::now();
+        let publication = Uuid::new_v4();
+        let name = revision_key(self.0.instance, rev.0, publication);
+        self.0.objects.put_file(&name, file)?;
+        self.0.metrics.uploaded(begun.elapsed());
+        Ok(Some(Uploaded(publication.as_u128())))
+    }
+
+    fn is_uploaded_ahead(&self, length: u64) -> bool {
+        length > MAX_INLINE
     }
 }
 

@@ -193,6 +193,7 @@ impl Cluster {
             self.0.objects.clone(),
             self.0.cache.clone(),
             self.0.rows.clone(),
+            self.0.metrics.clone(),
         );
         SharedFs {
             heads: Arc::new(heads),

@@ -117,7 +117,7 @@ fn send_all(
 ) -> Result<()> {
     let fs = repo.fs();
     let accepts = sink.accepts_encoded();
-    let mut prefetched = VersionPrefetch::start(repo.prefetch(), fs, versions, include_merged, accepts);
+    let mut prefetched = VersionPrefetch::start(repo, versions, include_merged, accepts);
     // The node of the version before, if this thread looked it up.
     let mut last: Option<Node> = None;
     for (at, version) in versions.iter().enumerate() {

@@ -4,6 +4,9 @@
 //! pool busy does the work itself (see [`base::ordered`]): a thousand clients at once are a thousand threads that each do
 //! their own work.
 //!
+//! Where several machines share a repository, reading may wait for an object store for as long as the processor needs for hundreds of
+//! nodes. Such repositories have more threads, which wait side by side.
+//!
 //! A task that panics is an error of its response.
 
 use std::any::Any;
@@ -16,6 +19,8 @@ use base::{Code, Error, Result};
 #[derive(Default)]
 pub struct PrefetchPool {
     threads: OnceLock<Option<ThreadPool<'static>>>,
+    /// For repositories that several machines share.
+    waiting_threads: OnceLock<Option<ThreadPool<'static>>>,
 }
 
 /// Prefetched results in the order in which they are sent.
@@ -27,22 +32,32 @@ const LIMITS: Limits = Limits {
     bytes: 4 << 20,
 };
 
+/// Threads that read ahead in repositories that several machines share.
+const WAITING_THREADS: usize = 32;
+
 /// Bytes that all responses together may have prefetched.
 const TOTAL_BYTES: usize = 64 << 20;
 
 impl PrefetchPool {
-    /// Returns an empty queue; `None` on a machine with one core, where prefetch gains nothing, or if no thread was started.
-    pub(crate) fn queue<T: Send + 'static>(&self) -> Option<PrefetchQueue<T>> {
-        let start = || ThreadPool::start("prefetch", cores() - 1, TOTAL_BYTES);
-        let pool = self.threads.get_or_init(start).as_ref()?;
+    /// Returns an empty queue for a repository, which may be shared with other machines. `None` if no thread was started: for a
+    /// repository of files so on a machine with one core, where prefetch gains nothing.
+    pub(crate) fn queue<T: Send + 'static>(&self, is_shared: bool) -> Option<PrefetchQueue<T>> {
+        let (threads, count) = match is_shared {
+            false => (&self.threads, cores() - 1),
+            true => (&self.waiting_threads, WAITING_THREADS),
+        };
+        let start = || ThreadPool::start("prefetch", count, TOTAL_BYTES);
+        let pool = threads.get_or_init(start).as_ref()?;
         Some(PrefetchQueue(OrderedQueue::new(pool, LIMITS)))
     }
 }
 
 impl Drop for PrefetchPool {
     fn drop(&mut self) {
-        if let Some(Some(pool)) = self.threads.get() {
-            pool.close();
+        for threads in [&self.threads, &self.waiting_threads] {
+            if let Some(Some(pool)) = threads.get() {
+                pool.close();
+            }
         }
     }
 }
@@ -92,7 +107,7 @@ mod tests {
     #[test]
     fn a_panic_is_an_error_of_its_task() {
         let pool = PrefetchPool::default();
-        let Some(mut queue) = pool.queue() else {
+        let Some(mut queue) = pool.queue(true) else {
             return;
         };
         for number in 0..3 {

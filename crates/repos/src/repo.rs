@@ -20,7 +20,7 @@ use fsfs::shared::{SharedNodes, TxnOwner};
 use fsfs::{Cache, ChangeKind, ChangeList, ChangedPath, Fs, FsInfo, Instance, ReadMode};
 
 use crate::access::{Readable, Subtree};
-use crate::prefetch::PrefetchPool;
+use crate::prefetch::{PrefetchPool, PrefetchQueue};
 
 /// An opened repository. Clones share everything.
 #[derive(Clone)]
@@ -134,9 +134,9 @@ impl Repository {
         &self.0.path
     }
 
-    /// The threads that read ahead.
-    pub(crate) fn prefetch(&self) -> &PrefetchPool {
-        &self.0.prefetch
+    /// Returns a queue of what is read ahead; `None` if no other thread can help.
+    pub(crate) fn prefetch_queue<T: Send + 'static>(&self) -> Option<PrefetchQueue<T>> {
+        self.0.prefetch.queue(self.shared_nodes().is_some())
     }
 
     /// Adds to the history index what it lacks, on one thread. Without an index, makes one if `creates`. Does nothing while

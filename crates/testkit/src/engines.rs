@@ -69,17 +69,18 @@ impl Engines {
     /// # Panics
     /// As [`engines`].
     pub fn start() -> Engines {
-        Engines::start_with(Durability::Off)
+        Engines::start_in(&std::env::temp_dir(), Durability::Off)
     }
 
-    /// Starts a pair of engines, for measurements with `Durability::On`.
+    /// Starts a pair of engines whose files are below `parent`, for measurements with `Durability::On`.
     ///
     /// # Panics
     /// As [`engines`].
-    pub fn start_with(durability: Durability) -> Engines {
+    pub fn start_in(parent: &Path, durability: Durability) -> Engines {
+        let dir = || tempfile::tempdir_in(parent).expect("because there is room for temporary files");
         Engines {
-            postgres: start_postgres(durability),
-            objects: start_objects(),
+            postgres: start_postgres(dir(), durability),
+            objects: start_objects(dir()),
         }
     }
 
@@ -176,8 +177,7 @@ pub enum Durability {
     Off,
 }
 
-fn start_postgres(durability: Durability) -> Engine {
-    let dir = tempfile::tempdir().expect("because there is room for temporary files");
+fn start_postgres(dir: TempDir, durability: Durability) -> Engine {
     let data = dir.path().join("data");
     let user = unprivileged_user();
     make_data(dir.path(), &data, user.as_deref());
@@ -257,8 +257,7 @@ fn as_user(user: Option<&str>, program: &Path) -> Vec<String> {
     }
 }
 
-fn start_objects() -> Engine {
-    let dir = tempfile::tempdir().expect("because there is room for temporary files");
+fn start_objects(dir: TempDir) -> Engine {
     let data = dir.path().join("data");
     fs::create_dir_all(data.join(BUCKET)).expect("because the directory is new");
     let port = free_port();
@@ -351,7 +350,10 @@ fn unprivileged_user() -> Option<String> {
 }
 
 /// The directory with the programs of PostgreSQL: that of the newest version.
-fn postgres_bin() -> &'static Path {
+///
+/// # Panics
+/// If it is not installed.
+pub fn postgres_bin() -> &'static Path {
     static BIN: OnceLock<PathBuf> = OnceLock::new();
     BIN.get_or_init(|| {
         let versions = fs::read_dir("/usr/lib/postgresql")

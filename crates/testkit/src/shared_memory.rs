@@ -14,7 +14,7 @@ use base::{Code, Date, Depth, Error, FsPath, Lock, Result, Revnum};
 use fsfs::disk::{DiskFile, RealDisk};
 use fsfs::shared::{
     Head, NewRevision, Outcome, SHARED_FS_TYPE, SharedBlobs, SharedFs, SharedHeads, SharedHold, SharedNodes,
-    TxnOwner,
+    TxnOwner, Uploaded,
 };
 use fsfs::{Cache, CreateOptions, Fs, RepCacheRow};
 use parking_lot::{Condvar, Mutex};
@@ -25,6 +25,7 @@ use tempfile::TempDir;
 pub struct MemoryStorage {
     state: Mutex<Shared>,
     hold_ended: Condvar,
+    while_uploading: Mutex<Option<Box<dyn FnMut() + Send>>>,
 }
 
 /// One machine: its directory, and the filesystem that is open on it.
@@ -53,6 +54,8 @@ struct Shared {
     min_unpacked: u64,
     locks: BTreeMap<FsPath, Lock>,
     reps: HashMap<Sha1, RepCacheRow>,
+    /// Files that were uploaded ahead of their publication.
+    uploads: Vec<Vec<u8>>,
 }
 
 /// One machine's way to the storage.
@@ -115,6 +118,16 @@ impl MemoryStorage {
     /// Refuses the next `count` changes as outdated.
     pub fn outdate(&self, count: u32) {
         self.state.lock().outdate = count;
+    }
+
+    /// Runs something while a long file is uploaded ahead of its publication.
+    pub fn while_uploading(&self, work: impl FnMut() + Send + 'static) {
+        *self.while_uploading.lock() = Some(Box::new(work));
+    }
+
+    /// How many files were uploaded ahead of their publication.
+    pub fn uploads(&self) -> usize {
+        self.state.lock().uploads.len()
     }
 
     /// Lets the next `count` calls fail.
@@ -315,6 +328,10 @@ impl SharedHeads for NodeHeads {
         Ok(Outcome::Done)
     }
 
+    fn wait_until_seen(&self) -> Result<()> {
+        Ok(())
+    }
+
     fn find_rep(&self, sha1: &Sha1) -> Result<Option<RepCacheRow>> {
         let mut state = self.storage.state.lock();
         state.may_fail()?;
@@ -329,15 +346,15 @@ impl SharedHeads for NodeHeads {
         }
         for revision in revisions {
             assert_eq!(revision.rev.0, state.youngest + 1, "revisions follow each other");
-            let mut bytes = vec![0; revision.file.len().expect("a file") as usize];
-            let mut at = 0;
-            while at < bytes.len() {
-                let read = revision
-                    .file
-                    .read_at(&mut bytes[at..], at as u64)
-                    .expect("a file");
-                assert!(read > 0, "the file is as long as it says");
-                at += read;
+            let bytes = whole(&*revision.file);
+            match revision.uploaded {
+                Some(Uploaded(number)) => {
+                    assert_eq!(state.uploads[number as usize], bytes, "what was uploaded")
+                }
+                None => assert!(
+                    bytes.len() <= MAX_INLINE || revisions.len() > 1,
+                    "a long file was not uploaded"
+                ),
             }
             state.youngest += 1;
             let rev = state.youngest;
@@ -407,6 +424,38 @@ impl SharedBlobs for NodeBlobs {
         let manifest = state.packs.get(&shard).map(|(_, manifest)| manifest.clone());
         manifest.ok_or_else(|| io::ErrorKind::NotFound.into())
     }
+
+    fn upload_ahead(&self, _: Revnum, file: &dyn DiskFile) -> Result<Option<Uploaded>> {
+        let bytes = whole(file);
+        if bytes.len() <= MAX_INLINE {
+            return Ok(None);
+        }
+        if let Some(work) = &mut *self.0.while_uploading.lock() {
+            work();
+        }
+        let mut state = self.0.state.lock();
+        state.may_fail()?;
+        state.uploads.push(bytes);
+        Ok(Some(Uploaded(state.uploads.len() as u128 - 1)))
+    }
+
+    fn is_uploaded_ahead(&self, length: u64) -> bool {
+        length > MAX_INLINE as u64
+    }
+}
+
+/// Files up to this length are published without an upload, bytes.
+const MAX_INLINE: usize = 64 << 10;
+
+fn whole(file: &dyn DiskFile) -> Vec<u8> {
+    let mut bytes = vec![0; file.len().expect("a file") as usize];
+    let mut at = 0;
+    while at < bytes.len() {
+        let read = file.read_at(&mut bytes[at..], at as u64).expect("a file");
+        assert!(read > 0, "the file is as long as it says");
+        at += read;
+    }
+    bytes
 }
 
 impl DiskFile for MemoryFile {

@@ -15,7 +15,7 @@ mod plots;
 mod programs;
 mod report;
 pub mod repositories;
-mod row;
+pub mod row;
 mod store;
 
 use std::path::{Path, PathBuf};

@@ -88,7 +88,7 @@ pub fn launch(mut command: Command, port: u16, url: String) -> Result<StartedSer
 }
 
 /// Returns a free port.
-pub(super) fn free_port() -> Result<u16, String> {
+pub fn free_port() -> Result<u16, String> {
     let listener = TcpListener::bind(("127.0.0.1", 0)).map_err(|e| e.to_string())?;
     listener.local_addr().map(|a| a.port()).map_err(|e| e.to_string())
 }

@@ -33,6 +33,7 @@ fn argument_errors_equal_the_incumbents() {
         &["-d", "-M", "x"],
         &["-d", "--log-file", "/nonexistent/x"],
         &["-d", "--foreground", "--listen-host", "8.8.8.8"],
+        &["-d", "--foreground", "--listen-host", "no-such-host.invalid"],
         &["extra"],
         &["-i", "extra"],
         &["--version", "-q"],

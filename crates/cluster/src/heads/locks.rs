@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use base::{Date, Depth, FsPath, Lock, Result};
-use fsfs::shared::{Head, Outcome, SharedHeads as _};
+use fsfs::shared::{Head, Outcome};
 use parking_lot::Mutex;
 use tokio_postgres::Row;
 
@@ -141,10 +141,6 @@ impl Heads {
             Err(StepError::Refused(e)) => return Err(e),
             Err(StepError::Lost(_)) => self.settle_locks(&columns)?,
         };
-        if outcome == Outcome::Done {
-            self.wait_for_old_states();
-            self.head(std::time::Duration::ZERO)?;
-        }
         Ok(outcome)
     }
 

@@ -28,6 +28,7 @@ use parking_lot::Mutex;
 
 use self::locks::LockTable;
 use self::publish::Hold;
+pub(crate) use self::publish::MAX_INLINE;
 use self::revprops::RevpropCache;
 use crate::database::sql_error;
 use crate::head_reader::HeadReader;
@@ -149,6 +150,11 @@ impl SharedHeads for Heads {
 
     fn change_locks(&self, from: &Head, made: &[Lock], removed: &[FsPath]) -> Result<Outcome> {
         self.write_locks(from, made, removed)
+    }
+
+    fn wait_until_seen(&self) -> Result<()> {
+        self.wait_for_old_states();
+        self.head(Duration::ZERO).map(drop)
     }
 
     fn find_rep(&self, sha1: &Sha1) -> Result<Option<RepCacheRow>> {

@@ -1,8 +1,9 @@
 //! Making revisions, and keeping other nodes from it.
 //!
-//! Revision files above [`MAX_INLINE`] bytes go to the object store first, under a name that no other attempt has. Shorter ones travel
-//! in the statement, and are moved to the object store later (`upkeep`). An attempt that is refused, or whose node dies, leaves
-//! objects that no row names; they are removed after some days.
+//! Revision files above [`MAX_INLINE`] bytes go to the object store first, under a name that no other attempt has; a single commit has
+//! uploaded its file before it took the lock of its machine. Shorter ones travel in the statement, and are moved to the object store
+//! later (`upkeep`). An attempt that is refused, or whose node dies, leaves objects that no row names; they are removed after some
+//! days.
 //!
 //! Every change takes an advisory lock of the repository, shared with all other changes. A hold has the same lock alone, on a session
 //! of its own; what its process changes meanwhile runs on that session. A session that does nothing for a minute ends, so a node
@@ -22,7 +23,7 @@ use crate::database::{StepError, step_error, wait_for};
 use crate::objects::{read_whole, revision_key};
 
 /// Revision files up to this length travel in the statement, bytes.
-const MAX_INLINE: u64 = 64 << 10;
+pub(crate) const MAX_INLINE: u64 = 64 << 10;
 
 /// The session of a hold.
 pub(super) struct Hold {
@@ -134,8 +135,14 @@ impl Heads {
 
     /// Reads the files, and uploads the long ones.
     fn prepare(&self, revisions: &[NewRevision]) -> Result<Publication> {
+        // Each attempt has an ID of its own. That of an upload belongs to one attempt, for one revision.
+        let uploaded = match revisions {
+            [revision] => revision.uploaded,
+            _ => None,
+        };
+        let id = uploaded.map_or_else(uuid::Uuid::new_v4, |uploaded| uuid::Uuid::from_u128(uploaded.0));
         let mut publication = Publication {
-            id: uuid::Uuid::new_v4(),
+            id,
             revs: Vec::new(),
             lengths: Vec::new(),
             contents: Vec::new(),
@@ -150,6 +157,7 @@ impl Heads {
             let length = revision.file.len().map_err(failed)?;
             let content = match length <= MAX_INLINE {
                 true => Some(read_whole(&*revision.file, length).map_err(failed)?),
+                false if uploaded.is_some() => None,
                 false => {
                     let name = revision_key(self.0.instance, revision.rev.0, publication.id);
                     self.0.cluster.objects.put_file(&name, &*revision.file)?;

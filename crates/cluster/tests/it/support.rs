@@ -106,6 +106,7 @@ pub fn revision(rev: u64, bytes: Vec<u8>, log: &str) -> NewRevision {
         file: Arc::new(MemoryFile(bytes)),
         props: list(log),
         reps: Vec::new(),
+        uploaded: None,
     }
 }
 

@@ -62,7 +62,13 @@ pub struct NewRevision {
     pub props: Vec<u8>,
     /// Contents of it that later revisions may share.
     pub reps: Vec<RepCacheRow>,
+    /// Where the shared storage has its file already ([`SharedBlobs::upload_ahead`]).
+    pub uploaded: Option<Uploaded>,
 }
+
+/// A revision file in the shared storage that no head names yet. If none ever does, it is removed after some days.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Uploaded(pub u128);
 
 /// The outcome of a change that was made from a known state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +81,8 @@ pub enum Outcome {
 
 /// The parts of a shared filesystem that change.
 ///
-/// Every call that begins after another one has returned, on any machine, sees the effects of that one. Implementations must not
+/// Every call that begins after another one has returned, on any machine, sees the effects of that one (of
+/// [`SharedHeads::change_locks`]: after [`SharedHeads::wait_until_seen`]). Implementations must not
 /// panic; an error that leaves the outcome of a change unknown must be resolved inside of the call as long as that is possible.
 pub trait SharedHeads: Send + Sync {
     /// The state at a moment that is no more than `max_age` before the call began. With a `max_age` of zero, at a moment after the
@@ -117,11 +124,18 @@ pub trait SharedHeads: Send + Sync {
     /// As [`SharedHeads::head`].
     fn locks(&self, path: &FsPath, depth: Depth) -> Result<Vec<Lock>>;
 
-    /// Makes and removes locks, all or none, if the youngest revision and the locks are still those of `from`.
+    /// Makes and removes locks, all or none, if the youngest revision and the locks are still those of `from`. The caller calls
+    /// [`SharedHeads::wait_until_seen`] before it says that the change was made.
     ///
     /// # Errors
     /// As [`SharedHeads::head`].
     fn change_locks(&self, from: &Head, made: &[Lock], removed: &[FsPath]) -> Result<Outcome>;
+
+    /// Waits until every machine sees the locks that this one has changed. The caller has no lock of the machine.
+    ///
+    /// # Errors
+    /// As [`SharedHeads::head`].
+    fn wait_until_seen(&self) -> Result<()>;
 
     /// Where a content with this SHA-1 is stored; `None` if it is not known to be.
     ///
@@ -215,4 +229,15 @@ pub trait SharedBlobs: Send + Sync {
     /// # Errors
     /// `NotFound`, as above; the system's.
     fn pack_manifest(&self, shard: u64) -> io::Result<Vec<u8>>;
+
+    /// Takes the file of a revision that is about to be published, if it is too long for the publication itself: an upload may take
+    /// long, and the caller holds no lock meanwhile. `None` if there was nothing to do. `rev` is the number that the file was made
+    /// for.
+    ///
+    /// # Errors
+    /// `FS_GENERAL`; the system's.
+    fn upload_ahead(&self, rev: Revnum, file: &dyn DiskFile) -> Result<Option<Uploaded>>;
+
+    /// Whether the file of a revision with texts of this length, in bytes, would be uploaded ahead.
+    fn is_uploaded_ahead(&self, length: u64) -> bool;
 }

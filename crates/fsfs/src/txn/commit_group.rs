@@ -220,6 +220,7 @@ impl CommitGroup {
                     .read_small(&props)
                     .map_err(|e| Error::io("Can't open file", &props, &e))?,
                 reps: rows.remove(&rev).unwrap_or_default(),
+                uploaded: None,
             });
         }
         let head = lock.head().filter(|_| !revisions.is_empty());

@@ -8,10 +8,13 @@
 //! A crash before the publication leaves an open transaction in the directory of this machine, which goes with it. A crash after
 //! it leaves the revision, and the files of its transaction.
 //!
-//! The write lock of the machine is held from the first attempt on, so commits of one machine wait for each other in turn and do
-//! not outdate each other.
+//! The write lock of the machine is held from the publication on, and over later attempts, so commits of one machine wait for each
+//! other in turn and do not outdate each other. A long revision file is uploaded before the lock is taken; if it is outdated, the
+//! lock is released and the next one uploaded, until the last attempt.
 //!
 //! [`SharedHeads::publish`]: crate::store::shared::SharedHeads::publish
+
+use std::sync::Arc;
 
 use base::hashdump::{self, Terminator};
 use base::{Date, Error, Result, Revnum};
@@ -20,8 +23,16 @@ use super::commit::{ActiveCommit, CommitMode, PreparedRevision, Verify};
 use super::commit_files::revprops;
 use super::edit::{Committed, Txn, TxnStatus};
 use crate::store::PreparedFiles;
+use crate::store::disk::DiskFile;
 use crate::store::guard::WriteLock;
-use crate::store::shared::{NewRevision, Outcome, SharedFs};
+use crate::store::shared::{NewRevision, Outcome, SharedFs, Uploaded};
+
+/// A prepared revision, and where the shared storage has its file already.
+struct PreparedShared {
+    prepared: PreparedRevision,
+    file: Arc<dyn DiskFile>,
+    uploaded: Option<Uploaded>,
+}
 
 impl Txn {
     /// Merges with what was committed since the transaction began, and publishes it as the next revision if `verify` accepts it.
@@ -36,38 +47,62 @@ impl Txn {
     ) -> Result<Committed> {
         let fs = self.fs.clone();
         let active = ActiveCommit::begin(&fs);
-        let mut prepared = None;
-        if active.is_only_one() {
-            self.merge_with(fs.last_youngest())?;
-            prepared = Some(self.prepare(SHARED)?);
-        }
-        let mut lock = fs.write_lock()?;
-        if lock.youngest() < fs.last_youngest() {
-            lock.read_head(&fs)?;
-        }
-        let (mut hold, mut outdated_attempts) = (None, 0);
+        let is_long = shared.blobs.is_uploaded_ahead(self.proto.length());
+        let (mut held, mut hold, mut outdated_attempts) = (None, None, 0);
         loop {
-            let current = match prepared.take() {
-                Some(prepared) if prepared.rev == lock.youngest().next() => prepared,
-                outdated => {
-                    drop(outdated);
-                    self.merge_with(lock.youngest())?;
-                    self.prepare(SHARED)?
-                }
+            let mut ahead = None;
+            if held.is_none() && (is_long || active.is_only_one()) {
+                self.merge_with(fs.last_youngest())?;
+                ahead = Some(self.prepare_shared(shared)?);
+            }
+            let lock = match &mut held {
+                Some(lock) => lock,
+                none => none.insert(fs.write_lock()?),
             };
-            if let Some(rev) = self.publish_shared(shared, &lock, current, now, verify)? {
-                return Ok(Committed {
-                    rev,
-                    post_commit_error: None,
-                    set_aside: Vec::new(),
-                });
+            if lock.youngest() < fs.last_youngest() {
+                lock.read_head(&fs)?;
+            }
+            let is_last = outdated_attempts >= ATTEMPTS_WITHOUT_HOLD;
+            let next = lock.youngest().next();
+            let is_current = ahead.as_ref().is_some_and(|ahead| ahead.prepared.rev == next);
+            if is_current || !is_long || is_last {
+                let current = match ahead {
+                    Some(ahead) if is_current => ahead,
+                    outdated => {
+                        drop(outdated);
+                        self.merge_with(lock.youngest())?;
+                        self.prepare_shared(shared)?
+                    }
+                };
+                if let Some(rev) = self.publish_shared(shared, lock, current, now, verify)? {
+                    return Ok(Committed {
+                        rev,
+                        post_commit_error: None,
+                        set_aside: Vec::new(),
+                    });
+                }
+                lock.read_head(&fs)?;
             }
             outdated_attempts += 1;
             if outdated_attempts >= ATTEMPTS_WITHOUT_HOLD && hold.is_none() {
                 hold = Some(shared.heads.hold()?);
+                lock.read_head(&fs)?;
+            } else if is_long && hold.is_none() {
+                held = None;
             }
-            lock.read_head(&fs)?;
         }
+    }
+
+    /// Writes the whole revision file, and uploads it if it is long.
+    fn prepare_shared(&mut self, shared: &SharedFs) -> Result<PreparedShared> {
+        let prepared = self.prepare(SHARED)?;
+        let file = prepared.proto.finished_file()?;
+        let uploaded = shared.blobs.upload_ahead(prepared.rev, &*file)?;
+        Ok(PreparedShared {
+            prepared,
+            file,
+            uploaded,
+        })
     }
 
     /// Publishes a prepared revision from the state of `lock`; `None` if that state is outdated.
@@ -75,11 +110,16 @@ impl Txn {
         &mut self,
         shared: &SharedFs,
         lock: &WriteLock,
-        prepared: PreparedRevision,
+        prepared: PreparedShared,
         now: &dyn Fn() -> Date,
         verify: Verify<'_>,
     ) -> Result<Option<Revnum>> {
         let fs = self.fs.clone();
+        let PreparedShared {
+            prepared,
+            file,
+            uploaded,
+        } = prepared;
         let PreparedRevision {
             rev, proto, written, ..
         } = prepared;
@@ -106,9 +146,10 @@ impl Txn {
         })?;
         let revision = NewRevision {
             rev,
-            file: proto.finished_file()?,
+            file,
             props,
             reps: self.sharing.rows().to_vec(),
+            uploaded,
         };
         if shared.heads.publish(head, &[revision])? == Outcome::Outdated {
             return Ok(None);

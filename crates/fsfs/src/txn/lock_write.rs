@@ -73,6 +73,8 @@ impl Fs {
             };
             let made: Vec<Lock> = made.cloned().collect();
             if self.change_shared_locks(shared, &mut held, &made, &[])? {
+                drop(held);
+                shared.heads.wait_until_seen()?;
                 return Ok(results);
             }
         }
@@ -143,6 +145,8 @@ impl Fs {
             };
             let removed: Vec<FsPath> = removed.into_iter().cloned().collect();
             if self.change_shared_locks(shared, &mut held, &[], &removed)? {
+                drop(held);
+                shared.heads.wait_until_seen()?;
                 return Ok(results);
             }
         }

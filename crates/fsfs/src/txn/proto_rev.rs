@@ -148,6 +148,11 @@ impl ProtoRev {
         Ok(())
     }
 
+    /// The length of what is written so far, in bytes.
+    pub(crate) fn length(&self) -> u64 {
+        self.0.state.lock().end
+    }
+
     /// Takes the lock of the file, to append items.
     ///
     /// # Errors

@@ -115,6 +115,43 @@ fn a_commit_that_another_machine_outdates_is_merged_and_made_again() {
 }
 
 #[test]
+fn long_revisions_are_uploaded_while_others_are_committed() {
+    let (storage, node) = MemoryStorage::create(&options(8));
+    ours(&node.fs, &[CommitStep::Mkdir("a"), CommitStep::Mkdir("b")]).unwrap();
+    let mut txn = begin(&node.fs);
+    let text = testkit::history::noise(1, 200 << 10);
+    apply(&node.fs, &mut txn, &[CommitStep::Put("b/long", text)]).unwrap();
+    // The first two uploads are outdated by commits of the same machine, which do not wait for them.
+    let (fs, mut turn) = (node.fs.clone(), 0);
+    storage.while_uploading(move || {
+        turn += 1;
+        if turn > 2 {
+            return;
+        }
+        let (fs, (done, is_done)) = (fs.clone(), std::sync::mpsc::channel());
+        std::thread::spawn(move || {
+            let name: &'static str = format!("a/f{turn}").leak();
+            done.send(ours(&fs, &[CommitStep::Put(name, b"short\n".to_vec())]))
+        });
+        let committed = is_done.recv_timeout(std::time::Duration::from_secs(60));
+        committed.expect("a commit that does not wait").unwrap();
+    });
+    assert_eq!(txn.commit(&now).unwrap().rev, Revnum(4));
+    assert_eq!(storage.uploads(), 3);
+    // Outdated by other machines, again and again.
+    let mut txn = begin(&node.fs);
+    apply(
+        &node.fs,
+        &mut txn,
+        &[CommitStep::Put("b/longer", testkit::history::noise(2, 200 << 10))],
+    )
+    .unwrap();
+    storage.outdate(7);
+    assert_eq!(txn.commit(&now).unwrap().rev, Revnum(5));
+    verified_export(&storage, &node);
+}
+
+#[test]
 fn a_failed_publication_leaves_the_transaction() {
     let (storage, node) = MemoryStorage::create(&options(8));
     let mut txn = begin(&node.fs);

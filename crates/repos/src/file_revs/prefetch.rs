@@ -14,7 +14,8 @@ use delta::window::Window;
 use fsfs::{Fs, Node};
 
 use super::FileVersion;
-use crate::prefetch::{PrefetchPool, PrefetchQueue};
+use crate::Repository;
+use crate::prefetch::PrefetchQueue;
 
 /// The difference of a version from the one sent before.
 pub(super) struct VersionDiff {
@@ -113,8 +114,7 @@ const LONGEST: usize = 1 << 20;
 impl VersionPrefetch {
     /// Begins with the first version. `None` if the history is short or no other thread can help.
     pub fn start(
-        pool: &PrefetchPool,
-        fs: &Fs,
+        repo: &Repository,
         versions: &Arc<[FileVersion]>,
         include_merged: bool,
         accepts: EncodedVersions,
@@ -123,8 +123,8 @@ impl VersionPrefetch {
             return None;
         }
         Some(VersionPrefetch {
-            queue: pool.queue()?,
-            fs: fs.clone(),
+            queue: repo.prefetch_queue()?,
+            fs: repo.fs().clone(),
             versions: versions.clone(),
             include_merged,
             accepts,

@@ -22,7 +22,7 @@ pub(super) fn run(entries: &mut EntrySender<'_, '_>, mut revs: impl Iterator<Ite
     if revs.peek().is_none() {
         return Ok(());
     }
-    let Some(mut queue) = entries.repo.prefetch().queue() else {
+    let Some(mut queue) = entries.repo.prefetch_queue() else {
         return revs.try_for_each(|rev| entries.send(rev));
     };
     let wanted = (entries.needs_changes(), entries.needs_revprops());

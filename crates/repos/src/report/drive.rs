@@ -437,8 +437,7 @@ impl ReportWalk<'_> {
             {
                 return Ok(None);
             }
-            self.prefetch =
-                EntryPrefetch::start(self.repo.prefetch(), &frame.target, &frame.new, frame.new_at - 1);
+            self.prefetch = EntryPrefetch::start(self.repo, &frame.target, &frame.new, frame.new_at - 1);
         }
         let Some(prefetch) = &mut self.prefetch else {
             // No thread can help: the count starts again, so that the next attempt comes later.

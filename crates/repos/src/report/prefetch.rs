@@ -13,7 +13,8 @@ use delta::editor::WindowForm;
 use delta::svndiff::OwnedWindow;
 use fsfs::{DirEntries, DirEntry, Node, NodeRevId, Root};
 
-use crate::prefetch::{PrefetchPool, PrefetchQueue};
+use crate::Repository;
+use crate::prefetch::PrefetchQueue;
 
 /// The content of an entry that was read ahead.
 pub(super) struct PrefetchedEntry {
@@ -53,9 +54,9 @@ const MOST_ASKED: usize = 4096;
 impl EntryPrefetch {
     /// Starts before entry `at` of `dir` and continues to the end of what is below it. `None` if no other thread can
     /// help.
-    pub fn start(pool: &PrefetchPool, dir: &Node, entries: &DirEntries, at: usize) -> Option<Self> {
+    pub fn start(repo: &Repository, dir: &Node, entries: &DirEntries, at: usize) -> Option<Self> {
         Some(EntryPrefetch {
-            queue: pool.queue()?,
+            queue: repo.prefetch_queue()?,
             form: None,
             root: dir.root().clone(),
             dir: dir.path().clone(),

@@ -23,7 +23,7 @@ impl Listener {
     /// families means the IPv4 one, unless `prefer_ipv6`.
     ///
     /// # Errors
-    /// The system's.
+    /// 670002 for an unknown host; the system's.
     pub fn bind(host: Option<&str>, port: u16, prefer_ipv6: bool) -> Result<Listener> {
         let host = host.unwrap_or(if prefer_ipv6 { "::" } else { "0.0.0.0" });
         Self::bind_to(resolve(host, port, prefer_ipv6)?)
@@ -132,13 +132,11 @@ fn resolve(host: &str, port: u16, prefer_ipv6: bool) -> Result<SocketAddr> {
     if let Ok(address) = host.parse::<IpAddr>() {
         return Ok(SocketAddr::new(address, port));
     }
-    let all: Vec<SocketAddr> = (host, port)
-        .to_socket_addrs()
-        .map_err(|e| Error::os(&e, &format!("Can't get address info for '{host}'")))?
-        .collect();
+    let unknown = || Error::new(UNKNOWN_HOST, "Can't get address info: Name or service not known");
+    let all: Vec<SocketAddr> = (host, port).to_socket_addrs().map_err(|_| unknown())?.collect();
     let preferred = all.iter().find(|a| a.is_ipv6() == prefer_ipv6);
-    preferred
-        .or(all.first())
-        .copied()
-        .ok_or_else(|| Error::new(Code::BASE, format!("Can't get address info for '{host}'")))
+    preferred.or(all.first()).copied().ok_or_else(unknown)
 }
+
+/// The number of APR's error for a host name without an address.
+const UNKNOWN_HOST: Code = Code(670_002);
