@@ -152,7 +152,7 @@ pub fn on_files(sven: &SvenBinary, root: &Path) -> Result<StartedServer, String>
     let port = free_port()?;
     let config = root.join("serve.toml");
     let text = format!(
-        "[listen]\nsvn = '127.0.0.1:{port}'\n[[location]]\nprefix = '/'\nrepositories = '{}'\n",
+        "[serve]\nroot = '{}'\n[listen]\nsvn = '127.0.0.1:{port}'\n",
         root.display()
     );
     fs::write(&config, text).map_err(|e| format!("{}: {e}", config.display()))?;

@@ -176,27 +176,27 @@ impl Reading<'_> {
             job(
                 format!("export of {revisions} revisions' trunk"),
                 "history",
-                &["null-export", self.trunk],
+                &["null-export", "-q", self.trunk],
             ),
             job(
                 format!("export of {revisions} revisions' trunk, packed"),
                 "packed",
-                &["null-export", self.trunk],
+                &["null-export", "-q", self.trunk],
             ),
             job(
                 format!("export of {} files", self.options.files),
                 "tree",
-                &["null-export", "trunk"],
+                &["null-export", "-q", "trunk"],
             ),
             job(
                 format!("log -v of {revisions} revisions"),
                 "history",
-                &["null-log", "-v", ""],
+                &["null-log", "-q", "-v", ""],
             ),
             job(
                 format!("list -R of {} files", self.options.files),
                 "tree",
-                &["null-list", "-R", "trunk"],
+                &["null-list", "-q", "-R", "trunk"],
             ),
             job("info of the root".to_owned(), "history", &["null-info", ""]),
         ]
@@ -210,7 +210,7 @@ fn client(server: &StartedServer, name: &str, args: &[String]) -> Command {
         .map_or(("", args), |(path, args)| (path.as_str(), args));
     command
         .args(args)
-        .args(["-q", "--non-interactive"])
+        .arg("--non-interactive")
         .arg(format!("{}/{name}/{path}", server.url).trim_end_matches('/'));
     command
 }
