@@ -3,10 +3,10 @@
 //! The database says where the file of a revision is: in its row, or in an object whose name follows from the row. Rows are cached,
 //! and are read in groups around the one that is needed, with the contents of short files.
 //!
-//! A row changes in two ways: its content moves to an object, which is written before the row says so; and it is removed after its shard was
-//! packed. The bytes of the file stay the same. So a cached row is right as long as the object is there. If an object is missing, the
-//! file says so with the system's error for a file that another machine has deleted (`ESTALE`), and the row is read again when the engine
-//! opens the revision again.
+//! A row changes in two ways: its content moves to an object, which is written before the row says so; and it names no file any more
+//! after its shard was packed. The bytes of the file stay the same. So a cached row is right as long as the object is there. If an object
+//! is missing, the file says so with the system's error for a file that another machine has deleted (`ESTALE`), and the row is read
+//! again when the engine opens the revision again.
 //!
 //! Objects are read through the [`BlockCache`]. A file that is read from one block to the next has the blocks that follow fetched
 //! ahead, more of them the longer that goes on.
@@ -141,9 +141,12 @@ impl SharedBlobs for Blobs {
         let begun = Instant::now();
         let publication = Uuid::new_v4();
         let name = revision_key(self.0.instance, rev.0, publication);
-        self.0.objects.put_file(&name, file)?;
+        let digest = self.0.objects.put_file(&name, file)?;
         self.0.metrics.uploaded(begun.elapsed());
-        Ok(Some(Uploaded(publication.as_u128())))
+        Ok(Some(Uploaded {
+            id: publication.as_u128(),
+            digest,
+        }))
     }
 
     fn is_uploaded_ahead(&self, length: u64) -> bool {

@@ -51,13 +51,22 @@ pub struct RepositoryFile {
     pub content: Vec<u8>,
 }
 
-/// Opens the storage of the repository whose directory at this node has this `db`. Directories with the same settings share the
+/// Opens the storage of the repository whose directory at this node has this `db`.
+///
+/// # Errors
+/// As [`find`].
+pub fn open(db: &Path) -> Result<SharedFs> {
+    let (cluster, repository) = find(db)?;
+    Ok(cluster.shared_fs(&repository))
+}
+
+/// Returns the cluster and the repository to which the directory of a node with this `db` belongs. Directories with the same settings share the
 /// connections of the process.
 ///
 /// # Errors
 /// The system's if a file cannot be read; `BAD_CONFIG_VALUE` if it cannot be parsed; as [`Cluster::connect`]; `FS_NOT_FOUND` if the repository was removed from the
 /// cluster.
-pub fn open(db: &Path) -> Result<SharedFs> {
+pub fn find(db: &Path) -> Result<(Cluster, RepositoryInfo)> {
     let conf: NodeDirConf = read_toml(&db.join(CONF))?;
     let settings: ClusterSettings = read_toml(&conf.settings)?;
     let cluster = Cluster::connect(&settings)?;
@@ -68,7 +77,8 @@ pub fn open(db: &Path) -> Result<SharedFs> {
     match name {
         Some(row) => {
             let name: String = row.try_get(0).map_err(sql_error)?;
-            Ok(cluster.shared_fs(&cluster.repository(&name)?))
+            let repository = cluster.repository(&name)?;
+            Ok((cluster, repository))
         }
         None => Err(Error::new(
             Code::FS_NOT_FOUND,

@@ -18,7 +18,9 @@
 //! | `state` | what all parts share in a process |
 //! | `garbage` | objects and rows compared |
 //! | [`transfer`] | repositories of files into a cluster and back |
-//! | `upkeep` | work in the background |
+//! | `uuids` | changes of a repository's UUID |
+//! | `upkeep` | work in the background of each node |
+//! | [`jobs`] | work that one node does for all: packing, garbage, scrubbing |
 //!
 //! The interface is blocking. `tokio` runs inside, on a thread of its own.
 //!
@@ -32,6 +34,7 @@ mod directories;
 mod garbage;
 mod head_reader;
 mod heads;
+pub mod jobs;
 mod metrics;
 mod node_dir;
 mod nodes;
@@ -42,10 +45,11 @@ pub mod settings;
 mod state;
 pub mod transfer;
 mod upkeep;
+mod uuids;
 
 pub use cluster::{Cluster, RepositoryInfo};
-pub use directories::{RepositoryFile, open};
-pub use garbage::ObjectReport;
+pub use directories::{RepositoryFile, find, open};
+pub use garbage::{GarbageReport, ObjectReport};
 pub use metrics::ClusterMetrics;
 pub use node_dir::is_node_dir;
 pub use nodes::NodeInfo;

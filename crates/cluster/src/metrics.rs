@@ -29,6 +29,16 @@ pub struct ClusterMetrics {
     pub damaged_blocks: AtomicU64,
     /// Epochs that were lost: the node had to register again.
     pub lost_epochs: AtomicU64,
+    /// Shards that this process has packed.
+    pub packed_shards: AtomicU64,
+    /// Objects without a row that this process has removed.
+    pub removed_objects: AtomicU64,
+    /// Objects that this process has read to check them.
+    pub scrubbed_objects: AtomicU64,
+    /// Bytes of these.
+    pub scrubbed_bytes: AtomicU64,
+    /// Objects among these that were missing or had other bytes.
+    pub damaged_objects: AtomicU64,
 }
 
 impl ClusterMetrics {

@@ -18,6 +18,7 @@ use futures_util::TryStreamExt as _;
 use object_store::aws::AmazonS3Builder;
 use object_store::path::Path as ObjectPath;
 use object_store::{ClientOptions, ObjectStore, ObjectStoreExt as _, RetryConfig, WriteMultipart};
+use sha2::{Digest as _, Sha256};
 
 use crate::database::wait_for;
 use crate::settings::ClusterSettings;
@@ -28,6 +29,9 @@ pub(crate) struct Objects {
     store: Arc<dyn ObjectStore>,
     prefix: String,
 }
+
+/// The SHA-256 of an object.
+pub(crate) type ObjectDigest = [u8; 32];
 
 /// An object in a list.
 pub(crate) struct ListedObject {
@@ -86,11 +90,11 @@ impl Objects {
         }
     }
 
-    /// Uploads a file as a new object, in parts if it is long.
+    /// Uploads a file as a new object, in parts if it is long. Returns the digest of its bytes.
     ///
     /// # Errors
     /// `FS_GENERAL`; the system's for the file.
-    pub(crate) fn put_file(&self, name: &str, file: &dyn DiskFile) -> Result<()> {
+    pub(crate) fn put_file(&self, name: &str, file: &dyn DiskFile) -> Result<ObjectDigest> {
         let length = file.len().map_err(|e| store_error("write", name, &e))?;
         if length <= PART as u64 {
             let whole = read_whole(file, length).map_err(|e| store_error("write", name, &e))?;
@@ -98,13 +102,14 @@ impl Objects {
         }
         let mut attempt = 1;
         loop {
-            let failed = match self.put_parts(name, file, length) {
-                Ok(()) => return Ok(()),
+            let mut digest = Sha256::new();
+            let failed = match self.put_parts(name, file, length, &mut digest) {
+                Ok(()) => return Ok(digest.finalize().into()),
                 Err(e) => e,
             };
             // The last request may have succeeded although its response was lost. Asked again, the store does not know the upload any more.
             if self.length(name).is_ok_and(|found| found == Some(length)) {
-                return Ok(());
+                return digest_of(file, length).map_err(|e| store_error("write", name, &e));
             }
             if attempt == UPLOAD_ATTEMPTS {
                 return Err(failed);
@@ -114,7 +119,7 @@ impl Objects {
     }
 
     /// The file is read outside of the client's futures: it may be an object itself.
-    fn put_parts(&self, name: &str, file: &dyn DiskFile, length: u64) -> Result<()> {
+    fn put_parts(&self, name: &str, file: &dyn DiskFile, length: u64, digest: &mut Sha256) -> Result<()> {
         let failed = |e: &dyn std::fmt::Display| store_error("write", name, e);
         let path = self.path(name);
         let part_size = (PART as u64).max(length.div_ceil(MAX_PARTS));
@@ -126,6 +131,7 @@ impl Objects {
             let put = read_range(file, offset, wanted)
                 .map_err(|e| failed(&e))
                 .and_then(|part| {
+                    digest.update(&part);
                     wait_for(async {
                         writer.wait_for_capacity(PARTS_UNDER_WAY).await?;
                         writer.put(part.into());
@@ -143,14 +149,37 @@ impl Objects {
         wait_for(writer.finish())?.map(drop).map_err(|e| failed(&e))
     }
 
-    /// Writes a new object.
+    /// Writes a new object. Returns the digest of its bytes.
     ///
     /// # Errors
     /// `FS_GENERAL`.
-    pub(crate) fn put(&self, name: &str, bytes: Bytes) -> Result<()> {
+    pub(crate) fn put(&self, name: &str, bytes: Bytes) -> Result<ObjectDigest> {
         let path = self.path(name);
+        let digest = Sha256::digest(&bytes).into();
         let put = wait_for(self.store.put(&path, bytes.into()))?;
-        put.map(drop).map_err(|e| store_error("write", name, &e))
+        put.map(|_| digest).map_err(|e| store_error("write", name, &e))
+    }
+
+    /// Reads all of an object and returns the digest of its bytes. Calls `read` with the number of bytes after each part; its error ends
+    /// the reading.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such object; those of `read`.
+    pub(crate) fn digest(
+        &self,
+        name: &str,
+        length: u64,
+        read: &mut dyn FnMut(u64) -> io::Result<()>,
+    ) -> io::Result<ObjectDigest> {
+        let mut digest = Sha256::new();
+        let mut offset = 0;
+        while offset < length {
+            let part = self.get(name, offset, (length - offset).min(PART as u64))?;
+            digest.update(&part);
+            offset += part.len() as u64;
+            read(part.len() as u64)?;
+        }
+        Ok(digest.finalize().into())
     }
 
     /// Reads a part of an object.
@@ -218,6 +247,18 @@ impl Objects {
         });
         Ok(listed.collect())
     }
+}
+
+/// Returns the digest of a file.
+fn digest_of(file: &dyn DiskFile, length: u64) -> io::Result<ObjectDigest> {
+    let mut digest = Sha256::new();
+    let mut offset = 0;
+    while offset < length {
+        let part = read_range(file, offset, (length - offset).min(PART as u64))?;
+        digest.update(&part);
+        offset += part.len() as u64;
+    }
+    Ok(digest.finalize().into())
 }
 
 /// The name of a revision's object.

@@ -48,6 +48,21 @@ pub struct ClusterSettings {
     /// Milliseconds after which an unreachable database or object store is an error.
     #[serde(default = "default_patience")]
     pub patience_ms: u64,
+    /// Whether this node packs complete shards.
+    #[serde(default = "default_pack")]
+    pub pack: bool,
+    /// Milliseconds between two removals of objects that no row names; 0 for never.
+    #[serde(default = "default_gc")]
+    pub gc_ms: u64,
+    /// Milliseconds for which an object must be known to have no row before it is removed.
+    #[serde(default = "default_gc_grace")]
+    pub gc_grace_ms: u64,
+    /// Milliseconds after which each object is read again to check it; 0 for never.
+    #[serde(default = "default_scrub")]
+    pub scrub_ms: u64,
+    /// Bytes per second that each job in the background reads at most.
+    #[serde(default = "default_job_rate")]
+    pub job_rate: u64,
 }
 
 impl ClusterSettings {
@@ -67,6 +82,11 @@ impl ClusterSettings {
             lease_ms: default_lease(),
             staleness_ms: default_staleness(),
             patience_ms: default_patience(),
+            pack: default_pack(),
+            gc_ms: default_gc(),
+            gc_grace_ms: default_gc_grace(),
+            scrub_ms: default_scrub(),
+            job_rate: default_job_rate(),
         }
     }
 
@@ -80,6 +100,16 @@ impl ClusterSettings {
 
     pub(crate) fn patience(&self) -> Duration {
         Duration::from_millis(self.patience_ms)
+    }
+
+    /// The time between two removals of garbage; `None` for never.
+    pub(crate) fn gc(&self) -> Option<Duration> {
+        (self.gc_ms > 0).then(|| Duration::from_millis(self.gc_ms))
+    }
+
+    /// The time after which an object is read again; `None` for never.
+    pub(crate) fn scrub(&self) -> Option<Duration> {
+        (self.scrub_ms > 0).then(|| Duration::from_millis(self.scrub_ms))
     }
 
     /// The directory of the repositories of this node.
@@ -108,3 +138,26 @@ fn default_staleness() -> u64 {
 fn default_patience() -> u64 {
     15_000
 }
+
+fn default_pack() -> bool {
+    true
+}
+
+fn default_gc() -> u64 {
+    DAY
+}
+
+fn default_gc_grace() -> u64 {
+    2 * DAY
+}
+
+fn default_scrub() -> u64 {
+    30 * DAY
+}
+
+fn default_job_rate() -> u64 {
+    16 << 20
+}
+
+/// Milliseconds.
+const DAY: u64 = 24 * 60 * 60 * 1000;

@@ -5,6 +5,7 @@
 //!   nothing depends on it.
 //! - Revision files that were published within the database are moved to the object store. Two nodes may move the same one: it has
 //!   one name and one content, and noting twice that it was moved does no harm.
+//! - Jobs that one node does for all (`jobs`).
 //!
 //! The threads end when the last handle to the cluster is dropped.
 
@@ -45,6 +46,8 @@ fn begin(state: &Arc<ClusterState>) {
     start("cluster-notify", move || listen(&weak));
     let (weak, queue) = (Arc::downgrade(state), state.to_move.0.clone());
     start("cluster-move", move || move_contents(&weak, &queue));
+    let weak = Arc::downgrade(state);
+    start("cluster-jobs", move || crate::jobs::run(&weak));
 }
 
 fn start(name: &str, run: impl FnOnce() + Send + 'static) {
@@ -63,6 +66,8 @@ fn renew_leases(weak: &Weak<ClusterState>) {
             );
         } else if let Err(e) = Cluster(state.clone()).prepare_directories() {
             tracing::error!("can't make the directories of repositories: {}", e.message());
+        } else if let Err(e) = Cluster(state.clone()).refresh_uuids() {
+            tracing::error!("can't write the UUIDs of repositories: {}", e.message());
         }
         let pause = state.settings.lease() / 3;
         drop(state);
@@ -166,7 +171,7 @@ impl ClusterState {
             })?;
             let Some(first) = rows.first() else { return Ok(()) };
             let instance: uuid::Uuid = first.try_get(3).map_err(sql_error)?;
-            let mut moved: Vec<i64> = Vec::with_capacity(rows.len());
+            let (mut moved, mut digests) = (Vec::<i64>::new(), Vec::<Vec<u8>>::new());
             for row in &rows {
                 let content = InlineContent {
                     rev: row.try_get(0).map_err(sql_error)?,
@@ -175,12 +180,18 @@ impl ClusterState {
                 };
                 let rev = u64::try_from(content.rev).unwrap_or_default();
                 let name = revision_key(instance, rev, content.publication);
-                self.objects.put(&name, content.content.into())?;
+                let digest = self.objects.put(&name, content.content.into())?;
                 moved.push(content.rev);
+                digests.push(digest.to_vec());
             }
             self.database.run("note that revisions were moved", |client| {
-                let moved = moved.clone();
-                async move { client.execute(CLEAR_CONTENTS, &[&id, &moved]).await.map(drop) }
+                let (moved, digests) = (moved.clone(), digests.clone());
+                async move {
+                    client
+                        .execute(CLEAR_CONTENTS, &[&id, &moved, &digests])
+                        .await
+                        .map(drop)
+                }
             })?;
             if rows.len() < MOVED_AT_ONCE as usize {
                 return Ok(());
@@ -203,10 +214,13 @@ const MOVED_AT_ONCE: i64 = 64;
 
 const REMOVE_OLD: &str = "DELETE FROM sven_change WHERE made < clock_timestamp() - interval '2 days'; \
      DELETE FROM sven_node WHERE lease_until < clock_timestamp() - interval '30 days'; \
-     DELETE FROM sven_activity WHERE changed < clock_timestamp() - interval '30 days'";
+     DELETE FROM sven_activity WHERE changed < clock_timestamp() - interval '30 days'; \
+     DELETE FROM sven_job WHERE repository <> 0 AND lease_until < clock_timestamp() - interval '30 days'";
 const INLINE_REPOSITORIES: &str = "SELECT DISTINCT repository FROM sven_revision WHERE content IS NOT NULL";
 const INLINE_CONTENTS: &str = "SELECT v.rev, v.publication, v.content, r.instance \
      FROM sven_revision v JOIN sven_repository r ON r.id = v.repository \
      WHERE v.repository = $1 AND v.content IS NOT NULL AND v.rev <= r.youngest - $2 ORDER BY v.rev LIMIT $3";
-const CLEAR_CONTENTS: &str =
-    "UPDATE sven_revision SET content = NULL WHERE repository = $1 AND rev = ANY ($2)";
+/// The shard may have been packed meanwhile: then the row has no content, and names no object.
+const CLEAR_CONTENTS: &str = "UPDATE sven_revision SET content = NULL, sha256 = new.d, checked = now(), good = now() \
+     FROM unnest($2::bigint[], $3::bytea[]) AS new (r, d) \
+     WHERE repository = $1 AND rev = new.r AND content IS NOT NULL";

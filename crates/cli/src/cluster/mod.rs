@@ -43,6 +43,7 @@ enum ClusterCommand {
     Drop(DropArgs),
     Fsck(objects::FsckArgs),
     Gc(objects::GcArgs),
+    Scrub(objects::ScrubArgs),
 }
 
 const TOOL: ToolDefinition = ToolDefinition {
@@ -77,6 +78,7 @@ pub fn run(out: Out, argv: Vec<OsString>) -> ExitCode {
             ClusterCommand::Drop(this) => this.run(out),
             ClusterCommand::Fsck(this) => this.run(out),
             ClusterCommand::Gc(this) => this.run(out),
+            ClusterCommand::Scrub(this) => this.run(out),
         }
     })
 }

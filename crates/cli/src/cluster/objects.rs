@@ -1,16 +1,21 @@
-//! `sven cluster fsck` and `sven cluster gc`: objects and rows compared.
+//! `sven cluster fsck`, `gc` and `scrub`: objects and rows compared.
 
 use std::ffi::OsString;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use base::{Code, Error, Result};
 use cluster::ObjectReport;
+use cluster::jobs::ScrubReport;
 
 use super::{ConfigOption, operands};
+use crate::args::option::LongRunOptions;
 use crate::interrupt::Interrupt;
 use crate::out::Out;
+use crate::progress::{Lines, Progress};
 
 /// Checks that every object that the database names is there, with the right
-/// length. 'svnadmin verify' checks the contents.
+/// length, and reports those that the last 'scrub' has found damaged.
 #[derive(clap::Args)]
 #[command(override_usage = "fsck [--config FILE]")]
 pub(super) struct FsckArgs {
@@ -26,14 +31,14 @@ impl FsckArgs {
         let cluster = self.config.connect()?;
         let interrupt = Interrupt::install()?;
         let outcome = cluster
-            .compare_objects(DAY, false, &interrupt.cancel)
+            .compare_objects(DAY, &interrupt.cancel)
             .and_then(|report| {
                 print(&report, out)?;
                 match report.damaged.len() {
                     0 => Ok(()),
                     count => Err(Error::new(
                         Code::FS_CORRUPT,
-                        format!("{count} objects are missing or have another length"),
+                        format!("{count} objects are missing or damaged"),
                     )),
                 }
             });
@@ -41,14 +46,16 @@ impl FsckArgs {
     }
 }
 
-/// Removes objects that the database does not name: of commits that failed,
-/// and of repositories that were removed.
+/// Removes objects that the database does not name: of commits that failed, of
+/// shards that were packed, and of repositories that were removed. An object
+/// stays until it is known for the grace time that it has no name: one run finds
+/// it, and a later one removes it.
 #[derive(clap::Args)]
 #[command(override_usage = "gc [--config FILE] [--grace SECONDS] [--dry-run]")]
 pub(super) struct GcArgs {
     #[command(flatten)]
     config: ConfigOption,
-    /// keep what was written in the last ARG seconds, which may belong to a commit that is under way
+    /// remove what is known to have no name for ARG seconds; what is younger may belong to a commit that is under way
     #[arg(long, value_name = "SECONDS", default_value_t = 2 * DAY)]
     grace: u64,
     /// only say what would be removed
@@ -63,16 +70,72 @@ impl GcArgs {
         operands::<0>(&self.operands)?;
         let cluster = self.config.connect()?;
         let interrupt = Interrupt::install()?;
-        let compared = cluster.compare_objects(self.grace, !self.dry_run, &interrupt.cancel);
-        let outcome = compared.and_then(|report| {
+        let removed = cluster.collect_garbage(self.grace, self.dry_run, &interrupt.cancel);
+        let outcome = removed.and_then(|report| {
             let what = match self.dry_run {
                 true => "to remove",
                 false => "removed",
             };
             out.line(&format!(
                 "{} objects {what}, {} bytes",
-                report.garbage, report.garbage_bytes
+                report.removed, report.removed_bytes
+            ))?;
+            out.line(&format!(
+                "{} objects to remove later, {} bytes",
+                report.waiting, report.waiting_bytes
             ))
+        });
+        interrupt.finish(out, outcome)
+    }
+}
+
+/// Reads all objects of the cluster or of one repository from the object store,
+/// and compares their bytes with the digests in the database. What is damaged is
+/// reported, and stays.
+#[derive(clap::Args)]
+#[command(override_usage = "scrub [--config FILE] [NAME]")]
+pub(super) struct ScrubArgs {
+    #[command(flatten)]
+    config: ConfigOption,
+    /// say nothing unless something is wrong
+    #[arg(short = 'q', long)]
+    quiet: bool,
+    #[command(flatten)]
+    long_run: LongRunOptions,
+    #[arg(hide = true)]
+    operands: Vec<OsString>,
+}
+
+impl ScrubArgs {
+    pub(super) fn run(self, out: &mut Out) -> Result<()> {
+        let name = match self.operands.len() {
+            0 => None,
+            _ => Some(operands::<1>(&self.operands)?),
+        };
+        let name = name.as_ref().map(|[name]| name.as_str());
+        let cluster = self.config.connect()?;
+        let interrupt = Interrupt::install()?;
+        let meter = self.long_run.meter(&interrupt.cancel);
+        let read = Arc::new(AtomicU64::new(0));
+        let option = self.long_run.progress;
+        let progress = Progress::of_input(option, self.quiet, Lines::OnStdout, "Read", &read, None);
+        let mut done = |report: &ScrubReport| read.store(report.bytes, Ordering::Relaxed);
+        let scrubbed = cluster.scrub(name, meter.as_deref(), &mut done, &interrupt.cancel);
+        progress.finish(scrubbed.is_ok());
+        let outcome = scrubbed.and_then(|report| {
+            for (name, damage) in &report.damaged {
+                out.line(&format!("damaged: {name}: {damage}"))?;
+            }
+            if !self.quiet {
+                out.line(&format!("{} objects, {} bytes", report.objects, report.bytes))?;
+            }
+            match report.damaged.len() {
+                0 => Ok(()),
+                count => Err(Error::new(
+                    Code::FS_CORRUPT,
+                    format!("{count} objects are damaged"),
+                )),
+            }
         });
         interrupt.finish(out, outcome)
     }

@@ -358,6 +358,11 @@ impl ConfigChecks<'_> {
             cluster.lease.is_some(),
             cluster.staleness.is_some(),
             cluster.patience.is_some(),
+            cluster.pack.is_some(),
+            cluster.gc.is_some(),
+            cluster.gc_grace.is_some(),
+            cluster.scrub.is_some(),
+            cluster.job_rate.is_some(),
         ];
         if needed.iter().any(|(_, given)| *given) || others.contains(&true) {
             for (key, _) in needed.iter().filter(|(_, given)| !given) {

@@ -39,10 +39,27 @@ impl Config {
             (given.lease, &mut settings.lease_ms),
             (given.staleness, &mut settings.staleness_ms),
             (given.patience, &mut settings.patience_ms),
+            (given.gc_grace, &mut settings.gc_grace_ms),
         ] {
             if let Some(time) = value.and_then(|period| period.0) {
                 *field = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
             }
+        }
+        for (value, field) in [
+            (given.gc, &mut settings.gc_ms),
+            (given.scrub, &mut settings.scrub_ms),
+        ] {
+            if let Some(period) = value {
+                // 0 is never.
+                let time = period.0.unwrap_or_default();
+                *field = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+            }
+        }
+        if let Some(pack) = given.pack {
+            settings.pack = pack;
+        }
+        if let Some(rate) = given.job_rate {
+            settings.job_rate = rate.0;
         }
         Ok(Some(settings))
     }

@@ -223,6 +223,11 @@ pub struct ClusterTable {
     pub lease: Option<Period>,
     pub staleness: Option<Period>,
     pub patience: Option<Period>,
+    pub pack: Option<bool>,
+    pub gc: Option<Period>,
+    pub gc_grace: Option<Period>,
+    pub scrub: Option<Period>,
+    pub job_rate: Option<Size>,
 }
 
 macro_rules! words {

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use base::Result;
+use base::{Cancel, Result, Revnum};
 use fsfs::Cache;
 use fsfs::admin::hotcopy::CopiedRevisions;
 use repos::Repository;
@@ -82,23 +82,47 @@ impl HotcopyArgs {
                     interrupt.cancel.cancel();
                 }
             };
-            admin::hotcopy(
-                &source,
-                &destination,
-                HotcopyOptions {
-                    incremental: self.incremental,
-                    resume: self.resume,
-                    meter,
-                },
-                &mut observer,
-                &interrupt.cancel,
-                &Cache::new(option::default_budget()),
-            )
+            match cluster::is_node_dir(&source.join("db")) {
+                true => copy_from_cluster(&source, &destination, &mut observer, &interrupt.cancel),
+                false => admin::hotcopy(
+                    &source,
+                    &destination,
+                    HotcopyOptions {
+                        incremental: self.incremental,
+                        resume: self.resume,
+                        meter,
+                    },
+                    &mut observer,
+                    &interrupt.cancel,
+                    &Cache::new(option::default_budget()),
+                ),
+            }
         };
         progress.finish(outcome.is_ok());
         written?;
         interrupt.finish(out, outcome)
     }
+}
+
+/// Copies the repository of a cluster whose directory at this node is `source`. An earlier copy is brought up to date, and an interrupted
+/// one continued, with or without the options for that.
+fn copy_from_cluster(
+    source: &Path,
+    destination: &Path,
+    observer: &mut dyn FnMut(CopiedRevisions),
+    cancel: &Cancel,
+) -> Result<()> {
+    let (cluster, repository) = cluster::find(&source.join("db"))?;
+    let mut next = cluster::transfer::exported(destination)?.map_or(0, |youngest| youngest.0 + 1);
+    let mut done = |rev: Revnum| {
+        // A pack may replace revisions that were copied before.
+        if rev.0 >= next {
+            let start = Revnum(next);
+            next = rev.0 + 1;
+            observer(CopiedRevisions { start, end: rev });
+        }
+    };
+    cluster::transfer::export(&cluster, &repository.name, destination, &mut done, cancel).map(drop)
 }
 
 /// Returns the number of revisions of the source.

@@ -72,7 +72,10 @@ impl PackArgs {
                     interrupt.cancel.cancel();
                 }
             };
-            pack::run(repository.fs(), &mut observer, &interrupt.cancel)
+            match repository.fs().is_shared() {
+                true => cluster::jobs::pack(repository.fs(), &mut observer, &interrupt.cancel),
+                false => pack::run(repository.fs(), &mut observer, &interrupt.cancel),
+            }
         };
         progress.finish(outcome.is_ok());
         written?;

@@ -20,6 +20,7 @@ mod access;
 mod apache;
 mod checkout;
 mod cluster;
+mod cluster_jobs;
 mod config;
 mod crash;
 mod dates;

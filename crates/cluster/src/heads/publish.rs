@@ -16,6 +16,7 @@ use base::{Code, Error, Result};
 use deadpool_postgres::Object;
 use fsfs::shared::{Head, NewRevision, Outcome, SharedHold};
 use tokio_postgres::Client;
+use tokio_postgres::types::ToSql;
 
 use super::locks::number;
 use super::{DEAD, DONE, Heads, HeadsState, OUTDATED, missing};
@@ -49,6 +50,8 @@ struct Publication {
     revs: Vec<i64>,
     lengths: Vec<i64>,
     contents: Vec<Option<Vec<u8>>>,
+    /// The digests of the files that are uploaded.
+    digests: Vec<Option<Vec<u8>>>,
     lists: Vec<Vec<u8>>,
     sha1s: Vec<Vec<u8>>,
     /// Revision, item, length and expanded length of each content.
@@ -93,7 +96,7 @@ impl Heads {
         Ok(outcome)
     }
 
-    /// Sends the statement. Returns the result of `sven_publish_1`.
+    /// Sends the statement. Returns the result of `sven_publish_1`, which is that of `sven_publish_2`.
     fn send(
         &self,
         from: &Head,
@@ -105,29 +108,29 @@ impl Heads {
             let p = publication.clone();
             async move {
                 let [revs, items, lengths, expanded] = &p.reps;
-                let statement = client.statement(PUBLISH).await?;
-                let row = client
-                    .client()
-                    .query_one(
-                        &statement,
-                        &[
-                            &id,
-                            &youngest,
-                            &version,
-                            &epoch,
-                            &p.revs,
-                            &p.id,
-                            &p.lengths,
-                            &p.contents,
-                            &p.lists,
-                            &p.sha1s,
-                            revs,
-                            items,
-                            lengths,
-                            expanded,
-                        ],
-                    )
-                    .await?;
+                let mut values: Vec<&(dyn ToSql + Sync)> = vec![
+                    &id,
+                    &youngest,
+                    &version,
+                    &epoch,
+                    &p.revs,
+                    &p.id,
+                    &p.lengths,
+                    &p.contents,
+                    &p.lists,
+                    &p.sha1s,
+                    revs,
+                    items,
+                    lengths,
+                    expanded,
+                ];
+                let has_digests = p.digests.iter().any(Option::is_some);
+                if has_digests {
+                    values.push(&p.digests);
+                }
+                let text = if has_digests { PUBLISH_UPLOADED } else { PUBLISH };
+                let statement = client.statement(text).await?;
+                let row = client.client().query_one(&statement, &values).await?;
                 row.try_get::<_, i32>(0)
             }
         })
@@ -140,12 +143,13 @@ impl Heads {
             [revision] => revision.uploaded,
             _ => None,
         };
-        let id = uploaded.map_or_else(uuid::Uuid::new_v4, |uploaded| uuid::Uuid::from_u128(uploaded.0));
+        let id = uploaded.map_or_else(uuid::Uuid::new_v4, |uploaded| uuid::Uuid::from_u128(uploaded.id));
         let mut publication = Publication {
             id,
             revs: Vec::new(),
             lengths: Vec::new(),
             contents: Vec::new(),
+            digests: Vec::new(),
             lists: Vec::new(),
             sha1s: Vec::new(),
             reps: Default::default(),
@@ -155,18 +159,19 @@ impl Heads {
                 Error::os(&e, &format!("Can't read the file of revision {}", revision.rev))
             };
             let length = revision.file.len().map_err(failed)?;
-            let content = match length <= MAX_INLINE {
-                true => Some(read_whole(&*revision.file, length).map_err(failed)?),
-                false if uploaded.is_some() => None,
-                false => {
+            let (content, digest) = match (length <= MAX_INLINE, uploaded) {
+                (true, _) => (Some(read_whole(&*revision.file, length).map_err(failed)?), None),
+                (false, Some(uploaded)) => (None, Some(uploaded.digest.to_vec())),
+                (false, None) => {
                     let name = revision_key(self.0.instance, revision.rev.0, publication.id);
-                    self.0.cluster.objects.put_file(&name, &*revision.file)?;
-                    None
+                    let digest = self.0.cluster.objects.put_file(&name, &*revision.file)?;
+                    (None, Some(digest.to_vec()))
                 }
             };
             publication.revs.push(number(revision.rev.0));
             publication.lengths.push(number(length));
             publication.contents.push(content);
+            publication.digests.push(digest);
             publication.lists.push(revision.props.clone());
             for rep in &revision.reps {
                 publication.sha1s.push(rep.sha1.0.to_vec());
@@ -293,6 +298,8 @@ fn unreachable_database(text: &str) -> Error {
 }
 
 const PUBLISH: &str = "SELECT sven_publish_1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)";
+const PUBLISH_UPLOADED: &str =
+    "SELECT sven_publish_2($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)";
 const RAISE_LOCKS_VERSION: &str =
     "UPDATE sven_repository SET locks_version = locks_version + 1 WHERE id = $1";
 const SELECT_PUBLICATION: &str = "SELECT publication FROM sven_revision WHERE repository = $1 AND rev = $2";

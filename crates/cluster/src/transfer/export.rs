@@ -16,12 +16,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use base::{Cancel, Code, Date, Depth, Error, FsPath, Result, Revnum, hashdump};
-use fsfs::disk::{Disk as _, DiskFile, RealDisk};
+use fsfs::admin::pack::packed_revprops;
+use fsfs::disk::{Disk as _, DiskFile, RealDisk, is_missing, is_stale};
 use fsfs::shared::{Head, SharedFs};
 use fsfs::{Cache, Fs, LockRequest, LockTarget};
 
 use super::files::{fresh_dir, make_dirs, read_only, replace, set_mode, write_from, write_new};
-use super::packed_props;
+use super::marker::Marker;
 use crate::cluster::{Cluster, RepositoryInfo};
 use crate::database::sql_error;
 use crate::node_dir::remove;
@@ -61,8 +62,8 @@ pub fn export(
     let mut copy = Copy::new(&shared, &info, head, &db)?;
     let before = copy.youngest;
     copy.check_lineage(to)?;
-    copy.packs(done, cancel)?;
-    copy.revisions(done, cancel)?;
+    copy.all(done, cancel)?;
+    let youngest = copy.head.youngest;
     drop(locks);
     let fs = open()?;
     let known = marker.and_then(|marker| marker.revprops_version);
@@ -77,19 +78,12 @@ pub fn export(
         )?;
     }
     copy_locks(&shared, &fs)?;
-    let first_new = Revnum(before.map_or(0, |before| before + 1));
-    if first_new <= head.youngest {
-        let built = fsfs::admin::rep_cache::build(&fs, first_new, head.youngest, &mut |_| {}, cancel);
-        let has_none = [
-            Code::FS_REP_SHARING_NOT_SUPPORTED,
-            Code::FS_REP_SHARING_NOT_ALLOWED,
-        ];
-        if let Err(e) = built
-            && !has_none.contains(&e.code())
-        {
-            return Err(e);
-        }
+    if fs::read(db.join("uuid")).is_ok_and(|found| found != info.uuid.as_bytes()) {
+        replace(&db.join("uuid"), info.uuid.as_bytes())?;
     }
+    let first_new = Revnum(before.map_or(0, |before| before + 1));
+    build_rep_cache(&fs, first_new, youngest, cancel)?;
+    // Later changes may have reached the lists that were copied, or not.
     let marker = Marker {
         instance: info.instance,
         revprops_version: Some(head.revprops_version),
@@ -98,33 +92,15 @@ pub fn export(
     if !is_complete {
         complete(cluster, to, &info)?;
     }
-    Ok(head.youngest)
+    Ok(youngest)
 }
 
-/// The file `db/sven-export`.
-struct Marker {
-    instance: uuid::Uuid,
-    /// The change of revision properties up to which the export is complete; `None` for a first export that has not ended.
-    revprops_version: Option<u64>,
-}
-
-impl Marker {
-    fn read(db: &Path) -> Option<Marker> {
-        let text = fs::read_to_string(db.join(MARKER)).ok()?;
-        let mut lines = text.lines();
-        Some(Marker {
-            instance: lines.next()?.parse().ok()?,
-            revprops_version: lines.next().and_then(|line| line.parse().ok()),
-        })
-    }
-
-    fn write(&self, db: &Path) -> Result<()> {
-        let mut text = format!("{}\n", self.instance);
-        if let Some(version) = self.revprops_version {
-            text.push_str(&format!("{version}\n"));
-        }
-        replace(&db.join(MARKER), text.as_bytes())
-    }
+/// Returns the youngest revision of an export, complete or not; `None` if there is none yet.
+///
+/// # Errors
+/// `FS_CORRUPT`; the system's.
+pub fn exported(to: &Path) -> Result<Option<Revnum>> {
+    Ok(number_in(&to.join("db/current"))?.map(Revnum))
 }
 
 /// The copying of revisions.
@@ -157,26 +133,50 @@ impl<'a> Copy<'a> {
     }
 
     /// Checks that the export has no revisions of its own.
-    fn check_lineage(&self, to: &Path) -> Result<()> {
+    fn check_lineage(&mut self, to: &Path) -> Result<()> {
         let Some(youngest) = self.youngest else {
             return Ok(());
         };
         let rev = Revnum(youngest);
-        let is_same = || -> Result<bool> {
-            if youngest < self.min_unpacked || rev < self.head.min_unpacked {
-                return Ok(true);
-            }
-            let ours = read_all(&*self.open(rev)?)?;
-            let path = self.in_shard("revs", rev);
-            Ok(ours == fs::read(&path).map_err(|e| Error::io("Can't open file", &path, &e))?)
+        let is_same = match self.is_same(rev) {
+            Err(e) if is_gone(&e) && self.was_packed()? => self.is_same(rev),
+            is_same => is_same,
         };
-        if rev > self.head.youngest || !is_same()? {
+        if rev > self.head.youngest || !is_same? {
             return Err(Error::new(
                 Code::FS_ALREADY_EXISTS,
                 format!("'{}' has revisions that were committed to it", to.display()),
             ));
         }
         Ok(())
+    }
+
+    /// True if a revision of the export is one of the cluster, as far as that can be seen.
+    fn is_same(&self, rev: Revnum) -> Result<bool> {
+        if rev > self.head.youngest || rev.0 < self.min_unpacked || rev < self.head.min_unpacked {
+            return Ok(true);
+        }
+        let ours = read_all(&*self.open(rev)?)?;
+        let path = self.in_shard("revs", rev);
+        Ok(ours == fs::read(&path).map_err(|e| Error::io("Can't open file", &path, &e))?)
+    }
+
+    /// Copies what the export does not have.
+    fn all(&mut self, done: &mut dyn FnMut(Revnum), cancel: &Cancel) -> Result<()> {
+        loop {
+            self.packs(done, cancel)?;
+            match self.revisions(done, cancel) {
+                Err(e) if is_gone(&e) && self.was_packed()? => {}
+                outcome => return outcome,
+            }
+        }
+    }
+
+    /// Reads the state of the cluster again. True if more is packed now.
+    fn was_packed(&mut self) -> Result<bool> {
+        let before = self.head.min_unpacked;
+        self.head = self.shared.heads.head(Duration::ZERO)?;
+        Ok(self.head.min_unpacked > before)
     }
 
     /// Copies the packs that the export does not have.
@@ -227,7 +227,8 @@ impl<'a> Copy<'a> {
         if self.packs_props {
             let dir = self.db.join("revprops").join(format!("{shard}.pack"));
             fresh_dir(&dir)?;
-            for (name, bytes) in packed_props::files(first + unpacked as u64, &lists[unpacked..]) {
+            let first = Revnum(first + unpacked as u64);
+            for (name, bytes) in packed_revprops(&self.db, first, &lists[unpacked..])? {
                 write_new(&dir.join(name), &bytes)?;
             }
         }
@@ -301,6 +302,11 @@ impl<'a> Copy<'a> {
     }
 }
 
+/// True for the error of a revision whose shard another node has packed.
+fn is_gone(e: &Error) -> bool {
+    is_missing(e) || is_stale(e)
+}
+
 /// Copies the property lists of revisions up to `before` that have changed since an earlier export.
 fn copy_changed_props(
     cluster: &Cluster,
@@ -346,6 +352,22 @@ fn copy_changed_props(
         }
     }
     Ok(())
+}
+
+/// Makes the rows for rep sharing of the revisions `first` to `last`.
+fn build_rep_cache(fs: &Fs, first: Revnum, last: Revnum, cancel: &Cancel) -> Result<()> {
+    if first > last {
+        return Ok(());
+    }
+    let built = fsfs::admin::rep_cache::build(fs, first, last, &mut |_| {}, cancel);
+    let has_none = [
+        Code::FS_REP_SHARING_NOT_SUPPORTED,
+        Code::FS_REP_SHARING_NOT_ALLOWED,
+    ];
+    match built {
+        Err(e) if !has_none.contains(&e.code()) => Err(e),
+        _ => Ok(()),
+    }
 }
 
 /// Makes the locks of the export those of the cluster.
@@ -461,8 +483,6 @@ fn read_all(file: &dyn DiskFile) -> Result<Vec<u8>> {
     let length = file.len().map_err(|e| Error::os(&e, "Can't read a revision"))?;
     crate::objects::read_whole(file, length).map_err(|e| Error::os(&e, "Can't read a revision"))
 }
-
-const MARKER: &str = "sven-export";
 
 /// Of the export, to write property lists and locks.
 const CACHE: u64 = 32 << 20;

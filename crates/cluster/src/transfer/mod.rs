@@ -10,9 +10,9 @@
 mod export;
 mod files;
 mod import;
-mod packed_props;
+mod marker;
 mod source;
 mod target;
 
-pub use export::export;
+pub use export::{export, exported};
 pub use import::import;

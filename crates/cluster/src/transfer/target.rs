@@ -31,6 +31,8 @@ pub(super) struct Batch {
     revs: Vec<i64>,
     lengths: Vec<i64>,
     contents: Vec<Option<Vec<u8>>>,
+    /// The digests of the files that are in the object store.
+    digests: Vec<Option<Vec<u8>>>,
     lists: Vec<Vec<u8>>,
     bytes: usize,
 }
@@ -155,16 +157,14 @@ impl Target<'_> {
     pub(super) fn put_pack(&self, shard: u64, file: &dyn DiskFile, manifest: Option<Vec<u8>>) -> Result<()> {
         let length = length_of(file)?;
         let (id, import) = (self.info.id, self.import);
-        self.cluster
-            .0
-            .objects
-            .put_file(&pack_key(self.info.instance, shard, import), file)?;
+        let name = pack_key(self.info.instance, shard, import);
+        let digest = self.cluster.0.objects.put_file(&name, file)?;
         self.cluster.0.database.run("note a pack", |client| {
             let manifest = manifest.clone();
             async move {
-                let shard = signed(shard);
+                let (shard, digest) = (signed(shard), digest.as_slice());
                 client
-                    .execute(INSERT_PACK, &[&id, &shard, &import, &length, &manifest])
+                    .execute(INSERT_PACK, &[&id, &shard, &import, &length, &manifest, &digest])
                     .await
             }
         })?;
@@ -179,22 +179,20 @@ impl Target<'_> {
         file: Option<&dyn DiskFile>,
         list: Vec<u8>,
     ) -> Result<()> {
-        let (length, content) = match file {
-            None => (0, None),
+        let (length, content, digest) = match file {
+            None => (0, None, None),
             Some(file) => {
                 let length = length_of(file)?;
                 let (instance, import) = (self.info.instance, self.import);
                 match length <= MAX_INLINE {
-                    true => (
-                        length,
-                        Some(read_whole(file, length.cast_unsigned()).map_err(read_error)?),
-                    ),
+                    true => {
+                        let content = read_whole(file, length.cast_unsigned()).map_err(read_error)?;
+                        (length, Some(content), None)
+                    }
                     false => {
-                        self.cluster
-                            .0
-                            .objects
-                            .put_file(&revision_key(instance, rev.0, import), file)?;
-                        (length, None)
+                        let name = revision_key(instance, rev.0, import);
+                        let digest = self.cluster.0.objects.put_file(&name, file)?;
+                        (length, None, Some(digest.to_vec()))
                     }
                 }
             }
@@ -203,6 +201,7 @@ impl Target<'_> {
         batch.revs.push(signed(rev.0));
         batch.lengths.push(length);
         batch.contents.push(content);
+        batch.digests.push(digest);
         batch.lists.push(list);
         match batch.bytes > BATCH_BYTES || batch.revs.len() >= BATCH_REVISIONS {
             true => self.write(batch),
@@ -220,13 +219,14 @@ impl Target<'_> {
         self.cluster.0.database.run("write revisions", |client| {
             let batch = batch.clone();
             async move {
-                let values: [&(dyn tokio_postgres::types::ToSql + Sync); 6] = [
+                let values: [&(dyn tokio_postgres::types::ToSql + Sync); 7] = [
                     &id,
                     &import,
                     &batch.revs,
                     &batch.lengths,
                     &batch.contents,
                     &batch.lists,
+                    &batch.digests,
                 ];
                 client.execute(INSERT_REVISIONS, &values).await
             }
@@ -366,10 +366,12 @@ const FOREIGN: &str = "SELECT count(*) FILTER (WHERE left(publication::text, 18)
 const SELECT_PROPS: &str =
     "SELECT rev, props FROM sven_revision WHERE repository = $1 AND rev >= $2 AND rev < $3";
 const SELECT_PACKS: &str = "SELECT shard FROM sven_pack WHERE repository = $1";
-const INSERT_PACK: &str = "INSERT INTO sven_pack (repository, shard, publication, length, manifest) \
-     VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING";
-const INSERT_REVISIONS: &str = "INSERT INTO sven_revision (repository, rev, publication, length, content, props) \
-     SELECT $1, r, $2, l, c, p FROM unnest($3::bigint[], $4::bigint[], $5::bytea[], $6::bytea[]) AS new (r, l, c, p) \
+const INSERT_PACK: &str = "INSERT INTO sven_pack (repository, shard, publication, length, manifest, sha256, checked, good) \
+     VALUES ($1, $2, $3, $4, $5, $6, now(), now()) ON CONFLICT DO NOTHING";
+const INSERT_REVISIONS: &str = "INSERT INTO sven_revision \
+         (repository, rev, publication, length, content, props, sha256, checked, good) \
+     SELECT $1, r, $2, l, c, p, d, CASE WHEN d IS NOT NULL THEN now() END, CASE WHEN d IS NOT NULL THEN now() END \
+     FROM unnest($3::bigint[], $4::bigint[], $5::bytea[], $6::bytea[], $7::bytea[]) AS new (r, l, c, p, d) \
      ON CONFLICT DO NOTHING";
 const LOCK_VERSION: &str = "SELECT revprops_version FROM sven_repository WHERE id = $1 FOR UPDATE";
 const UPDATE_PROPS: &str = "UPDATE sven_revision SET props = new.p FROM unnest($2::bigint[], $3::bytea[]) AS new (r, p) \
@@ -385,5 +387,7 @@ const INSERT_REPS: &str = "INSERT INTO sven_rep (repository, sha1, rev, item, le
 const DELETE_LOCKS: &str = "DELETE FROM sven_lock WHERE repository = $1";
 const INSERT_LOCK: &str = "INSERT INTO sven_lock (repository, path, token, owner, comment, is_dav_comment, created, expires) \
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
-const FINISH: &str = "UPDATE sven_repository SET youngest = $2, min_unpacked = $3, locks_version = locks_version + 1 WHERE id = $1";
+/// The cluster may have packed shards that the source has not.
+const FINISH: &str = "UPDATE sven_repository SET youngest = $2, min_unpacked = greatest(min_unpacked, $3), \
+     locks_version = locks_version + 1 WHERE id = $1";
 const NOTIFY: &str = "SELECT pg_notify('sven_head', $1::bigint::text)";

@@ -122,6 +122,7 @@ fn locks_are_made_and_removed_together() {
     let from = a.head();
     let made = [lock("/d/f", "t1"), lock("/d/g", "t2"), lock("/da", "t3")];
     assert_eq!(a.fs.heads.change_locks(&from, &made, &[]).unwrap(), Outcome::Done);
+    a.fs.heads.wait_until_seen().unwrap();
     assert_eq!(b.fs.heads.lock(&made[0].path).unwrap(), Some(made[0].clone()));
     assert_eq!(
         b.fs.heads
@@ -144,6 +145,7 @@ fn locks_are_made_and_removed_together() {
         b.fs.heads
             .change_locks(&b.head(), &[replaced], &[made[1].path.clone()]);
     assert_eq!(changed.unwrap(), Outcome::Done);
+    b.fs.heads.wait_until_seen().unwrap();
     assert_eq!(below("/"), ["t4", "t3"]);
     // So many that they are not kept in memory.
     test.sql(

@@ -95,6 +95,7 @@ fn run(seed: u64) {
                             };
                             let made = std::slice::from_ref(&lock);
                             if let Ok(Outcome::Done) = node.fs.heads.change_locks(&head, made, &[])
+                                && node.fs.heads.wait_until_seen().is_ok()
                                 && let Ok(found) = node.fs.heads.lock(&path)
                             {
                                 assert_eq!(found, Some(lock), "seed {seed}: an acknowledged lock is missing");
@@ -105,6 +106,7 @@ fn run(seed: u64) {
                                 FsPath::parse(&format!("/{number}-{}", random.random_range(0..3))).unwrap();
                             let removed = std::slice::from_ref(&path);
                             if let Ok(Outcome::Done) = node.fs.heads.change_locks(&head, &[], removed)
+                                && node.fs.heads.wait_until_seen().is_ok()
                                 && let Ok(found) = node.fs.heads.locks(&path, Depth::Infinity)
                             {
                                 assert_eq!(found, [], "seed {seed}: a removed lock is there");

@@ -4,7 +4,10 @@
 #![expect(clippy::too_many_lines, reason = "a test reads best as one piece")]
 
 mod blobs;
+mod garbage;
 mod heads;
 mod linear;
+mod packing;
+mod scrubbing;
 mod support;
 mod transfer;

@@ -1,16 +1,16 @@
 //! What the tests share: settings of nodes, an empty repository, files in memory.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use base::Revnum;
 use cluster::{Cluster, ClusterSettings};
 use fsfs::disk::DiskFile;
 use fsfs::shared::{Head, NewRevision, SharedFs};
 use tempfile::TempDir;
-use testkit::engines::{ACCESS_KEY, Engines, SECRET_KEY, sql};
+use testkit::engines::{ACCESS_KEY, Engines, SECRET_KEY, engines, sql};
 
 /// A cluster in a database and a prefix of its own, with one repository `r` that has revision 0.
 pub struct TestCluster {
@@ -113,4 +113,31 @@ pub fn revision(rev: u64, bytes: Vec<u8>, log: &str) -> NewRevision {
 /// A property list with a log message.
 pub fn list(log: &str) -> Vec<u8> {
     format!("K 7\nsvn:log\nV {}\n{log}\nEND\n", log.len()).into_bytes()
+}
+
+/// Waits for a state that others bring about.
+pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{what}: not so");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// The files of the objects whose path contains all of `parts`.
+pub fn objects(parts: &[&str]) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut dirs = vec![engines().bucket_dir()];
+    while let Some(next) = dirs.pop() {
+        for entry in std::fs::read_dir(&next).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                dirs.push(path);
+            } else if parts.iter().all(|part| path.to_string_lossy().contains(part)) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
 }

@@ -23,12 +23,13 @@ use testkit::{Tool, history};
 use crate::support::TestCluster;
 
 /// A cluster without repositories, and a node.
-struct Fixture {
-    cluster: Cluster,
-    dir: TempDir,
+pub struct Fixture {
+    pub base: TestCluster,
+    pub cluster: Cluster,
+    pub dir: TempDir,
 }
 
-fn fixture() -> Fixture {
+pub fn fixture() -> Fixture {
     let base = TestCluster::new(engines());
     base.sql("DELETE FROM sven_repository");
     let dir = tempfile::tempdir().unwrap();
@@ -37,36 +38,42 @@ fn fixture() -> Fixture {
         ..base.settings.clone()
     };
     Fixture {
+        base,
         cluster: Cluster::connect(&settings).unwrap(),
         dir,
     }
 }
 
 impl Fixture {
-    fn import(&self, repo: &Repo, name: &str) -> base::Result<Revnum> {
+    pub fn import(&self, repo: &Repo, name: &str) -> base::Result<Revnum> {
         transfer::import(&self.cluster, repo.path(), name, &mut |_| {}, &Cancel::new())
     }
 
-    fn export(&self, name: &str, to: &Path) -> base::Result<Revnum> {
+    pub fn export(&self, name: &str, to: &Path) -> base::Result<Revnum> {
         transfer::export(&self.cluster, name, to, &mut |_| {}, &Cancel::new())
     }
 
     /// Opens the repository at the node.
-    fn open(&self, name: &str) -> Fs {
-        self.cluster.prepare_directories().unwrap();
-        let db = self.cluster.settings().repositories().join(name).join("db");
-        assert!(cluster::is_node_dir(&db));
-        let shared = cluster::open(&db).unwrap();
-        Fs::open_shared(&db, &Cache::new(16 << 20), Arc::new(RealDisk), shared).unwrap()
+    pub fn open(&self, name: &str) -> Fs {
+        open(&self.cluster, name, 16 << 20)
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
 }
 
+/// Opens a repository at a node, with a cache of so many bytes.
+pub fn open(cluster: &Cluster, name: &str, cache: u64) -> Fs {
+    cluster.prepare_directories().unwrap();
+    let db = cluster.settings().repositories().join(name).join("db");
+    assert!(cluster::is_node_dir(&db));
+    let shared = cluster::open(&db).unwrap();
+    Fs::open_shared(&db, &Cache::new(cache), Arc::new(RealDisk), shared).unwrap()
+}
+
 /// A run of verify that must find nothing.
-struct NoFailures;
+pub struct NoFailures;
 
 impl VerifyObserver for NoFailures {
     fn progress(&mut self, _: VerifyProgress) {}
@@ -83,7 +90,7 @@ fn output(program: &str, args: &[&str], repo: &Path) -> String {
 }
 
 /// Checks that Subversion finds the same in two repositories, and that their revision files are the same.
-fn assert_same(export: &Path, source: &Path, what: &str) {
+pub fn assert_same(export: &Path, source: &Path, what: &str) {
     Tool::new("svnadmin").args(["verify", "-q"]).arg(export).ok();
     for (program, args) in [("svnadmin", vec!["dump", "-q"]), ("svnlook", vec!["uuid"])] {
         assert!(
@@ -119,7 +126,7 @@ fn assert_same(export: &Path, source: &Path, what: &str) {
 }
 
 /// The files below a directory.
-fn files(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+pub fn files(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut dirs = vec![dir.to_owned()];
     while let Some(next) = dirs.pop() {
@@ -139,7 +146,7 @@ fn files(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     found
 }
 
-fn commit(repo: &Repo, name: &str, text: &str) {
+pub fn commit(repo: &Repo, name: &str, text: &str) {
     let file = repo.path().with_extension("text");
     fs::write(&file, text).unwrap();
     Tool::new("svnmucc")

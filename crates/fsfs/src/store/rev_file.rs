@@ -68,7 +68,7 @@ impl Store {
 
     /// The open file that holds `rev`.
     pub(crate) fn rev_file(&self, rev: Revnum) -> Result<Arc<RevFile>> {
-        let mut retried = false;
+        let (mut reopened, mut refreshed) = (false, false);
         loop {
             let is_packed = self.is_packed(rev);
             let shard_size = self.format().shard_size;
@@ -90,11 +90,11 @@ impl Store {
                     return Ok(file);
                 }
                 // Another machine has deleted the file. Opening it again says whether its shard was packed.
-                Err(e) if !retried && is_stale(&e) => retried = true,
+                Err(e) if !reopened && is_stale(&e) => reopened = true,
                 Err(e) if !is_missing(&e) => return Err(e),
-                Err(_) if !retried && self.format().has_packing() => {
+                Err(_) if !refreshed && self.format().has_packing() => {
                     // Another process may have packed the shard since `min-unpacked-rev` was read.
-                    retried = true;
+                    refreshed = true;
                     self.refresh_min_unpacked_rev()?;
                 }
                 Err(_) => return Err(no_such_revision(rev)),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use base::{Code, Depth, FsPath, Props, Revnum};
+use fsfs::admin::pack;
 use fsfs::{CreateOptions, Fs, LockAccess, LockRequest, LockTarget, TxnOptions};
 use testkit::shared_memory::{MemoryNode, MemoryStorage};
 use testkit::{Tool, scratch};
@@ -81,6 +82,73 @@ fn revisions_are_those_of_a_filesystem_of_files() {
             "no revision is in the directory of the machine"
         );
         assert_eq!(node.fs.list_txns().unwrap(), Vec::<String>::new());
+    }
+}
+
+/// The sorted names in a directory.
+fn names(dir: &std::path::Path) -> Vec<std::ffi::OsString> {
+    let entries = std::fs::read_dir(dir).unwrap();
+    let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn packs_are_those_of_a_filesystem_of_files() {
+    for format in [4, 6, 7, 8] {
+        let dir = scratch();
+        let files = dir.path().join("db");
+        let options = CreateOptions {
+            uuid: Some("6f3a4cf4-0b7c-4b8e-9d8e-d2c3a5d2a001".to_owned()),
+            ..options(format)
+        };
+        fsfs::create(&files, &options, now(), Arc::new(fsfs::disk::RealDisk)).unwrap();
+        let plain = Fs::open(&files, &fsfs::Cache::new(1 << 20)).unwrap();
+        let (_storage, node) = MemoryStorage::create(&options);
+        let mut random = TestRandom(u64::from(format));
+        let mut trees = vec![TreePaths::new()];
+        for _ in 1..=13 {
+            let (op, tree) = step(&mut random, &trees);
+            trees.push(tree);
+            for fs in [&plain, &node.fs] {
+                ours(fs, std::slice::from_ref(&op)).unwrap();
+            }
+        }
+        assert_eq!(pack::complete_shards(&node.fs).unwrap(), 0..3);
+        let list = |rev: u64| std::fs::read(files.join(format!("revprops/{}/{rev}", rev / 4))).unwrap();
+        let lists: Vec<Vec<u8>> = (0..12).map(list).collect();
+        let cancel = base::Cancel::new();
+        pack::run(&plain, &mut |_| {}, &cancel).unwrap();
+        for shard in 0..3 {
+            let to = scratch();
+            let written = pack::write_shard(&node.fs, shard, to.path(), &cancel).unwrap();
+            assert_eq!(written.pack, to.path().join("pack"));
+            assert_eq!(written.manifest.is_some(), format < 7);
+            let expected = files.join("revs").join(format!("{shard}.pack"));
+            assert_eq!(names(to.path()), names(&expected), "format {format}");
+            for name in names(to.path()) {
+                let read = |dir: &std::path::Path| std::fs::read(dir.join(&name)).unwrap();
+                assert!(
+                    read(to.path()) == read(&expected),
+                    "format {format}, shard {shard}: {name:?} differs"
+                );
+            }
+            if format < 6 {
+                continue;
+            }
+            // The list of revision 0 is never packed.
+            let first = (shard * 4).max(1);
+            let lists = &lists[first as usize..(shard as usize + 1) * 4];
+            let props = pack::packed_revprops(&files, Revnum(first), lists).unwrap();
+            let expected = files.join("revprops").join(format!("{shard}.pack"));
+            assert_eq!(props.len(), names(&expected).len());
+            for (name, bytes) in props {
+                assert!(
+                    std::fs::read(expected.join(&name)).unwrap() == bytes,
+                    "format {format}: {name}"
+                );
+            }
+        }
     }
 }
 
@@ -390,7 +458,7 @@ fn what_works_on_files_is_refused() {
         assert_eq!(result.unwrap_err().code(), Code::UNSUPPORTED_FEATURE);
     };
     let cancel = base::Cancel::new();
-    refused(fsfs::admin::pack::run(&node.fs, &mut |_| {}, &cancel));
+    refused(pack::run(&node.fs, &mut |_| {}, &cancel));
     refused(node.fs.set_uuid(None));
     refused(node.fs.freeze(|| Ok(())));
     let e = Fs::open(&db(&node), &fsfs::Cache::new(1 << 20)).err().unwrap();

@@ -68,7 +68,7 @@ fn pack_range(
     let mut rev = start;
     while rev.0 < end {
         cancel.check()?;
-        let source = SourceRevision::read(fs.disk(), fs.layout().rev(rev), rev, &mut budget)?;
+        let source = SourceRevision::read(fs, rev, &mut budget)?;
         count += source.entries.len();
         if count > pack.max_items && !sources.is_empty() {
             break;
@@ -82,7 +82,7 @@ fn pack_range(
             .flat_map(|source| source.entries.iter().copied())
             .collect(),
         sources,
-        reader: SourceReader::new(fs.disk()),
+        reader: SourceReader::new(fs),
         start,
     };
     if range.items.len() > pack.max_items {

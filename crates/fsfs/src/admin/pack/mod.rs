@@ -6,6 +6,9 @@
 //! removed. Readers that miss a file read `min-unpacked-rev` again.
 //!
 //! While one shard is made durable and valid, the next is being written on another thread.
+//!
+//! The revisions of a shared filesystem are not files. For its storage, [`write_shard`] writes a pack to a directory of the machine,
+//! and [`packed_revprops`] returns what packed property lists look like in a filesystem of files.
 
 mod logical;
 mod order;
@@ -17,6 +20,7 @@ use std::path::{Path, PathBuf};
 
 use base::{Cancel, Code, Error, Result, Revnum};
 
+pub use self::revprops::packed_revprops;
 pub(super) use self::revprops::{pack as pack_revprops, remove_unpacked as remove_unpacked_revprops};
 use crate::store::disk::{Disk, DiskWriter, is_missing, remove_file_in, write_atomic};
 use crate::store::guard::{PackLock, WriteLock};
@@ -55,17 +59,8 @@ pub fn run_with_max_items(
     cancel: &Cancel,
 ) -> Result<()> {
     fs.check_not_shared("'pack'")?;
-    fs.refuse_fsx("packing")?;
-    let number = fs.format().number;
-    if !fs.format().has_packing() {
-        let message = format!("FSFS format ({number}) too old to pack; please upgrade the filesystem.");
-        return Err(Error::new(Code::UNSUPPORTED_FEATURE, message));
-    }
-    if fs.format().shard_size == 0 {
-        return Ok(());
-    }
     // No lock without a complete shard: this must work for a user who can only read.
-    if shards(fs)?.is_empty() {
+    if complete_shards(fs)?.is_empty() {
         return Ok(());
     }
     let lock = fs.pack_lock()?;
@@ -74,7 +69,7 @@ pub fn run_with_max_items(
         drop(lock);
         return run_with_max_items(&fs.reopen(SMALL_CACHE)?, max_items, notify, cancel);
     }
-    let std::ops::Range { start: first, end } = shards(fs)?;
+    let std::ops::Range { start: first, end } = complete_shards(fs)?;
     std::thread::scope(|scope| {
         // A rendezvous channel: with room for one, a third shard would be begun before the first is done, for twice the disk
         // space and no gain.
@@ -107,13 +102,69 @@ pub fn run_with_max_items(
     })
 }
 
-/// Returns the complete shards that are not packed.
-fn shards(fs: &Fs) -> Result<std::ops::Range<u64>> {
+/// Returns the complete shards that are not packed; none in a linear layout.
+///
+/// # Errors
+/// `UNSUPPORTED_FEATURE` below format 4, and for FSX; those of reading; the system's.
+pub fn complete_shards(fs: &Fs) -> Result<std::ops::Range<u64>> {
+    fs.refuse_fsx("packing")?;
+    let number = fs.format().number;
+    if !fs.format().has_packing() {
+        let message = format!("FSFS format ({number}) too old to pack; please upgrade the filesystem.");
+        return Err(Error::new(Code::UNSUPPORTED_FEATURE, message));
+    }
+    let size = fs.format().shard_size;
+    if size == 0 {
+        return Ok(0..0);
+    }
     fs.refresh_min_unpacked_rev()?;
-    let size = fs.format().shard_size.max(1);
     let first = fs.min_unpacked_rev().0 / size;
     let end = fs.youngest()?.0.saturating_add(1) / size;
     Ok(first..end)
+}
+
+/// A pack that [`write_shard`] has written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShardPack {
+    /// The pack file.
+    pub pack: PathBuf,
+    /// The manifest, with physical addressing.
+    pub manifest: Option<PathBuf>,
+}
+
+/// Writes the pack of a complete shard to the directory `to`, which exists and is empty. The filesystem does not change, and nothing is
+/// made durable. The files are those that [`run`] makes, byte for byte.
+///
+/// # Errors
+/// `CANCELLED`; those of reading; the system's. The directory may have incomplete files then.
+pub fn write_shard(fs: &Fs, shard: u64, to: &Path, cancel: &Cancel) -> Result<ShardPack> {
+    let (pack, manifest) = (to.join("pack"), to.join("manifest"));
+    let files = write_files(fs, shard, &pack, &manifest, MAX_ITEMS, cancel)?;
+    Ok(ShardPack {
+        pack,
+        manifest: (files.len() > 1).then_some(manifest),
+    })
+}
+
+/// Files that are written and not durable, and their paths.
+type WrittenFiles = Vec<(PathBuf, Box<dyn DiskWriter>)>;
+
+fn write_files(
+    fs: &Fs,
+    shard: u64,
+    pack: &Path,
+    manifest: &Path,
+    max_items: usize,
+    cancel: &Cancel,
+) -> Result<WrittenFiles> {
+    let first = Revnum(shard * fs.format().shard_size);
+    match fs.format().logical {
+        true => Ok(vec![(
+            pack.to_owned(),
+            logical::write(fs, first, pack, max_items, cancel)?,
+        )]),
+        false => physical::write(fs, first, pack, manifest, cancel),
+    }
 }
 
 /// Default limit for items in memory.
@@ -126,7 +177,7 @@ const SMALL_CACHE: u64 = 1 << 20;
 struct PreparedPack {
     shard: u64,
     dir: PathBuf,
-    files: Vec<(PathBuf, Box<dyn DiskWriter>)>,
+    files: WrittenFiles,
     /// True if another pack was renamed.
     set_aside: bool,
 }
@@ -139,11 +190,7 @@ impl PreparedPack {
         check_sources(fs, first)?;
         let set_aside = clear_pack_dir(fs, first, &dir)?;
         create_dir(fs.disk(), &dir)?;
-        let files = if fs.format().logical {
-            vec![(pack.clone(), logical::write(fs, first, &pack, max_items, cancel)?)]
-        } else {
-            physical::write(fs, first, &pack, &fs.layout().manifest(shard), cancel)?
-        };
+        let files = write_files(fs, shard, &pack, &fs.layout().manifest(shard), max_items, cancel)?;
         Ok(PreparedPack {
             shard,
             dir,

@@ -26,7 +26,7 @@ pub(super) fn write(
     for rev in first.0..first.0 + fs.format().shard_size {
         cancel.check()?;
         starts.push(position);
-        let source = SourceFile::open(fs.disk(), fs.layout().rev(Revnum(rev)))?;
+        let source = SourceFile::open(fs, Revnum(rev))?;
         let mut at = 0;
         while at < source.len {
             let length = (source.len - at).min(PIECE);

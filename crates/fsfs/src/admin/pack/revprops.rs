@@ -1,12 +1,15 @@
 //! Packing the revision properties of a shard.
 
 use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
 
 use base::{Error, Result, Revnum};
 
-use super::{create_dir, remove_dir, sync_dir};
+use super::{SMALL_CACHE, create_dir, remove_dir, sync_dir};
 use crate::format::revprops_pack::{RevpropsManifest, RevpropsPack};
-use crate::store::disk::{Create, DiskWriter, is_missing};
+use crate::store::cache::Cache;
+use crate::store::disk::{Create, DiskWriter, RealDisk, is_missing};
 use crate::store::guard::WriteLock;
 use crate::tree::Fs;
 use crate::txn::revprops_write::{OVERHEAD_PER_LIST, pack_file_name};
@@ -28,30 +31,65 @@ pub(in crate::admin) fn pack(fs: &Fs, shard: u64, aim: u64, compress: bool, _: &
     // Left by an interrupted run, and useless as the unpacked lists exist.
     remove_dir(disk, &dir)?;
     create_dir(disk, &dir)?;
-    let sizes: Vec<u64> = lists.iter().map(|list| list.len() as u64).collect();
-    let mut names = Vec::with_capacity(lists.len());
     let mut unsynced = Vec::new();
-    for part in parts(&sizes, aim) {
-        let name = (first + part.start as u64, 0);
-        names.resize(part.end, name);
-        let mut bytes = Vec::new();
-        let part: Vec<&[u8]> = lists[part].iter().map(Vec::as_slice).collect();
-        RevpropsPack::encode(&mut bytes, Revnum(name.0), &part, compress);
-        unsynced.push(write(fs, &dir.join(pack_file_name(name)), &bytes)?);
+    each_file(first, &lists, aim, compress, &mut |name, bytes| {
+        unsynced.push(write(fs, &dir.join(name), bytes)?);
         // Flushing files together saves time, but the number of open files is limited.
-        if unsynced.len() == FILES_PER_SYNC {
-            sync(&mut unsynced)?;
+        match unsynced.len() == FILES_PER_SYNC {
+            true => sync(&mut unsynced),
+            false => Ok(()),
         }
-    }
-    let mut text = Vec::new();
-    RevpropsManifest::of(names).encode(&mut text);
-    unsynced.push(write(fs, &dir.join("manifest"), &text)?);
+    })?;
     sync(&mut unsynced)?;
     let shard_dir = fs.layout().file("revprops").join(shard.to_string());
     disk.copy_permissions(&shard_dir, &dir)
         .map_err(|e| Error::io("Can't set permissions on directory", &dir, &e))?;
     sync_dir(disk, &dir)?;
     sync_dir(disk, &fs.layout().file("revprops"))
+}
+
+/// Returns the files with the property lists of a shard, in the form that packing gives them: names and contents, the manifest last.
+/// `first` is the revision of the first list; the list of revision 0 is never packed. The sizes of files are those that `fsfs.conf` in
+/// `db` asks for.
+///
+/// # Errors
+/// The system's, and those of parsing, for `format` and `fsfs.conf`.
+pub fn packed_revprops(
+    db: &Path,
+    first: Revnum,
+    lists: &[impl AsRef<[u8]>],
+) -> Result<Vec<(String, Vec<u8>)>> {
+    let fs = Fs::open_without_current(db, &Cache::new(SMALL_CACHE), Arc::new(RealDisk))?;
+    let (aim, compress) = (fs.conf().revprop_pack_size, fs.conf().compress_packed_revprops);
+    let mut files = Vec::new();
+    each_file(first.0, lists, aim, compress, &mut |name, bytes| {
+        files.push((name.to_owned(), bytes.to_vec()));
+        Ok(())
+    })?;
+    Ok(files)
+}
+
+/// Calls `take` with each file of packed property lists, the manifest last.
+fn each_file(
+    first: u64,
+    lists: &[impl AsRef<[u8]>],
+    aim: u64,
+    compress: bool,
+    take: &mut dyn FnMut(&str, &[u8]) -> Result<()>,
+) -> Result<()> {
+    let sizes: Vec<u64> = lists.iter().map(|list| list.as_ref().len() as u64).collect();
+    let mut names = Vec::with_capacity(lists.len());
+    for part in parts(&sizes, aim) {
+        let name = (first + part.start as u64, 0);
+        names.resize(part.end, name);
+        let mut bytes = Vec::new();
+        let part: Vec<&[u8]> = lists[part].iter().map(AsRef::as_ref).collect();
+        RevpropsPack::encode(&mut bytes, Revnum(name.0), &part, compress);
+        take(&pack_file_name(name), &bytes)?;
+    }
+    let mut text = Vec::new();
+    RevpropsManifest::of(names).encode(&mut text);
+    take("manifest", &text)
 }
 
 /// True if a shard has packed property lists.
@@ -101,7 +139,7 @@ fn parts(sizes: &[u64], aim: u64) -> Vec<Range<usize>> {
 /// A file that is written and not flushed, and its path.
 type UnsyncedFile = (std::path::PathBuf, Box<dyn DiskWriter>);
 
-fn write(fs: &Fs, path: &std::path::Path, bytes: &[u8]) -> Result<UnsyncedFile> {
+fn write(fs: &Fs, path: &Path, bytes: &[u8]) -> Result<UnsyncedFile> {
     let file = fs.disk().write(path, Create::New);
     let mut file = file.map_err(|e| Error::io("Can't create file", path, &e))?;
     file.append(bytes)

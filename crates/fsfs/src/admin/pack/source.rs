@@ -1,4 +1,4 @@
-//! Reading the revision files of a shard that is being packed.
+//! Reading the revision files of a shard that is being packed, on the disk or in the shared storage.
 //!
 //! Each file is read once from front to back. Its bytes stay in memory as long as all files together are within a budget; the
 //! items of other files are read again when they are written to the pack.
@@ -11,7 +11,8 @@ use parking_lot::Mutex;
 
 use crate::format::footer::{Footer, MAX_FOOTER};
 use crate::format::p2l::{self, P2lEntry, P2lHeader};
-use crate::store::disk::{Disk, DiskFile};
+use crate::store::Store;
+use crate::store::disk::DiskFile;
 
 /// A revision file with logical addressing.
 pub(super) struct SourceRevision {
@@ -29,13 +30,8 @@ const MAX_KEPT: u64 = 4 << 20;
 impl SourceRevision {
     /// Opens a revision file and reads its P2L index. `budget` is the number of bytes that may stay in memory; what this file
     /// takes is subtracted.
-    pub(super) fn read(
-        disk: &dyn Disk,
-        path: PathBuf,
-        rev: Revnum,
-        budget: &mut u64,
-    ) -> Result<SourceRevision> {
-        let file = SourceFile::open(disk, path)?;
+    pub(super) fn read(store: &Store, rev: Revnum, budget: &mut u64) -> Result<SourceRevision> {
+        let file = SourceFile::open(store, rev)?;
         let whole = match file.len <= MAX_KEPT {
             true => Some(file.read(0, file.len)?),
             false => None,
@@ -78,7 +74,7 @@ impl SourceRevision {
 
 /// Reads items of revision files, and keeps some of the files open.
 pub(super) struct SourceReader<'a> {
-    disk: &'a dyn Disk,
+    store: &'a Store,
     open: Mutex<Vec<(u64, Arc<SourceFile>)>>,
 }
 
@@ -86,9 +82,9 @@ pub(super) struct SourceReader<'a> {
 const OPEN_FILES: usize = 64;
 
 impl<'a> SourceReader<'a> {
-    pub(super) fn new(disk: &'a dyn Disk) -> Self {
+    pub(super) fn new(store: &'a Store) -> Self {
         SourceReader {
-            disk,
+            store,
             open: Mutex::default(),
         }
     }
@@ -134,7 +130,7 @@ impl<'a> SourceReader<'a> {
             open[..=at].rotate_right(1);
             return Ok(open[0].1.clone());
         }
-        let file = Arc::new(SourceFile::open(self.disk, source.path.clone())?);
+        let file = Arc::new(SourceFile::open(self.store, source.rev)?);
         open.truncate(OPEN_FILES - 1);
         open.insert(0, (source.rev.0, file.clone()));
         Ok(file)
@@ -152,10 +148,14 @@ pub(super) struct SourceFile {
 }
 
 impl SourceFile {
-    pub(super) fn open(disk: &dyn Disk, path: PathBuf) -> Result<Self> {
-        let file = disk
-            .open(&path)
-            .map_err(|e| Error::io("Can't open file", &path, &e))?;
+    /// Opens the file of an unpacked revision.
+    pub(super) fn open(store: &Store, rev: Revnum) -> Result<Self> {
+        let path = store.layout().rev(rev);
+        let file = match store.shared_fs() {
+            Some(shared) => shared.blobs.open_revision(rev),
+            None => store.disk().open(&path),
+        };
+        let file = file.map_err(|e| Error::io("Can't open file", &path, &e))?;
         let len = file
             .len()
             .map_err(|e| Error::io("Can't get attribute information from open file", &path, &e))?;

@@ -51,7 +51,7 @@ impl IoMeter {
     }
 
     /// Counts bytes that were read, and waits if the limit says so.
-    fn read(&self, bytes: usize) {
+    pub fn read(&self, bytes: usize) {
         self.read.fetch_add(bytes as u64, Ordering::Relaxed);
         if let Some(throttle) = &self.throttle {
             throttle.read(bytes as u64);

@@ -1,0 +1,117 @@
+//! The jobs of a cluster by command: `svnadmin pack` and `hotcopy` on the directory of a node say what the real tool says, and
+//! `sven cluster scrub`, `gc` and `fsck` agree about the objects.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+use testkit::engines::{ACCESS_KEY, SECRET_KEY, engines};
+use testkit::server::TestServer;
+use testkit::tool::sven_binary;
+use testkit::{Output, Side, Spec, Tool, build, scratch};
+
+/// A node that does no jobs by itself.
+struct OneNode {
+    dir: TempDir,
+    _server: TestServer,
+}
+
+impl OneNode {
+    /// Starts it with a copy of a repository.
+    fn start(repository: &Path) -> OneNode {
+        let dir = scratch();
+        std::fs::write(dir.path().join("secret"), SECRET_KEY).unwrap();
+        let (port, config) = (testkit::server::free_port(), dir.path().join("sven.toml"));
+        let text = format!(
+            "[listen]\nhttp = '127.0.0.1:{port}'\n[cluster]\ndatabase = '{}'\nobjects = '{}'\nendpoint = '{}'\n\
+             region = 'us-east-1'\naccess-key = '{ACCESS_KEY}'\nsecret-key-file = 'secret'\ndirectory = 'node'\n\
+             pack = false\ngc = 'never'\nscrub = 'never'\n",
+            engines().new_database(),
+            engines().new_prefix(),
+            engines().endpoint()
+        );
+        std::fs::write(&config, text).unwrap();
+        run(&config, &["init"]).expect_ok();
+        run(&config, &["import", "-q", &repository.to_string_lossy(), "r"]).expect_ok();
+        let _server = TestServer::sven_serve_on(&config, port);
+        OneNode { dir, _server }
+    }
+
+    fn cluster(&self, args: &[&str]) -> Output {
+        run(&self.path("sven.toml"), args)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// The directory of the repository.
+    fn repository(&self) -> PathBuf {
+        self.path("node/repositories/r")
+    }
+}
+
+/// Runs `sven cluster` with these settings.
+fn run(config: &Path, args: &[&str]) -> Output {
+    let (first, rest) = args.split_first().unwrap();
+    Tool::new(sven_binary())
+        .args(["cluster", first, "--config"])
+        .arg(config)
+        .args(rest)
+        .run()
+}
+
+fn svnadmin(side: Side, args: &[&str], repositories: &[&Path]) -> String {
+    side.tool("svnadmin").args(args).args(repositories).ok().out()
+}
+
+#[test]
+fn jobs_by_command() {
+    let repo = build(&Spec::small("1.14").shard(4)).copy();
+    let node = OneNode::start(repo.path());
+    let shared = node.repository();
+    for _ in 0..2 {
+        // The second time nothing is left.
+        let printed = svnadmin(Side::Ours, &["pack"], &[&shared]);
+        assert_eq!(printed, svnadmin(Side::Theirs, &["pack"], &[repo.path()]));
+    }
+    let (ours, theirs) = (node.path("ours"), node.path("theirs"));
+    assert_eq!(
+        svnadmin(Side::Ours, &["hotcopy"], &[&shared, &ours]),
+        svnadmin(Side::Theirs, &["hotcopy"], &[repo.path(), &theirs])
+    );
+    let mkdir = |repository: &Path| {
+        let url = format!("file://{}/new", repository.display());
+        Side::Ours
+            .tool("svn")
+            .args(["mkdir", "-q", "-m", "new", &url])
+            .ok();
+    };
+    mkdir(&shared);
+    let printed = svnadmin(Side::Ours, &["hotcopy", "--incremental"], &[&shared, &ours]);
+    assert_eq!(printed, format!("* Copied revision {}.\n", repo.youngest() + 1));
+    svnadmin(Side::Theirs, &["verify", "-q"], &[&ours]);
+    assert_eq!(
+        svnadmin(Side::Theirs, &["dump", "-q"], &[&ours]),
+        svnadmin(Side::Ours, &["dump", "-q"], &[&shared])
+    );
+    let uuid = "6f3a4cf4-0b7c-4b8e-9d8e-d2c3a5d2a001";
+    Side::Ours
+        .tool("svnadmin")
+        .arg("setuuid")
+        .arg(&shared)
+        .arg(uuid)
+        .ok();
+    let printed = Side::Ours.tool("svnlook").arg("uuid").arg(&shared).ok().out();
+    assert_eq!(printed.trim(), uuid);
+    svnadmin(Side::Ours, &["hotcopy", "-q", "--incremental"], &[&shared, &ours]);
+    let printed = Side::Theirs.tool("svnlook").arg("uuid").arg(&ours).ok().out();
+    assert_eq!(printed.trim(), uuid);
+    let scrubbed = node.cluster(&["scrub", "r"]).expect_ok().out();
+    assert!(scrubbed.contains(" objects, "), "{scrubbed}");
+    let collected = node.cluster(&["gc", "--grace", "0"]).expect_ok().out();
+    assert!(collected.contains("0 objects to remove later"), "{collected}");
+    node.cluster(&["fsck"]).expect_ok();
+    svnadmin(Side::Ours, &["verify", "-q"], &[&shared]);
+}
