@@ -15,7 +15,9 @@
 //! | `row_cache`, `block_cache`, `blobs` | the parts that never change, with a cache on the machine's disk |
 //! | `nodes` | registration, leases, seals |
 //! | `node_dir`, `directories` | the directory of a node, and those of repositories in it |
+//! | `files` | configuration and hooks |
 //! | `state` | what all parts share in a process |
+//! | `status` | the state of a cluster on one page |
 //! | `garbage` | objects and rows compared |
 //! | [`transfer`] | repositories of files into a cluster and back |
 //! | `upkeep` | work in the background |
@@ -29,6 +31,7 @@ mod block_cache;
 mod cluster;
 mod database;
 mod directories;
+mod files;
 mod garbage;
 mod head_reader;
 mod heads;
@@ -40,13 +43,16 @@ mod row_cache;
 mod schema;
 pub mod settings;
 mod state;
+mod status;
 pub mod transfer;
 mod upkeep;
 
 pub use cluster::{Cluster, RepositoryInfo};
-pub use directories::{RepositoryFile, open};
+pub use directories::open;
+pub use files::{RepositoryFile, RepositoryFiles, read_files};
 pub use garbage::ObjectReport;
 pub use metrics::ClusterMetrics;
 pub use node_dir::is_node_dir;
 pub use nodes::NodeInfo;
 pub use settings::ClusterSettings;
+pub use status::{ClusterStatus, InlineContents};

@@ -1,6 +1,6 @@
 //! The tables of a cluster, and their versions.
 //!
-//! The texts are in `schema.sql`, which explains each table. A program knows one version and works with every later one that does
+//! The texts are in `schema.sql`, which explains each table, and `schema_N.sql`, which add what version N has more. A program knows one version and works with every later one that does
 //! not exclude it: later versions only add. So two versions of the program can run side by side while nodes are replaced one by
 //! one. `sven cluster init` makes the tables, or adds what a later version has.
 
@@ -9,17 +9,21 @@ use base::{Code, Error, Result};
 use crate::database::{Database, sql_error};
 
 /// The version of the tables that this program makes.
-const VERSION: i32 = 1;
+pub(crate) const VERSION: i32 = 3;
 
 /// The oldest version that a program must know to use them.
 const OLDEST: i32 = 1;
 
+/// Version 1.
 const TABLES: &str = include_str!("schema.sql");
+
+/// What each later version adds.
+const ADDITIONS: [(i32, &str); 1] = [(3, include_str!("schema_3.sql"))];
 
 /// The number of the advisory lock under which tables are made.
 const SCHEMA_LOCK: i64 = 0x7376_656e;
 
-/// Makes the tables if there are none.
+/// Makes the tables if there are none, and adds what they lack of this program's version.
 pub(crate) fn create(database: &Database) -> Result<()> {
     let secret = [uuid::Uuid::new_v4(), uuid::Uuid::new_v4()]
         .map(uuid::Uuid::into_bytes)
@@ -34,13 +38,23 @@ pub(crate) fn create(database: &Database) -> Result<()> {
             let is_there = transaction
                 .query_one("SELECT to_regclass('sven_cluster') IS NOT NULL", &[])
                 .await?;
-            if !is_there.get::<_, bool>(0) {
+            if !is_there.try_get::<_, bool>(0)? {
                 transaction.batch_execute(TABLES).await?;
                 transaction
                     .execute(
-                        "INSERT INTO sven_cluster (version, oldest, secret) VALUES ($1, $2, $3)",
-                        &[&VERSION, &OLDEST, &secret],
+                        "INSERT INTO sven_cluster (version, oldest, secret) VALUES (1, $1, $2)",
+                        &[&OLDEST, &secret],
                     )
+                    .await?;
+            }
+            let row = transaction
+                .query_one("SELECT version FROM sven_cluster", &[])
+                .await?;
+            let found: i32 = row.try_get(0)?;
+            for (version, additions) in ADDITIONS.iter().filter(|(version, _)| *version > found) {
+                transaction.batch_execute(additions).await?;
+                transaction
+                    .execute("UPDATE sven_cluster SET version = $1", &[version])
                     .await?;
             }
             transaction.commit().await
@@ -51,7 +65,7 @@ pub(crate) fn create(database: &Database) -> Result<()> {
 /// Checks that this program may use the tables. Returns the key of the seals.
 ///
 /// # Errors
-/// `FS_UNSUPPORTED_FORMAT` without tables, or with those of a later program.
+/// `FS_UNSUPPORTED_FORMAT` without tables, with those of an earlier program, or with those of a later one that excludes this one.
 pub(crate) fn check(database: &Database) -> Result<Vec<u8>> {
     let found = database.run("read the version of the tables", |client| async move {
         let is_there = client
@@ -81,6 +95,15 @@ pub(crate) fn check(database: &Database) -> Result<Vec<u8>> {
             Code::FS_UNSUPPORTED_FORMAT,
             format!(
                 "The tables of the cluster have version {version}, which this program (version {VERSION}) cannot use"
+            ),
+        ));
+    }
+    if version < VERSION {
+        return Err(Error::new(
+            Code::FS_UNSUPPORTED_FORMAT,
+            format!(
+                "The tables of the cluster have version {version}, this program needs version {VERSION}; 'sven cluster init' adds what is missing, \
+                 and earlier programs go on working"
             ),
         ));
     }

@@ -386,4 +386,5 @@ const DELETE_LOCKS: &str = "DELETE FROM sven_lock WHERE repository = $1";
 const INSERT_LOCK: &str = "INSERT INTO sven_lock (repository, path, token, owner, comment, is_dav_comment, created, expires) \
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
 const FINISH: &str = "UPDATE sven_repository SET youngest = $2, min_unpacked = $3, locks_version = locks_version + 1 WHERE id = $1";
-const NOTIFY: &str = "SELECT pg_notify('sven_head', $1::bigint::text)";
+const NOTIFY: &str =
+    "SELECT pg_notify('sven_head', $1::bigint::text), pg_notify('sven_files', $1::bigint::text)";

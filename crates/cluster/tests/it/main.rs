@@ -6,5 +6,6 @@
 mod blobs;
 mod heads;
 mod linear;
+mod schema;
 mod support;
 mod transfer;
