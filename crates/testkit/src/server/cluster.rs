@@ -204,27 +204,7 @@ impl TestCluster {
             .map(|node| node_root(dir.path(), node, site.root, &found))
             .collect();
         let ports: Vec<u16> = (0..2 * NODES).map(|_| free_port()).collect();
-        let (database, objects) = (engines().new_database(), engines().new_prefix());
-        for (node, root) in node_roots.iter().enumerate() {
-            let configuration = site.configuration.replace("@ROOT", &root.display().to_string());
-            let (port, own) = (ports[node], ports[NODES + node]);
-            // Nodes talk to each other over HTTP, on another port if clients do not use it.
-            let (listen, own) = match site.transport {
-                Transport::Svn => (format!("svn = '127.0.0.1:{port}'\nhttp = '127.0.0.1:{own}'"), own),
-                Transport::Https => (
-                    format!("https = '127.0.0.1:{port}'\nhttp = '127.0.0.1:{own}'"),
-                    own,
-                ),
-                Transport::Http | Transport::HttpV1 => (format!("http = '127.0.0.1:{port}'"), port),
-            };
-            let text = format!(
-                "[listen]\n{listen}\n[cluster]\ndatabase = '{database}'\nobjects = '{objects}'\n\
-                 endpoint = '{}'\nregion = 'us-east-1'\naccess-key = '{ACCESS_KEY}'\nsecret-key-file = 'secret'\n\
-                 directory = 'node{node}'\nnode = 'node{node}'\nurl = 'http://127.0.0.1:{own}'\n{configuration}",
-                engines().endpoint()
-            );
-            fs::write(config(dir.path(), node), text).expect("because the folder is ours");
-        }
+        write_configurations(dir.path(), site, &node_roots, &ports);
         let shared = Arc::new(SharedFolder {
             dir,
             root: site.root.to_owned(),
@@ -370,6 +350,31 @@ impl SharedFolder {
             }
             repository.pushed = states;
         }
+    }
+}
+
+/// Writes the configuration of each node, in a database and a prefix of the bucket of their own.
+fn write_configurations(dir: &Path, site: &ClusterSite<'_>, node_roots: &[PathBuf], ports: &[u16]) {
+    let (database, objects) = (engines().new_database(), engines().new_prefix());
+    for (node, root) in node_roots.iter().enumerate() {
+        let configuration = site.configuration.replace("@ROOT", &root.display().to_string());
+        let (port, own) = (ports[node], ports[NODES + node]);
+        // Nodes talk to each other over HTTP, on another port if clients do not use it.
+        let (listen, own) = match site.transport {
+            Transport::Svn => (format!("svn = '127.0.0.1:{port}'\nhttp = '127.0.0.1:{own}'"), own),
+            Transport::Https => (
+                format!("https = '127.0.0.1:{port}'\nhttp = '127.0.0.1:{own}'"),
+                own,
+            ),
+            Transport::Http | Transport::HttpV1 => (format!("http = '127.0.0.1:{port}'"), port),
+        };
+        let text = format!(
+            "[listen]\n{listen}\n[cluster]\ndatabase = '{database}'\nobjects = '{objects}'\n\
+             endpoint = '{}'\nregion = 'us-east-1'\naccess-key = '{ACCESS_KEY}'\nsecret-key-file = 'secret'\n\
+             directory = 'node{node}'\nnode = 'node{node}'\nurl = 'http://127.0.0.1:{own}'\n{configuration}",
+            engines().endpoint()
+        );
+        fs::write(config(dir, node), text).expect("because the folder is ours");
     }
 }
 
