@@ -5,7 +5,7 @@
 //! machine alone and prints commands to try.
 //!
 //! [`listeners`] opens the sockets, [`activation`] takes those that systemd passes, [`running`] runs the server and
-//! reloads its settings, [`error_log`] writes the log, [`notify`] reports the state to systemd, [`discovery`] lists
+//! reloads its settings, [`storage_health`] tells it the state of a cluster, [`error_log`] writes the log, [`notify`] reports the state to systemd, [`discovery`] lists
 //! the served repositories for the terminal.
 
 mod activation;
@@ -14,6 +14,7 @@ mod error_log;
 mod listeners;
 mod notify;
 mod running;
+mod storage_health;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -117,12 +118,10 @@ impl ServeArgs {
                 "Give the directory to serve, or --config FILE, or --demo.".to_owned(),
             ));
         }
-        let settings = self.settings()?;
-        // Repositories of the cluster are served from the directory of this node, which is made ready first.
-        let cluster = settings.cluster.as_ref().map(Cluster::connect).transpose()?;
-        if let Some(cluster) = &cluster {
-            cluster.serve()?;
-        }
+        let config = self.config()?;
+        // Repositories of the cluster are served from the directory of this node, which is made ready first: it may be the root.
+        let cluster = serve_cluster(&config)?;
+        let settings = resolve(&config)?;
         let listeners = Listeners::open(&settings, passed)?;
         self.print_served(&settings, &listeners, out)?;
         let this = self.clone();
@@ -130,13 +129,19 @@ impl ServeArgs {
             Some(_) => Some(Box::new(move || this.settings())),
             None => None,
         };
-        running::run(settings, listeners, reload)?;
+        let storage = cluster.clone().map(storage_health::of_cluster);
+        running::run(settings, listeners, storage, reload)?;
         drop(cluster);
         Ok(())
     }
 
     /// Returns the settings of the configuration file and the command line together.
     fn settings(&self) -> Result<Settings> {
+        resolve(&self.config()?)
+    }
+
+    /// Returns the configuration file with what the command line changes.
+    fn config(&self) -> Result<Config> {
         let many = |texts: &[String], port: u16| -> Result<Option<OneOrMany>> {
             let addresses = texts.iter().map(|text| ListenAddress::parse(text, port));
             let addresses: Result<Vec<String>> = addresses.map(|a| a.map(|a| a.to_string())).collect();
@@ -167,18 +172,10 @@ impl ServeArgs {
                 file.cache.memory = Some(Size(bytes));
             }
         };
-        let config = match &self.config {
+        Ok(match &self.config {
             Some(path) => Config::read_with(path, change)?,
             None => Config::without_file(change)?,
-        };
-        let settings = config.resolve()?;
-        if let Some(cluster) = &settings.cluster {
-            let directory = cluster.repositories();
-            let made = std::fs::create_dir_all(&directory);
-            made.map_err(|e| Error::io("Can't create directory", &directory, &e))?;
-        }
-        settings.root.as_deref().map_or(Ok(()), check_directory)?;
-        Ok(settings)
+        })
     }
 
     /// Prints one line for each URL, followed by the repositories there.
@@ -234,7 +231,7 @@ impl ServeArgs {
             config: None,
             ..self.clone()
         };
-        running::run(this.settings()?, listeners, None)
+        running::run(this.settings()?, listeners, None, None)
     }
 
     /// Returns a listener on the protocol's port, or on a free port if that one is in use, so that the demonstration
@@ -245,6 +242,22 @@ impl ServeArgs {
         }
         Listener::bind(Some(LOOPBACK), port, false).or_else(|_| Listener::bind(Some(LOOPBACK), 0, false))
     }
+}
+
+/// Begins to serve as a node of the cluster that the configuration names, if it names one.
+fn serve_cluster(config: &Config) -> Result<Option<Cluster>> {
+    let Some(settings) = config.cluster()? else {
+        return Ok(None);
+    };
+    let cluster = Cluster::connect(&settings)?;
+    cluster.serve()?;
+    Ok(Some(cluster))
+}
+
+fn resolve(config: &Config) -> Result<Settings> {
+    let settings = config.resolve()?;
+    settings.root.as_deref().map_or(Ok(()), check_directory)?;
+    Ok(settings)
 }
 
 /// Returns an error if `path` is no directory.

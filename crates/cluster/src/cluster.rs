@@ -96,6 +96,7 @@ impl Cluster {
             to_move: MoveQueue::default(),
             readers: Arc::default(),
             is_listening: AtomicBool::new(false),
+            directories: Mutex::default(),
         })))
     }
 

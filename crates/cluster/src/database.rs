@@ -197,21 +197,27 @@ impl Database {
     }
 }
 
-/// Listens on a channel with a connection of its own, and passes the numbers in the notifications on. The sender is dropped when the
-/// connection ends.
+/// A notification: its channel, and the number of a repository.
+pub(crate) type Notice = (String, i64);
+
+/// Listens on channels with a connection of its own, and passes the notifications on. The sender is dropped when the connection ends.
 ///
 /// # Errors
 /// `FS_GENERAL` if the connection cannot be made.
-pub(crate) fn listen_on(config: Config, channel: &'static str, sender: Sender<i64>) -> Result<()> {
+pub(crate) fn listen_on(
+    config: Config,
+    channels: &'static [&'static str],
+    sender: Sender<Notice>,
+) -> Result<()> {
     let begun = wait_for(async {
         match config.get_ssl_mode() {
             SslMode::Disable => {
                 let (client, connection) = config.connect(NoTls).await.map_err(sql_error)?;
-                pass_on(client, connection, channel, sender).await
+                pass_on(client, connection, channels, sender).await
             }
             _ => {
                 let (client, connection) = config.connect(tls()?).await.map_err(sql_error)?;
-                pass_on(client, connection, channel, sender).await
+                pass_on(client, connection, channels, sender).await
             }
         }
     });
@@ -222,12 +228,12 @@ pub(crate) fn listen_on(config: Config, channel: &'static str, sender: Sender<i6
 async fn pass_notifications(
     mut messages: impl futures_util::Stream<Item = std::result::Result<AsyncMessage, tokio_postgres::Error>>
     + Unpin,
-    sender: Sender<i64>,
+    sender: Sender<Notice>,
 ) {
     while let Some(Ok(message)) = messages.next().await {
         if let AsyncMessage::Notification(notification) = message
             && let Ok(id) = notification.payload().parse()
-            && sender.send(id).is_err()
+            && sender.send((notification.channel().to_owned(), id)).is_err()
         {
             return;
         }
@@ -237,8 +243,8 @@ async fn pass_notifications(
 async fn pass_on<S, T>(
     client: tokio_postgres::Client,
     mut connection: tokio_postgres::Connection<S, T>,
-    channel: &'static str,
-    sender: Sender<i64>,
+    channels: &'static [&'static str],
+    sender: Sender<Notice>,
 ) -> Result<()>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -246,8 +252,10 @@ where
 {
     let messages = futures_util::stream::poll_fn(move |context| connection.poll_message(context));
     tokio::spawn(pass_notifications(messages, sender));
-    let listening = client.batch_execute(&format!("LISTEN {channel}")).await;
-    listening.map_err(sql_error)?;
+    for channel in channels {
+        let listening = client.batch_execute(&format!("LISTEN {channel}")).await;
+        listening.map_err(sql_error)?;
+    }
     // The connection ends with its client.
     tokio::spawn(async move {
         loop {

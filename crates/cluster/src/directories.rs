@@ -10,6 +10,7 @@
 //! | `repositories/NAME/db/` | `format`, `uuid`, `fsfs.conf`, `transactions/` and lock files, as FSFS has them |
 //! | `repositories/NAME/db/fs-type` | [`SHARED_FS_TYPE`], so that no other program takes it for FSFS |
 //! | `repositories/NAME/db/sven-cluster.conf` | where `cluster.toml` is, and the instance of the repository |
+//! | `repositories/NAME/db/sven-files` | the version of `conf/` and `hooks/`, see [`files`](crate::files) |
 //! | `repositories/NAME/db/txn-current` | the next number of a transaction; it begins at the node's epoch times 2^32 |
 //! | `new/` | directories that are being made or removed |
 //!
@@ -17,8 +18,7 @@
 
 use std::collections::HashSet;
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use base::{Code, Error, Result};
 use fsfs::shared::{SHARED_FS_TYPE, SharedFs};
@@ -27,6 +27,7 @@ use uuid::Uuid;
 
 use crate::cluster::{Cluster, RepositoryInfo};
 use crate::database::sql_error;
+use crate::files::{RepositoryFiles, deliver, version_in};
 use crate::node_dir::{first_number, make_dirs, node_dirs, read_epoch, replace, write};
 use crate::settings::ClusterSettings;
 
@@ -38,17 +39,6 @@ struct NodeDirConf {
     settings: PathBuf,
     /// The instance of the repository, a UUID.
     instance: String,
-}
-
-/// A file of the configuration or a hook.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RepositoryFile {
-    /// Its path below the repository's directory: `conf/authz`.
-    pub path: String,
-    /// Its permissions.
-    pub mode: u32,
-    /// Its content.
-    pub content: Vec<u8>,
 }
 
 /// Opens the storage of the repository whose directory at this node has this `db`.
@@ -91,25 +81,24 @@ pub fn find(db: &Path) -> Result<(Cluster, RepositoryInfo)> {
 }
 
 impl Cluster {
-    /// Makes the directories of all repositories that have none at this node, and removes those of repositories that the cluster has
-    /// no more. Repositories that are being imported have none.
+    /// Makes the directories of all repositories that have none at this node, gives them the current configuration and hooks, and removes those of repositories that the
+    /// cluster has no more. Repositories that are being imported have none.
     ///
     /// # Errors
-    /// The system's; `FS_GENERAL` if the database cannot be reached.
+    /// The system's; `FS_GENERAL` if the database cannot be reached. A directory that cannot be made does not keep the others from being made.
     pub fn prepare_directories(&self) -> Result<()> {
+        // Two threads of a node may be here, after a notification and after a renewal.
+        let _one = self.0.directories.lock();
         let settings = self.settings();
         let repositories = self.complete_repositories()?;
         let root = settings.repositories();
         make_dirs(&root)?;
         write_settings(settings)?;
         let mut known = HashSet::new();
-        for (name, instance) in repositories {
-            let dir = root.join(&name);
-            if instance_of(&dir) != Some(instance) {
-                let repository = self.repository(&name)?;
-                let files = self.repository_files(&repository)?;
-                make_dir(settings, &repository, &files, &dir)?;
-            }
+        let mut outcome = Ok(());
+        for repository in repositories {
+            let dir = root.join(&repository.name);
+            outcome = outcome.and(self.prepare_directory(&repository, &dir));
             known.insert(dir);
         }
         for dir in node_dirs(&root)? {
@@ -117,77 +106,54 @@ impl Cluster {
                 remove_dir(settings, &dir)?;
             }
         }
+        outcome
+    }
+
+    fn prepare_directory(&self, listed: &ListedRepository, dir: &Path) -> Result<()> {
+        if instance_of(dir) != Some(listed.instance) {
+            let repository = self.repository(&listed.name)?;
+            let files = self.repository_files(&repository)?;
+            return make_dir(self.settings(), &repository, &files, dir);
+        }
+        if version_in(dir) != Some(listed.files_version) {
+            let repository = self.repository(&listed.name)?;
+            deliver(&self.repository_files(&repository)?, dir)?;
+        }
         Ok(())
     }
 
-    /// Lists the names and instances of repositories that are not being imported. This is asked often, so it leaves out all else.
-    fn complete_repositories(&self) -> Result<Vec<(String, Uuid)>> {
+    /// Lists the repositories that are not being imported. This is asked often, so it leaves out all that is not needed.
+    fn complete_repositories(&self) -> Result<Vec<ListedRepository>> {
         let rows = self
             .0
             .database
             .run("list the repositories", |client| async move {
                 client.query(SELECT_COMPLETE, &[]).await
             })?;
-        let names = rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?)));
-        names.collect::<std::result::Result<_, _>>().map_err(sql_error)
-    }
-
-    /// Returns the configuration and the hooks of a repository.
-    ///
-    /// # Errors
-    /// `FS_GENERAL` if the database cannot be reached.
-    pub fn repository_files(&self, repository: &RepositoryInfo) -> Result<Vec<RepositoryFile>> {
-        let id = repository.id;
-        let rows = self
-            .0
-            .database
-            .run("read the files of a repository", |client| async move {
-                client.query(SELECT_FILES, &[&id]).await
-            })?;
-        let files = rows.iter().map(|row| {
-            let mode: i32 = row.try_get(1).map_err(sql_error)?;
-            Ok(RepositoryFile {
-                path: row.try_get(0).map_err(sql_error)?,
-                mode: mode.cast_unsigned(),
-                content: row.try_get(2).map_err(sql_error)?,
+        let listed = rows.iter().map(|row| {
+            let version: i64 = row.try_get(2).map_err(sql_error)?;
+            Ok(ListedRepository {
+                name: row.try_get(0).map_err(sql_error)?,
+                instance: row.try_get(1).map_err(sql_error)?,
+                files_version: version.cast_unsigned(),
             })
         });
-        files.collect()
+        listed.collect()
     }
+}
 
-    /// Replaces the configuration and the hooks of a repository. They reach the directories of nodes that are made from now on.
-    ///
-    /// # Errors
-    /// `BAD_FILENAME` for a path that leads elsewhere; `FS_GENERAL` if the database cannot be reached.
-    pub fn put_files(&self, repository: &RepositoryInfo, files: &[RepositoryFile]) -> Result<()> {
-        for file in files {
-            check_path(&file.path)?;
-        }
-        let id = repository.id;
-        let paths: Vec<String> = files.iter().map(|file| file.path.clone()).collect();
-        let modes: Vec<i32> = files.iter().map(|file| file.mode.cast_signed()).collect();
-        let contents: Vec<Vec<u8>> = files.iter().map(|file| file.content.clone()).collect();
-        self.0
-            .database
-            .run("store the files of a repository", |mut client| {
-                let (paths, modes, contents) = (paths.clone(), modes.clone(), contents.clone());
-                async move {
-                    let transaction = client.transaction().await?;
-                    transaction.execute(DELETE_FILES, &[&id]).await?;
-                    transaction
-                        .execute(INSERT_FILES, &[&id, &paths, &modes, &contents])
-                        .await?;
-                    transaction.commit().await
-                }
-            })
-    }
+/// A repository, as far as its directory depends on it.
+struct ListedRepository {
+    name: String,
+    instance: Uuid,
+    files_version: u64,
 }
 
 /// Makes the directory of a repository.
 fn make_dir(
     settings: &ClusterSettings,
     repository: &RepositoryInfo,
-    files: &[RepositoryFile],
+    files: &RepositoryFiles,
     to: &Path,
 ) -> Result<()> {
     check_name(&repository.name)?;
@@ -229,14 +195,7 @@ fn make_dir(
     for (name, bytes) in texts {
         write(&made.join(name), bytes, 0o666)?;
     }
-    for file in files {
-        check_path(&file.path)?;
-        let path = made.join(&file.path);
-        make_dirs(path.parent().unwrap_or(&made))?;
-        write(&path, &file.content, 0o600)?;
-        fs::set_permissions(&path, fs::Permissions::from_mode(file.mode & 0o777))
-            .map_err(|e| Error::io("Can't set permissions on file", &path, &e))?;
-    }
+    deliver(files, &made)?;
     // Whatever is there belongs to another instance, or was made by another process at the same time.
     if to.exists() {
         remove_dir(settings, to)?;
@@ -318,28 +277,10 @@ pub(crate) fn check_name(name: &str) -> Result<()> {
     }
 }
 
-/// Checks the path of a file within a repository.
-fn check_path(path: &str) -> Result<()> {
-    let mut parts = Path::new(path).components();
-    let top = parts.next();
-    let is_below = [Some("conf"), Some("hooks")].contains(&top.and_then(|top| top.as_os_str().to_str()));
-    match is_below && parts.all(|part| matches!(part, Component::Normal(_))) {
-        true => Ok(()),
-        false => Err(Error::new(
-            Code::BAD_FILENAME,
-            format!("'{path}' is not below 'conf' or 'hooks'"),
-        )),
-    }
-}
-
 const CONF: &str = "sven-cluster.conf";
 
 const README: &str = "This directory belongs to one machine of a cluster of Sven. The repository itself is in a database and an\n\
      object store; 'sven cluster export' writes it to files.\n";
 
 const SELECT_NAME: &str = "SELECT name FROM sven_repository WHERE instance::text = $1";
-const SELECT_COMPLETE: &str = "SELECT name, instance FROM sven_repository WHERE youngest >= 0";
-const SELECT_FILES: &str = "SELECT path, mode, content FROM sven_file WHERE repository = $1 ORDER BY path";
-const DELETE_FILES: &str = "DELETE FROM sven_file WHERE repository = $1";
-const INSERT_FILES: &str = "INSERT INTO sven_file (repository, path, mode, content) \
-     SELECT $1, p, m, c FROM unnest($2::text[], $3::integer[], $4::bytea[]) AS new (p, m, c)";
+const SELECT_COMPLETE: &str = "SELECT name, instance, files_version FROM sven_repository WHERE youngest >= 0";

@@ -15,7 +15,9 @@
 //! | `row_cache`, `block_cache`, `blobs` | the parts that never change, with a cache on the machine's disk |
 //! | `nodes` | registration, leases, seals |
 //! | `node_dir`, `directories` | the directory of a node, and those of repositories in it |
+//! | `files` | configuration and hooks |
 //! | `state` | what all parts share in a process |
+//! | `status` | the state of a cluster on one page |
 //! | `garbage` | objects and rows compared |
 //! | [`transfer`] | repositories of files into a cluster and back |
 //! | `uuids` | changes of a repository's UUID |
@@ -31,6 +33,7 @@ mod block_cache;
 mod cluster;
 mod database;
 mod directories;
+mod files;
 mod garbage;
 mod head_reader;
 mod heads;
@@ -43,14 +46,17 @@ mod row_cache;
 mod schema;
 pub mod settings;
 mod state;
+mod status;
 pub mod transfer;
 mod upkeep;
 mod uuids;
 
 pub use cluster::{Cluster, RepositoryInfo};
-pub use directories::{RepositoryFile, find, open};
+pub use directories::{find, open};
+pub use files::{RepositoryFile, RepositoryFiles, read_files};
 pub use garbage::{GarbageReport, ObjectReport};
 pub use metrics::ClusterMetrics;
 pub use node_dir::is_node_dir;
 pub use nodes::NodeInfo;
 pub use settings::ClusterSettings;
+pub use status::{ClusterStatus, InlineContents};

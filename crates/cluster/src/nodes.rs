@@ -56,6 +56,8 @@ struct OwnEpoch {
     epoch: Option<i64>,
     /// True if this process renews the lease.
     is_ours: bool,
+    /// A time before the lease was last renewed.
+    renewed: Option<Instant>,
 }
 
 impl Nodes {
@@ -78,11 +80,13 @@ impl Nodes {
     /// Registers this process as a node, under a new epoch. The transactions of the directory's earlier epoch are removed.
     pub(crate) fn register(&self) -> Result<i64> {
         let mut own = self.epoch.lock();
+        let begun = Instant::now();
         let epoch = self.new_epoch()?;
         self.take_over_directories(epoch)?;
         *own = OwnEpoch {
             epoch: Some(epoch),
             is_ours: true,
+            renewed: Some(begun),
         };
         Ok(epoch)
     }
@@ -149,6 +153,7 @@ impl Nodes {
             return self.register().map(drop);
         };
         let lease = self.settings.lease_ms as f64 / 1000.0;
+        let begun = Instant::now();
         let renewed = self
             .database
             .run("renew the lease of this machine", |client| async move {
@@ -161,8 +166,34 @@ impl Nodes {
             );
             self.lose(epoch);
             self.register()?;
+        } else {
+            let mut own = self.epoch.lock();
+            if own.epoch == Some(epoch) {
+                own.renewed = Some(begun);
+            }
         }
         Ok(())
+    }
+
+    /// Why this node should get no more clients; `None` if it should get some, and for a process that does not serve. It is the node's own
+    /// judgement: the database decides by its clock.
+    pub(crate) fn why_not_ready(&self) -> Option<&'static str> {
+        // Held for long only while the node registers.
+        let Some(own) = self.epoch.try_lock_for(REGISTRATION) else {
+            return Some("this machine is registering in the cluster");
+        };
+        if !own.is_ours {
+            return None;
+        }
+        let age = own.renewed.map(|renewed| renewed.elapsed());
+        match (own.epoch, age) {
+            (None, _) => Some("this machine has lost its epoch in the cluster"),
+            (_, Some(age)) if age < self.settings.lease() * 2 / 3 => None,
+            (_, Some(age)) if age < self.settings.lease() => {
+                Some("the database of the cluster does not answer")
+            }
+            _ => Some("the lease of this machine in the cluster has ended"),
+        }
     }
 
     /// Gives the lease up, when the process ends.
@@ -278,6 +309,9 @@ impl Drop for Nodes {
 }
 
 const PROGRAM: &str = env!("CARGO_PKG_VERSION");
+
+/// A lock that is held for longer is held by a registration.
+const REGISTRATION: Duration = Duration::from_millis(100);
 
 /// How long the address of another node is used without asking again.
 const NODE_AGE: Duration = Duration::from_secs(1);

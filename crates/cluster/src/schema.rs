@@ -9,7 +9,7 @@ use base::{Code, Error, Result};
 use crate::database::{Database, sql_error};
 
 /// The version of the tables that this program makes.
-const VERSION: i32 = 2;
+pub(crate) const VERSION: i32 = 3;
 
 /// The oldest version that a program must know to use them.
 const OLDEST: i32 = 1;
@@ -18,7 +18,10 @@ const OLDEST: i32 = 1;
 const TABLES: &str = include_str!("schema.sql");
 
 /// What each later version adds.
-const ADDITIONS: [(i32, &str); 1] = [(2, include_str!("schema_2.sql"))];
+const ADDITIONS: [(i32, &str); 2] = [
+    (2, include_str!("schema_2.sql")),
+    (3, include_str!("schema_3.sql")),
+];
 
 /// The number of the advisory lock under which tables are made.
 const SCHEMA_LOCK: i64 = 0x7376_656e;

@@ -33,6 +33,8 @@ pub(crate) struct ClusterState {
     /// The readers of the states of repositories, by `sven_repository.id`: notifications reach them.
     pub(crate) readers: Arc<Mutex<HashMap<i64, Weak<HeadReader>>>>,
     pub(crate) is_listening: AtomicBool,
+    /// Held while the directories of this node are made or changed.
+    pub(crate) directories: Mutex<()>,
 }
 
 /// The repositories whose new revisions are to be moved.

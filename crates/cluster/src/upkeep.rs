@@ -1,8 +1,9 @@
 //! Work in the background of a node that serves: leases, notifications, and objects that are due.
 //!
-//! - The lease is renewed three times in the time that it lasts. Then the directories of new repositories are made.
-//! - One connection listens for changes of repositories. It makes the known state of a repository younger before a client asks;
-//!   nothing depends on it.
+//! - The lease is renewed three times in the time that it lasts. Then the directories of new repositories are made, and changed
+//!   configuration and hooks written there.
+//! - One connection listens for changes of repositories. It makes the known state of a repository younger before a client asks, and
+//!   directories change at once; nothing depends on it.
 //! - Revision files that were published within the database are moved to the object store. Two nodes may move the same one: it has
 //!   one name and one content, and noting twice that it was moved does no harm.
 //! - Jobs that one node does for all (`jobs`).
@@ -18,7 +19,7 @@ use base::Result;
 use parking_lot::{Condvar, Mutex};
 
 use crate::cluster::Cluster;
-use crate::database::sql_error;
+use crate::database::{Notice, sql_error};
 use crate::objects::revision_key;
 use crate::state::{ClusterState, MoveQueue};
 
@@ -80,7 +81,7 @@ fn listen(weak: &Weak<ClusterState>) {
     while let Some(state) = weak.upgrade() {
         let (sender, receiver) = std::sync::mpsc::channel();
         let config = state.database.config().clone();
-        let begun = crate::database::listen_on(config, CHANNEL, sender);
+        let begun = crate::database::listen_on(config, &[HEADS, FILES], sender);
         if let Err(e) = begun {
             tracing::debug!("no notifications of the cluster: {}", e.message());
         }
@@ -90,8 +91,12 @@ fn listen(weak: &Weak<ClusterState>) {
         drop(state);
         while let Ok(first) = receiver.recv() {
             let since = Instant::now();
-            let mut ids = BTreeSet::from([first]);
-            ids.extend(receiver.try_iter());
+            let notices: Vec<Notice> = std::iter::once(first).chain(receiver.try_iter()).collect();
+            let ids: BTreeSet<i64> = notices
+                .iter()
+                .filter(|(channel, _)| channel == HEADS)
+                .map(|(_, id)| *id)
+                .collect();
             let Some(state) = weak.upgrade() else { return };
             let open: Vec<i64> = {
                 let readers = state.readers.lock();
@@ -99,6 +104,12 @@ fn listen(weak: &Weak<ClusterState>) {
             };
             if !open.is_empty() {
                 _ = state.refresh(&open, since);
+            }
+            if notices.iter().any(|(channel, _)| channel == FILES)
+                && let Err(e) = Cluster(state).prepare_directories()
+            {
+                // The next renewal of the lease tries it again.
+                tracing::warn!("can't change the directories of repositories: {}", e.message());
             }
         }
         std::thread::sleep(RECONNECT_PAUSE);
@@ -200,8 +211,11 @@ impl ClusterState {
     }
 }
 
-/// The channel of notifications; the payload is the number of the repository.
-const CHANNEL: &str = "sven_head";
+/// The channel for changes of repositories; the payload is the number of the repository, as in all channels.
+const HEADS: &str = "sven_head";
+
+/// The channel for changes of the configuration and hooks, and for new repositories.
+const FILES: &str = "sven_files";
 
 const RECONNECT_PAUSE: Duration = Duration::from_secs(1);
 const MOVE_INTERVAL: Duration = Duration::from_secs(5);

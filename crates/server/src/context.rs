@@ -5,8 +5,8 @@
 //!
 //! This module knows no protocol, no user and no repository: `service` adds those.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use base::{Error, Result};
 use parking_lot::RwLock;
@@ -34,6 +34,16 @@ pub(crate) struct ServerContext {
     pub(crate) limits: ResourceLimits,
     /// The server stops: sessions end after their current command.
     pub(crate) stopping: AtomicBool,
+    storage: OnceLock<Arc<dyn StorageHealth>>,
+}
+
+/// The state of storage that this machine shares with others.
+pub trait StorageHealth: Send + Sync {
+    /// Returns why this machine should get no clients; `None` if it should get some. Must not wait for the storage.
+    fn not_ready(&self) -> Option<String>;
+
+    /// Returns numbers for the metrics.
+    fn samples(&self) -> Vec<MetricSample>;
 }
 
 /// Limits on what peers hold together.
@@ -69,6 +79,7 @@ impl ServerContext {
                 max_connections: u64::MAX.into(),
             },
             stopping: AtomicBool::new(false),
+            storage: OnceLock::new(),
         };
         let memory = context.limits.request_memory.clone();
         context.metrics.watch(move || {
@@ -79,6 +90,18 @@ impl ServerContext {
             )]
         });
         Arc::new(context)
+    }
+
+    /// Adds the state of shared storage to the metrics and to the answer whether the server is ready. The first one stays.
+    pub(crate) fn set_storage(&self, storage: Arc<dyn StorageHealth>) {
+        if self.storage.set(storage.clone()).is_ok() {
+            self.metrics.watch(move || storage.samples());
+        }
+    }
+
+    /// Returns why the storage is not ready for clients; `None` if it is.
+    pub(crate) fn storage_not_ready(&self) -> Option<String> {
+        self.storage.get()?.not_ready()
     }
 
     /// Replaces the options of svn:// sessions. The limits on message size and stall time stay as they were for sessions that have

@@ -71,7 +71,9 @@ mod svn;
 mod web;
 
 pub use config::{Options, Threads, Tunnel};
+pub use context::StorageHealth;
 pub use log::{AccessLog, LogFile, OperationLog};
+pub use metrics::MetricSample;
 pub use net::{Listener, Stream};
 pub use response_cache::MemoryBudget;
 pub use server::{Server, serve_session};

@@ -4,7 +4,9 @@
 //! `sven serve`.
 
 mod create;
+mod files;
 mod objects;
+mod status;
 mod transfer;
 
 use std::ffi::{OsStr, OsString};
@@ -34,6 +36,7 @@ pub struct ClusterCli {
 enum ClusterCommand {
     Help(HelpArgs),
     Init(InitArgs),
+    Status(status::StatusArgs),
     List(ListArgs),
     Nodes(NodesArgs),
     Dead(DeadArgs),
@@ -41,6 +44,11 @@ enum ClusterCommand {
     Import(transfer::ImportArgs),
     Export(transfer::ExportArgs),
     Drop(DropArgs),
+    Files(files::FilesArgs),
+    Get(files::GetArgs),
+    Put(files::PutArgs),
+    Push(files::PushArgs),
+    Remove(files::RemoveArgs),
     Fsck(objects::FsckArgs),
     Gc(objects::GcArgs),
     Scrub(objects::ScrubArgs),
@@ -69,6 +77,7 @@ pub fn run(out: Out, argv: Vec<OsString>) -> ExitCode {
             // `tool_runner` has answered it.
             ClusterCommand::Help(_) => Ok(()),
             ClusterCommand::Init(this) => this.run(out),
+            ClusterCommand::Status(this) => this.run(out),
             ClusterCommand::List(this) => this.run(out),
             ClusterCommand::Nodes(this) => this.run(out),
             ClusterCommand::Dead(this) => this.run(out),
@@ -76,6 +85,11 @@ pub fn run(out: Out, argv: Vec<OsString>) -> ExitCode {
             ClusterCommand::Import(this) => this.run(out),
             ClusterCommand::Export(this) => this.run(out),
             ClusterCommand::Drop(this) => this.run(out),
+            ClusterCommand::Files(this) => this.run(out),
+            ClusterCommand::Get(this) => this.run(out),
+            ClusterCommand::Put(this) => this.run(out),
+            ClusterCommand::Push(this) => this.run(out),
+            ClusterCommand::Remove(this) => this.run(out),
             ClusterCommand::Fsck(this) => this.run(out),
             ClusterCommand::Gc(this) => this.run(out),
             ClusterCommand::Scrub(this) => this.run(out),
@@ -240,19 +254,15 @@ impl DropArgs {
 
 /// Returns the operands as texts, if they are as many as are wanted.
 fn operands<const COUNT: usize>(given: &[OsString]) -> Result<[String; COUNT]> {
-    let texts: Vec<String> = given
-        .iter()
-        .map(|word| word.to_string_lossy().into_owned())
-        .collect();
-    let count = texts.len();
-    texts.try_into().map_err(|_| {
-        let code = match count < COUNT {
-            true => Code::CL_INSUFFICIENT_ARGS,
-            false => Code::CL_ARG_PARSING_ERROR,
-        };
-        let text = match count < COUNT {
-            true => "Not enough arguments given".to_owned(),
-            false => "Too many arguments given".to_owned(),
+    Ok(os_operands::<COUNT>(given)?.map(|word| word.to_string_lossy().into_owned()))
+}
+
+/// Returns the operands, if they are as many as are wanted.
+fn os_operands<const COUNT: usize>(given: &[OsString]) -> Result<[OsString; COUNT]> {
+    given.to_vec().try_into().map_err(|_| {
+        let (code, text) = match given.len() < COUNT {
+            true => (Code::CL_INSUFFICIENT_ARGS, "Not enough arguments given"),
+            false => (Code::CL_ARG_PARSING_ERROR, "Too many arguments given"),
         };
         Error::new(code, text)
     })

@@ -36,7 +36,6 @@ pub struct Settings {
     /// The repository or directory of repositories that is served over svn://, and over HTTP if there are no
     /// locations.
     pub root: Option<PathBuf>,
-    pub cluster: Option<ClusterSettings>,
     pub options: Options,
     pub web: HttpOptions,
     pub tls: Option<TlsOptions>,
@@ -87,7 +86,6 @@ impl Config {
             https: addresses(file.listen.https.as_ref(), HTTPS_PORT),
             metrics: addresses(file.metrics.listen.as_ref(), METRICS_PORT),
             root,
-            cluster,
             web: HttpOptions {
                 locations,
                 redirects,

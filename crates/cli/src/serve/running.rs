@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use base::Result;
-use server::{AccessLog, MemoryBudget, OperationLog, Server, Service, Signals, Stop};
+use server::{AccessLog, MemoryBudget, OperationLog, Server, Service, Signals, Stop, StorageHealth};
 use tracing_subscriber::filter::LevelFilter;
 
 use super::error_log::ErrorLog;
@@ -19,12 +19,17 @@ use crate::config::resolve::Settings;
 /// A function that reads the settings from the configuration file again.
 pub type ReloadSettings = Box<dyn Fn() -> Result<Settings> + Send>;
 
-/// Serves until a signal stops the server. With `reload`, SIGHUP loads new settings. Without it SIGHUP stops the
+/// Serves until a signal stops the server. `storage` is the state of shared storage, if repositories are there. With `reload`, SIGHUP loads new settings. Without it SIGHUP stops the
 /// server, unless there are log files to reopen.
 ///
 /// # Errors
 /// If the server cannot start.
-pub fn run(settings: Settings, listeners: Listeners, reload: Option<ReloadSettings>) -> Result<()> {
+pub fn run(
+    settings: Settings,
+    listeners: Listeners,
+    storage: Option<Arc<dyn StorageHealth>>,
+    reload: Option<ReloadSettings>,
+) -> Result<()> {
     // Without a configuration file the log goes to a terminal, where only warnings and errors are useful.
     let default_level = match reload {
         Some(_) => LevelFilter::INFO,
@@ -39,6 +44,9 @@ pub fn run(settings: Settings, listeners: Listeners, reload: Option<ReloadSettin
     let memory = MemoryBudget::new(settings.memory.unwrap_or_else(default_budget), has_http);
     let service = Service::new(settings.options.clone(), memory, operations);
     service.set_http(settings.web.clone());
+    if let Some(storage) = storage {
+        service.set_storage(storage);
+    }
     service.create_history_indexes(settings.creates_history_indexes);
     if let Some(tls) = &settings.tls {
         service.set_tls(tls.clone())?;

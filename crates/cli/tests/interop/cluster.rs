@@ -4,10 +4,12 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 use std::net::SocketAddr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
-use testkit::engines::{ACCESS_KEY, SECRET_KEY, engines};
+use testkit::engines::{ACCESS_KEY, Engines, SECRET_KEY, engines};
 use testkit::server::TestServer;
 use testkit::spreading_proxy::SpreadingProxy;
 use testkit::tool::sven_binary;
@@ -21,11 +23,19 @@ struct TestNodes {
 }
 
 impl TestNodes {
+    /// Makes the tables and a repository `r` that everyone may write, and starts three nodes.
+    fn start() -> TestNodes {
+        TestNodes::prepared(engines(), |test| {
+            test.cluster(&["create", "r"]).expect_ok();
+            open_to_all(test);
+        })
+    }
+
     /// Makes the tables, runs `prepare` on the cluster, and starts three nodes.
-    fn start(prepare: impl Fn(&TestNodes)) -> TestNodes {
+    fn prepared(engines: &Engines, prepare: impl Fn(&TestNodes)) -> TestNodes {
         let dir = scratch();
         std::fs::write(dir.path().join("secret"), SECRET_KEY).unwrap();
-        let (database, objects) = (engines().new_database(), engines().new_prefix());
+        let (database, objects) = (engines.new_database(), engines.new_prefix());
         let mut test = TestNodes {
             proxy: SpreadingProxy::start(Vec::new()),
             nodes: Vec::new(),
@@ -34,11 +44,11 @@ impl TestNodes {
         let ports: Vec<u16> = (0..3).map(|_| testkit::server::free_port()).collect();
         for (node, port) in ports.iter().enumerate() {
             let text = format!(
-                "[listen]\nhttp = '127.0.0.1:{port}'\n[cluster]\ndatabase = '{database}'\n\
+                "[listen]\nhttp = '127.0.0.1:{port}'\n[metrics]\neverywhere = true\n[cluster]\ndatabase = '{database}'\n\
                  objects = '{objects}'\nendpoint = '{}'\nregion = 'us-east-1'\naccess-key = '{ACCESS_KEY}'\n\
                  secret-key-file = 'secret'\ndirectory = 'node{node}'\nnode = 'node{node}'\nurl = 'http://127.0.0.1:{port}'\n\
-                 lease = '2s'\n",
-                engines().endpoint()
+                 lease = '2s'\npatience = '3s'\n",
+                engines.endpoint()
             );
             std::fs::write(test.config(node), text).unwrap();
         }
@@ -62,12 +72,28 @@ impl TestNodes {
 
     /// Runs `sven cluster` with the settings of the first node.
     fn cluster(&self, args: &[&str]) -> Output {
+        self.cluster_tool(args).run()
+    }
+
+    fn cluster_tool(&self, args: &[&str]) -> Tool {
         let (first, rest) = args.split_first().unwrap();
         Tool::new(sven_binary())
             .args(["cluster", first, "--config"])
             .arg(self.config(0))
             .args(rest)
-            .run()
+    }
+
+    /// Replaces a file of the repository `r`.
+    fn put(&self, path: &str, text: &str) {
+        self.cluster_tool(&["put", "r", path]).stdin(text).ok();
+    }
+
+    /// Waits until each node has this content of a file, or no such file.
+    fn wait_for_file(&self, path: &str, text: Option<&str>) {
+        for node in 0..3 {
+            let file = self.repository(node, "r").join(path);
+            wait_for(path, || std::fs::read_to_string(&file).ok().as_deref() == text);
+        }
     }
 
     /// The directory of a repository at a node.
@@ -101,18 +127,22 @@ fn dump(side: Side, repository: &Path) -> Vec<u8> {
         .stdout
 }
 
-/// Lets everybody write, at each node.
-fn open_to_all(test: &TestNodes, name: &str) {
-    for node in 0..3 {
-        let conf = test.repository(node, name).join("conf/svnserve.conf");
-        std::fs::write(conf, "[general]\nanon-access = write\n").unwrap();
+/// Lets everyone write.
+fn open_to_all(test: &TestNodes) {
+    test.put("conf/svnserve.conf", "[general]\nanon-access = write\n");
+}
+
+fn wait_for(what: &str, is_there: impl Fn() -> bool) {
+    let end = Instant::now() + Duration::from_secs(30);
+    while !is_there() {
+        assert!(Instant::now() < end, "{what}");
+        std::thread::sleep(Duration::from_millis(10));
     }
 }
 
 #[test]
 fn requests_of_one_client_reach_all_nodes() {
-    let test = TestNodes::start(|test| drop(test.cluster(&["create", "r"]).expect_ok()));
-    open_to_all(&test, "r");
+    let test = TestNodes::start();
     let (url, wc) = (test.url("r"), test.dir.path().join("wc"));
     svn(&["mkdir", "-q", "-m", "one", &format!("{url}/trunk")]).expect_ok();
     svn(&["checkout", "-q", &format!("{url}/trunk"), &wc.to_string_lossy()]).expect_ok();
@@ -202,8 +232,7 @@ fn requests_of_one_client_reach_all_nodes() {
 
 #[test]
 fn old_clients_and_plain_webdav_reach_all_nodes() {
-    let test = TestNodes::start(|test| drop(test.cluster(&["create", "r"]).expect_ok()));
-    open_to_all(&test, "r");
+    let test = TestNodes::start();
     for node in 0..3 {
         let text = std::fs::read_to_string(test.config(node)).unwrap();
         let location = format!(
@@ -233,8 +262,7 @@ fn old_clients_and_plain_webdav_reach_all_nodes() {
 
 #[test]
 fn a_node_that_dies_takes_nothing_with_it() {
-    let mut test = TestNodes::start(|test| drop(test.cluster(&["create", "r"]).expect_ok()));
-    open_to_all(&test, "r");
+    let mut test = TestNodes::start();
     let url = test.url("r");
     for round in 0..3 {
         svn(&["mkdir", "-q", "-m", "x", &format!("{url}/before{round}")]).expect_ok();
@@ -247,7 +275,6 @@ fn a_node_that_dies_takes_nothing_with_it() {
         let port = node_port(&test.config(round));
         std::fs::remove_dir_all(test.dir.path().join(format!("node{round}"))).unwrap();
         test.nodes[round] = Some(TestServer::sven_serve_on(&test.config(round), port));
-        open_to_all(&test, "r");
         test.proxy.set_servers(test.addresses());
     }
     let list = svn(&["list", &url]).stdout;
@@ -259,15 +286,15 @@ fn a_node_that_dies_takes_nothing_with_it() {
 fn a_repository_of_files_is_served_by_the_cluster_as_it_was() {
     let spec = Spec::small("1.14").shard(4).pack(testkit::repo::When::After);
     let repo = build(&spec);
-    let test = TestNodes::start(|test| {
+    let test = TestNodes::prepared(engines(), |test| {
         test.cluster(&["import", "-q", &repo.path().to_string_lossy(), "r"])
             .expect_ok();
+        open_to_all(test);
     });
     let expected = dump(Side::Theirs, repo.path());
     assert!(dump(Side::Ours, &test.repository(1, "r")) == expected);
     let exported = test.verified_export("r");
     assert!(dump(Side::Theirs, &exported) == expected);
-    open_to_all(&test, "r");
     svn(&["mkdir", "-q", "-m", "x", &test.url("r/more")]).expect_ok();
     let again = test.verified_export("r");
     let youngest = Tool::new("svnlook").arg("youngest").arg(&again).ok().stdout;
@@ -276,6 +303,133 @@ fn a_repository_of_files_is_served_by_the_cluster_as_it_was() {
     assert_eq!(number(&youngest), number(&before) + 1);
     let checked = test.cluster(&["fsck"]);
     checked.expect_ok();
+}
+
+#[test]
+fn configuration_and_hooks_reach_all_nodes() {
+    let test = TestNodes::start();
+    let url = test.url("r");
+    let mkdir = |name: &str| svn(&["mkdir", "-q", "-m", "x", &format!("{url}/{name}")]);
+    mkdir("a").expect_ok();
+    let hook = "#!/bin/sh\necho 'closed for today' >&2\nexit 1\n";
+    test.put("hooks/pre-commit", hook);
+    test.wait_for_file("hooks/pre-commit", Some(hook));
+    // Each commit reaches another node.
+    for name in ["b", "c", "d"] {
+        let refused = mkdir(name);
+        assert!(refused.err().contains("closed for today"), "{}", refused.err());
+    }
+    let listed = test.cluster(&["files", "r"]).expect_ok().out();
+    assert!(listed.contains("\n755        45  hooks/pre-commit\n"), "{listed}");
+    assert_eq!(
+        test.cluster(&["get", "r", "hooks/pre-commit"]).expect_ok().out(),
+        hook
+    );
+    test.cluster(&["remove", "r", "hooks/pre-commit"]).expect_ok();
+    test.wait_for_file("hooks/pre-commit", None);
+    mkdir("b").expect_ok();
+    // A whole directory. What a node has of its own stays.
+    let own = test.repository(1, "r").join("conf/own");
+    std::fs::write(&own, "of the node").unwrap();
+    let dir = test.dir.path().join("source");
+    std::fs::create_dir_all(dir.join("conf/groups")).unwrap();
+    std::fs::write(dir.join("conf/svnserve.conf"), "[general]\nanon-access = read\n").unwrap();
+    std::fs::write(dir.join("conf/groups/x"), "x\n").unwrap();
+    let odd = std::ffi::OsStr::from_bytes(b"conf/caf\xe9");
+    std::fs::write(dir.join(odd), "not UTF-8\n").unwrap();
+    test.cluster(&["push", "r", &dir.to_string_lossy()]).expect_ok();
+    test.wait_for_file("conf/groups/x", Some("x\n"));
+    for node in 0..3 {
+        let at = test.repository(node, "r");
+        wait_for("the last file", || !at.join("hooks/pre-commit.tmpl").exists());
+        assert_eq!(std::fs::read(at.join(odd)).unwrap(), b"not UTF-8\n");
+    }
+    assert!(own.exists());
+    let refused = mkdir("e");
+    assert_ne!(refused.code, 0, "only reading is allowed");
+    // An export has them, too.
+    let exported = test.verified_export("r");
+    assert_eq!(std::fs::read(exported.join(odd)).unwrap(), b"not UTF-8\n");
+    // A path that leads elsewhere is refused.
+    let refused = test.cluster(&["put", "r", "db/format"]);
+    assert!(refused.err().contains("E125001"), "{}", refused.err());
+    assert_ne!(test.cluster(&["get", "r", "conf/none"]).code, 0);
+}
+
+#[test]
+fn a_load_balancer_learns_that_the_database_is_gone() {
+    let mut engines = Engines::start();
+    let test = TestNodes::prepared(&engines, |test| {
+        test.cluster(&["create", "r"]).expect_ok();
+        open_to_all(test);
+    });
+    let page = |name: &str| {
+        let url = format!("http://{}/-/{name}", test.addresses()[0]);
+        let output = Tool::new("curl")
+            .args(["-s", "-w", "\n%{http_code}", &url])
+            .ok()
+            .out();
+        let (text, status) = output.rsplit_once('\n').unwrap();
+        (status.to_owned(), text.to_owned())
+    };
+    svn(&[
+        "mkdir",
+        "-q",
+        "-m",
+        "x",
+        &format!("http://{}/r/a", test.addresses()[0]),
+    ])
+    .expect_ok();
+    assert_eq!(page("ready"), ("200".to_owned(), "ready\n".to_owned()));
+    let status = test.cluster(&["status"]).expect_ok().out();
+    for part in [
+        "database  ",
+        "objects   ",
+        "  alive  node0  ",
+        "  alive  node2  ",
+        "         r1  r",
+    ] {
+        assert!(status.contains(part), "{part} in {status}");
+    }
+    // The page of the metrics has each of them.
+    let (_, metrics) = page("metrics");
+    let documented = include_str!("../../../../docs/METRICS.md");
+    let rows = documented
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `sven_cluster_"));
+    let mut documented: Vec<&str> = rows.filter_map(|row| row.split('`').next()).collect();
+    documented.sort_unstable();
+    let mut exposed: Vec<String> = metrics
+        .lines()
+        .filter_map(|line| line.strip_prefix("# TYPE sven_cluster_"))
+        .filter_map(|line| line.split_once(' '))
+        .map(|(name, kind)| match kind {
+            "counter" => format!("{name}_total"),
+            _ => name.to_owned(),
+        })
+        .collect();
+    exposed.sort_unstable();
+    assert_eq!(documented, exposed);
+    assert!(
+        metrics.contains("sven_cluster_publications_total{outcome=\"published\"} 1\n"),
+        "{metrics}"
+    );
+    engines.stop_postgres();
+    wait_for("the node is not ready", || page("ready").0 == "503");
+    assert_eq!(page("health").0, "200");
+    let (_, metrics) = page("metrics");
+    assert!(metrics.contains("sven_cluster_ready{} 0\n"), "{metrics}");
+    assert_ne!(test.cluster(&["status"]).code, 0);
+    engines.start_postgres();
+    wait_for("the node is ready again", || page("ready").0 == "200");
+    svn(&[
+        "mkdir",
+        "-q",
+        "-m",
+        "x",
+        &format!("http://{}/r/b", test.addresses()[0]),
+    ])
+    .expect_ok();
 }
 
 fn node_port(config: &Path) -> u16 {
@@ -293,7 +447,6 @@ impl TestNodes {
             let port = node_port(&self.config(node));
             self.nodes[node] = Some(TestServer::sven_serve_on(&self.config(node), port));
         }
-        open_to_all(&self, "r");
         self.proxy.set_servers(self.addresses());
         self
     }

@@ -437,7 +437,7 @@ fn complete(cluster: &Cluster, to: &Path, info: &RepositoryInfo) -> Result<()> {
     for dir in ["conf", "hooks", "locks"] {
         make_dirs(&to.join(dir))?;
     }
-    for file in cluster.repository_files(info)? {
+    for file in cluster.repository_files(info)?.files {
         let path = to.join(&file.path);
         make_dirs(path.parent().unwrap_or(to))?;
         replace(&path, &file.content)?;

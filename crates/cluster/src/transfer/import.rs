@@ -11,8 +11,6 @@
 //! to it before step 2 of the last import; nothing of this program ensures that they do not go on afterwards.
 
 use std::collections::HashMap;
-use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use base::{Cancel, Depth, Error, FsPath, Result, Revnum};
@@ -22,7 +20,8 @@ use fsfs::guard::WriteLock;
 use super::source::{PropsState, Source};
 use super::target::{Batch, End, Target};
 use crate::cluster::Cluster;
-use crate::directories::{RepositoryFile, check_name};
+use crate::directories::check_name;
+use crate::files::read_files;
 
 /// Copies the repository in the directory `repository` into the cluster as `name`, or adds what is new to an earlier import. Calls
 /// `done` with each revision that is there. Returns the youngest revision.
@@ -63,8 +62,7 @@ pub fn import(
         locks: source.fs.locks(&FsPath::root(), Depth::Infinity)?,
     };
     if is_first {
-        let files = configuration(repository)?;
-        cluster.put_files(&import.target.info, &files)?;
+        cluster.replace_files(&import.target.info, &read_files(repository)?)?;
     }
     import.target.finish(&end)?;
     drop(locks);
@@ -201,39 +199,6 @@ fn no_file(source: &Source, rev: Revnum) -> Error {
         &source.db.join(rev.to_string()),
         &missing,
     )
-}
-
-/// Returns the configuration and the hooks of a repository of files.
-fn configuration(repository: &Path) -> Result<Vec<RepositoryFile>> {
-    let mut files = Vec::new();
-    let mut dirs = vec!["conf".to_owned(), "hooks".to_owned()];
-    while let Some(dir) = dirs.pop() {
-        let path = repository.join(&dir);
-        let Ok(entries) = fs::read_dir(&path) else {
-            continue;
-        };
-        for entry in entries {
-            let entry = entry.map_err(|e| Error::io("Can't read directory", &path, &e))?;
-            let name = entry.file_name();
-            let Some(name) = name.to_str() else { continue };
-            let (below, path) = (format!("{dir}/{name}"), entry.path());
-            let failed = |e: std::io::Error| Error::io("Can't open file", &path, &e);
-            let meta = fs::metadata(&path).map_err(failed)?;
-            if meta.is_dir() {
-                // A link to a directory above would have no end.
-                if !entry.file_type().map_err(failed)?.is_symlink() {
-                    dirs.push(below);
-                }
-            } else if meta.is_file() {
-                files.push(RepositoryFile {
-                    path: below,
-                    mode: meta.permissions().mode() & 0o777,
-                    content: fs::read(&path).map_err(failed)?,
-                });
-            }
-        }
-    }
-    Ok(files)
 }
 
 /// Revisions whose property lists are compared at once.

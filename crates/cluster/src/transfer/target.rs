@@ -390,4 +390,5 @@ const INSERT_LOCK: &str = "INSERT INTO sven_lock (repository, path, token, owner
 /// The cluster may have packed shards that the source has not.
 const FINISH: &str = "UPDATE sven_repository SET youngest = $2, min_unpacked = greatest(min_unpacked, $3), \
      locks_version = locks_version + 1 WHERE id = $1";
-const NOTIFY: &str = "SELECT pg_notify('sven_head', $1::bigint::text)";
+const NOTIFY: &str =
+    "SELECT pg_notify('sven_head', $1::bigint::text), pg_notify('sven_files', $1::bigint::text)";

@@ -8,6 +8,7 @@ mod garbage;
 mod heads;
 mod linear;
 mod packing;
+mod schema;
 mod scrubbing;
 mod support;
 mod transfer;

@@ -55,9 +55,12 @@ pub(super) fn status_page(
 }
 
 /// Returns why the server is not ready for clients; `None` if it is.
-fn not_ready(context: &ServerContext) -> Option<&'static str> {
+fn not_ready(context: &ServerContext) -> Option<String> {
     if context.stopping.load(Ordering::Relaxed) {
-        return Some("the server stops");
+        return Some("the server stops".to_owned());
+    }
+    if let Some(why) = context.storage_not_ready() {
+        return Some(why);
     }
     let options = context.http_options();
     let is_there = |source: &Source| match source {
@@ -67,5 +70,5 @@ fn not_ready(context: &ServerContext) -> Option<&'static str> {
     let mut all = options.locations.iter();
     // The root is what svn:// serves; it is `/` where svn:// is not served.
     let all = context.options().root.is_dir() && all.all(|location| is_there(&location.source));
-    (!all).then_some("repositories are not where they should be")
+    (!all).then(|| "repositories are not where they should be".to_owned())
 }

@@ -186,15 +186,17 @@ impl Drop for ConnectionCount {
 
 /// Numbers that another part of the server holds, sampled now.
 #[derive(Clone, Debug)]
-pub(crate) struct MetricSample {
-    pub(crate) name: &'static str,
-    pub(crate) help: &'static str,
+pub struct MetricSample {
+    /// The name without the prefix `sven_`, and without `_total` for a counter.
+    pub name: &'static str,
+    /// What is counted.
+    pub help: &'static str,
     /// A counter; otherwise a gauge.
-    pub(crate) grows: bool,
+    pub grows: bool,
     /// The name of the label; empty for a single value.
-    pub(crate) label: &'static str,
+    pub label: &'static str,
     /// The values, each with its label's value.
-    pub(crate) values: Vec<(&'static str, u64)>,
+    pub values: Vec<(&'static str, u64)>,
 }
 
 impl MetricSample {
@@ -211,7 +213,7 @@ impl MetricSample {
     }
 
     /// Returns a gauge with a single value.
-    pub(crate) fn gauge(name: &'static str, help: &'static str, value: u64) -> MetricSample {
+    pub fn gauge(name: &'static str, help: &'static str, value: u64) -> MetricSample {
         MetricSample {
             name,
             help,

@@ -21,7 +21,7 @@ pub(crate) use self::dirents::{dirent_fields, wire_dirent};
 use self::repositories::Repositories;
 use crate::auth::Authenticator;
 use crate::config::{HttpOptions, Options, TlsOptions};
-use crate::context::ServerContext;
+use crate::context::{ServerContext, StorageHealth};
 use crate::log::{AccessLog, OneLine, OperationLog, Origin};
 use crate::metrics::MetricSample;
 use crate::net::ConcurrencyLimit;
@@ -96,6 +96,11 @@ impl Service {
     /// Replaces the access log of HTTP; `None` ends it.
     pub fn set_access_log(&self, log: Option<AccessLog>) {
         self.context.set_access_log(log);
+    }
+
+    /// Adds the state of storage that several machines share to the metrics, and to the answer whether the server is ready.
+    pub fn set_storage(&self, storage: Arc<dyn StorageHealth>) {
+        self.context.set_storage(storage);
     }
 
     /// Opens logs again, reads certificates again and forgets verified passwords, as administrators expect of SIGHUP.
