@@ -1,6 +1,6 @@
 //! A proxy that sends each HTTP request to the next of several servers, also those of one connection of a client.
 
-use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -104,7 +104,7 @@ impl ProxyState {
 }
 
 /// Reads the head of a request or of a response, with the empty line behind it.
-fn read_head(from: &mut BufReader<TcpStream>) -> io::Result<Vec<u8>> {
+pub(crate) fn read_head(from: &mut BufReader<TcpStream>) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
     loop {
         let start = head.len();
@@ -118,7 +118,7 @@ fn read_head(from: &mut BufReader<TcpStream>) -> io::Result<Vec<u8>> {
 }
 
 /// Copies the body that belongs to a head.
-fn copy_body(head: &[u8], from: &mut BufReader<TcpStream>, to: &mut TcpStream) -> io::Result<()> {
+pub(crate) fn copy_body(head: &[u8], from: &mut BufReader<TcpStream>, to: &mut impl Write) -> io::Result<()> {
     if field(head, "transfer-encoding").is_some() {
         loop {
             let mut line = Vec::new();
@@ -138,7 +138,7 @@ fn copy_body(head: &[u8], from: &mut BufReader<TcpStream>, to: &mut TcpStream) -
 }
 
 /// Returns the value of a header line.
-fn field(head: &[u8], name: &str) -> Option<String> {
+pub(crate) fn field(head: &[u8], name: &str) -> Option<String> {
     let text = String::from_utf8_lossy(head);
     text.lines().find_map(|line| {
         let (key, value) = line.split_once(':')?;
