@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use base::{Error, Result};
+use base::{Error, Result, Revnum};
 use fsfs::shared::Head;
 use parking_lot::{Condvar, Mutex};
 
@@ -25,7 +25,7 @@ struct ReaderState {
     /// The last question that has ended, and its error.
     ended: u64,
     error: Option<Error>,
-    /// The youngest state that was read or made, and the time from which on it was valid.
+    /// The youngest state that was read or made, and a time at which all of it was valid already.
     last: Option<(Head, Instant)>,
 }
 
@@ -78,9 +78,16 @@ impl HeadReader {
         }
     }
 
-    /// Takes a state that was made here, or read in another way. `since` is a time at which it was valid already.
+    /// Takes a state that was read in another way. `since` is a time at which it was valid already.
     pub(crate) fn see(&self, head: Head, since: Instant) {
         self.state.lock().see(head, since);
+    }
+
+    /// Takes a revision that was made here. The other parts of the state are as old as before.
+    pub(crate) fn see_youngest(&self, youngest: Revnum) {
+        if let Some((head, _)) = &mut self.state.lock().last {
+            head.youngest = head.youngest.max(youngest);
+        }
     }
 
     /// The state that was read or made last.
@@ -127,8 +134,6 @@ impl Drop for Asking<'_> {
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
-
-    use base::Revnum;
 
     use super::*;
 

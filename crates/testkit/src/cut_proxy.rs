@@ -5,7 +5,7 @@
 //! With [`Fault::Delay`] all bytes arrive, but late.
 
 use std::io::{self, Write as _};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
+use crate::accept_loop::AcceptLoop;
 use crate::probe::read_some;
 
 /// The sender of the bytes that are counted.
@@ -43,7 +44,7 @@ pub enum Fault {
 /// A running proxy. It ends with the value.
 #[derive(Debug)]
 pub struct CutProxy {
-    port: u16,
+    listener: AcceptLoop,
     shared: Arc<Shared>,
     reached: mpsc::Receiver<()>,
 }
@@ -56,15 +57,12 @@ struct Shared {
     fault: Fault,
     passed: AtomicU64,
     is_broken: AtomicBool,
-    has_ended: AtomicBool,
     open: Mutex<Vec<TcpStream>>,
 }
 
 impl CutProxy {
     /// Starts a proxy that lets `limit` bytes of one side pass.
     pub fn start(server: SocketAddr, counted: From, limit: u64, fault: Fault) -> CutProxy {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("because the loopback has ports left");
-        let port = listener.local_addr().expect("because it is bound").port();
         let (signal, reached) = mpsc::channel();
         let shared = Arc::new(Shared {
             server,
@@ -73,20 +71,12 @@ impl CutProxy {
             fault,
             passed: AtomicU64::new(0),
             is_broken: AtomicBool::new(false),
-            has_ended: AtomicBool::new(false),
             open: Mutex::new(Vec::new()),
         });
         let accepting = Arc::clone(&shared);
-        thread::spawn(move || {
-            while let Ok((client, _)) = listener.accept() {
-                if accepting.has_ended.load(Ordering::SeqCst) {
-                    return;
-                }
-                accepting.connect(client, &signal);
-            }
-        });
+        let listener = AcceptLoop::start(move |client| accepting.connect(client, &signal));
         CutProxy {
-            port,
+            listener,
             shared,
             reached,
         }
@@ -94,7 +84,7 @@ impl CutProxy {
 
     /// Returns the port on 127.0.0.1.
     pub fn port(&self) -> u16 {
-        self.port
+        self.listener.port()
     }
 
     /// Returns how many bytes of the counted side have passed.
@@ -110,9 +100,6 @@ impl CutProxy {
 
 impl Drop for CutProxy {
     fn drop(&mut self) {
-        self.shared.has_ended.store(true, Ordering::SeqCst);
-        // Ends the wait for a connection.
-        drop(TcpStream::connect(("127.0.0.1", self.port)));
         self.shared.close_all();
     }
 }

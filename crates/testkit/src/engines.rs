@@ -132,6 +132,11 @@ impl Engines {
         self.postgres.stop();
     }
 
+    /// Shuts PostgreSQL down: it ends its sessions and writes what it has in memory.
+    pub fn shut_postgres_down(&mut self) {
+        self.postgres.stop_with("INT");
+    }
+
     /// Starts PostgreSQL again, with the same data and port.
     pub fn start_postgres(&mut self) {
         self.postgres.start();
@@ -326,9 +331,13 @@ impl Engine {
     }
 
     fn stop(&mut self) {
+        self.stop_with(self.stop);
+    }
+
+    fn stop_with(&mut self, signal: &str) {
         if let Some(mut shell) = self.shell.take() {
             let mut pipe = shell.stdin.take().expect("because it was piped");
-            _ = pipe.write_all(b"keep\n");
+            _ = pipe.write_all(format!("{signal}\n").as_bytes());
             drop(pipe);
             shell
                 .wait()
@@ -390,16 +399,16 @@ const BUCKET: &str = "sven";
 
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The supervising shell: stops the program when standard input ends, and removes the directory unless it has read a line before.
-/// Its arguments: the signal, the directory, the program with arguments.
+/// The supervising shell: stops the program when standard input ends, and removes the directory unless it has read a line with another
+/// signal before. Its arguments: the signal, the directory, the program with arguments.
 const SUPERVISOR: &str = r#"
 signal=$1
 directory=$2
 shift 2
 "$@" </dev/null &
 program=$!
-read -r keep
-kill -s "$signal" "$program" 2>/dev/null
+read -r other
+kill -s "${other:-$signal}" "$program" 2>/dev/null
 wait "$program" 2>/dev/null
-[ -n "$keep" ] || rm -rf "$directory"
+[ -n "$other" ] || rm -rf "$directory"
 "#;

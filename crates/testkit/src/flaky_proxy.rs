@@ -4,15 +4,17 @@
 //! although the server has done what it was asked for.
 
 use std::io::{Read as _, Write as _};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
+
+use crate::accept_loop::AcceptLoop;
 
 /// A running proxy. It ends with the value.
 #[derive(Debug)]
 pub struct FlakyProxy {
-    port: u16,
+    listener: AcceptLoop,
     state: Arc<ProxyState>,
 }
 
@@ -23,7 +25,6 @@ struct ProxyState {
     mean: AtomicU64,
     random: AtomicU64,
     breaks: AtomicU64,
-    has_ended: AtomicBool,
 }
 
 impl FlakyProxy {
@@ -32,32 +33,24 @@ impl FlakyProxy {
     /// # Panics
     /// If no port is free.
     pub fn start(server: SocketAddr, seed: u64, mean: u64) -> FlakyProxy {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("because the loopback has ports left");
-        let port = listener.local_addr().expect("because it is bound").port();
         let state = Arc::new(ProxyState {
             server,
             mean: AtomicU64::new(mean),
             random: AtomicU64::new(seed),
             breaks: AtomicU64::new(0),
-            has_ended: AtomicBool::new(false),
         });
         let accepting = Arc::clone(&state);
-        thread::spawn(move || {
-            while let Ok((client, _)) = listener.accept() {
-                if accepting.has_ended.load(Ordering::SeqCst) {
-                    return;
-                }
-                if let Ok(server) = TcpStream::connect(accepting.server) {
-                    accepting.begin(client, server);
-                }
+        let listener = AcceptLoop::start(move |client| {
+            if let Ok(server) = TcpStream::connect(accepting.server) {
+                accepting.begin(client, server);
             }
         });
-        FlakyProxy { port, state }
+        FlakyProxy { listener, state }
     }
 
     /// Returns the port on 127.0.0.1.
     pub fn port(&self) -> u16 {
-        self.port
+        self.listener.port()
     }
 
     /// Changes how many bytes pass on average; 0 breaks no connection any more.
@@ -68,14 +61,6 @@ impl FlakyProxy {
     /// Returns how many connections were broken.
     pub fn breaks(&self) -> u64 {
         self.state.breaks.load(Ordering::SeqCst)
-    }
-}
-
-impl Drop for FlakyProxy {
-    fn drop(&mut self) {
-        self.state.has_ended.store(true, Ordering::SeqCst);
-        // Ends the wait for a connection.
-        drop(TcpStream::connect(("127.0.0.1", self.port)));
     }
 }
 

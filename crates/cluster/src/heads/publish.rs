@@ -67,7 +67,6 @@ impl Heads {
         let publication = Arc::new(self.prepare(revisions)?);
         self.0.cluster.metrics.uploaded(begun.elapsed());
         let epoch = self.0.cluster.nodes.epoch_for_writing()?;
-        let sent = Instant::now();
         let result = self.send(from, epoch, &publication);
         let outcome = match result {
             Ok(DONE) => Outcome::Done,
@@ -86,11 +85,7 @@ impl Heads {
             Err(StepError::Lost(_)) => self.settle_publication(&publication)?,
         };
         if let (Outcome::Done, Some(last)) = (outcome, revisions.last()) {
-            let head = Head {
-                youngest: last.rev,
-                ..*from
-            };
-            self.0.reader.see(head, sent);
+            self.0.reader.see_youngest(last.rev);
             self.0.cluster.to_move.revisions_made(self.0.id);
         }
         Ok(outcome)
@@ -209,8 +204,9 @@ impl Heads {
 
     pub(super) fn begin_hold(&self) -> Result<Box<dyn SharedHold>> {
         let id = self.0.id;
-        let hold = wait_for(async {
-            let client = self.0.cluster.database.connect().await?;
+        let database = &self.0.cluster.database;
+        let take = async {
+            let client = database.connect().await?;
             client
                 .batch_execute(LIMIT_HOLD)
                 .await
@@ -218,6 +214,10 @@ impl Heads {
             let taken = client.execute(TAKE_HOLD, &[&id]).await;
             taken.map_err(|e| step_error(&e))?;
             Ok::<_, StepError>(Hold { client })
+        };
+        let hold = wait_for(async {
+            let taken = tokio::time::timeout(database.patience(), take).await;
+            taken.unwrap_or_else(|_| Err(StepError::Lost("it does not answer".to_owned())))
         })?;
         let hold = Arc::new(hold.map_err(|e| match e {
             StepError::Refused(e) => e.context("Can't keep other machines of the cluster from committing"),

@@ -8,6 +8,7 @@ use base::{Code, Date, Depth, FsPath, Lock, Revnum};
 use fsfs::RepCacheRow;
 use fsfs::shared::{NewRevision, Outcome, TxnOwner};
 use testkit::engines::engines;
+use testkit::fault_proxy::{FaultProxy, Framing, ProxyFault};
 
 use crate::support::{TestCluster, list, revision};
 
@@ -68,6 +69,41 @@ fn revisions_are_published_from_a_known_state_only() {
         ),
         "1 5 - 1"
     );
+}
+
+#[test]
+fn a_commit_does_not_make_old_properties_current() {
+    let mut test = TestCluster::new(engines());
+    test.settings.staleness_ms = 500;
+    let (a, b) = (test.silent_node(&test.database), test.node());
+    let from = a.head();
+    let read = || a.fs.heads.revprops(&[Revnum(0)]).pop().unwrap().unwrap();
+    assert_eq!(*read(), b"END\n"[..]);
+    // It returns when no node uses the old list any more.
+    let changed = b.fs.heads.replace_revprops(Revnum(0), b"END\n", &list("new"));
+    assert_eq!(changed.unwrap(), Outcome::Done);
+    let made = a.fs.heads.publish(&from, &[revision(1, b"x".to_vec(), "x")]);
+    assert_eq!(made.unwrap(), Outcome::Done);
+    assert_eq!(a.fs.heads.last_head().unwrap().youngest, Revnum(1));
+    assert_eq!(*read(), list("new")[..]);
+}
+
+#[test]
+fn a_database_that_is_silent_ends_the_wait_for_a_hold() {
+    let mut test = TestCluster::new(engines());
+    test.settings.patience_ms = 300;
+    let proxy = FaultProxy::start(engines().postgres_address(), Framing::Bytes);
+    let name = test.database.rsplit('/').next().unwrap();
+    let name = name.split('?').next().unwrap();
+    let node = test.node_at(&engines().database_at(name, proxy.address().port()));
+    drop(node.fs.heads.hold().unwrap());
+    proxy.set(ProxyFault::Stall);
+    let Err(e) = node.fs.heads.hold() else {
+        panic!("there is a hold");
+    };
+    assert!(e.to_string().contains("cannot be reached"), "{e}");
+    proxy.set(ProxyFault::None);
+    drop(node.fs.heads.hold().unwrap());
 }
 
 #[test]

@@ -49,6 +49,13 @@ impl TestCluster {
 
     /// A node that reaches the database by another URL.
     pub fn node_at(&self, database: &str) -> TestNode {
+        let node = self.silent_node(database);
+        node.cluster.serve().unwrap();
+        node
+    }
+
+    /// A node without work in the background: no notification tells it of changes.
+    pub fn silent_node(&self, database: &str) -> TestNode {
         let dir = tempfile::tempdir().unwrap();
         let settings = ClusterSettings {
             database: database.to_owned(),
@@ -57,7 +64,6 @@ impl TestCluster {
             ..self.settings.clone()
         };
         let cluster = Cluster::connect_alone(&settings).unwrap();
-        cluster.serve().unwrap();
         let fs = cluster.shared_fs(&cluster.repository("r").unwrap());
         TestNode { fs, cluster, dir }
     }

@@ -7,7 +7,8 @@
 //!
 //! The transaction is named by the URL, by the `Destination` of a copy, or by the body of `MERGE` and `CHECKOUT`.
 //!
-//! A transaction of a machine that is gone is gone too. The client gets the error that its commit is out of date, and can try again.
+//! A transaction of a machine that is gone is gone too. The client gets the error that its commit is out of date, and can try again. If
+//! the machine is lost after a `MERGE` was sent to it, it may have made the revision; the error says that.
 
 use base::{Code, Error};
 use http::{HeaderName, HeaderValue, StatusCode};
@@ -47,19 +48,20 @@ pub(super) fn other_node(context: &mut RequestContext<'_>) -> Result<Option<Stri
 /// Passes the request on.
 ///
 /// # Errors
-/// 409 if the other machine cannot be reached.
+/// 409 if the other machine cannot be reached, or does not respond; 504 if it does not respond to `MERGE`: the revision may have been made.
 pub(super) fn forward(context: &mut RequestContext<'_>, reply: &mut ResponseWriter, url: &str) -> Outcome {
     let Some(nodes) = context.repository().shared_nodes().cloned() else {
         return Err(Fault::html(StatusCode::INTERNAL_SERVER_ERROR));
     };
     let line = ForwardedUser::of(context).seal(&*nodes, context.request)?;
     let value = HeaderValue::from_str(&line).map_err(|_| Fault::html(StatusCode::INTERNAL_SERVER_ERROR))?;
-    let sent = proxy::forward_to(
-        context,
-        reply,
-        url,
-        Some((HeaderName::from_static(FORWARDED), value)),
-    );
+    let is_merge = context.request.method == "MERGE";
+    let lost = |e: std::io::Error| match is_merge {
+        true => unknown_outcome(url, &e),
+        false => gone(url),
+    };
+    let added = Some((HeaderName::from_static(FORWARDED), value));
+    let sent = proxy::forward_to(context, reply, url, added, &lost);
     sent.map_err(|fault| match fault.status {
         StatusCode::BAD_GATEWAY => gone(url),
         _ => fault,
@@ -69,6 +71,13 @@ pub(super) fn forward(context: &mut RequestContext<'_>, reply: &mut ResponseWrit
 fn gone(what: &str) -> Fault {
     let text = format!("The machine with the transaction ('{what}') cannot be reached; try again");
     Fault::new(StatusCode::CONFLICT, Error::new(Code::FS_TXN_OUT_OF_DATE, text))
+}
+
+fn unknown_outcome(url: &str, e: &std::io::Error) -> Fault {
+    let text = format!(
+        "It is not known whether the revision was made: the machine with the transaction ('{url}') has not responded: {e}"
+    );
+    Fault::new(StatusCode::GATEWAY_TIMEOUT, Error::new(Code::FS_GENERAL, text))
 }
 
 /// Returns the name of the transaction that a request is about. An unknown activity is none.

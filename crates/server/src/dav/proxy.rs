@@ -4,6 +4,8 @@
 //! unchanged, and so is the master's response. Where the two servers have the repositories at different paths, URLs in XML bodies
 //! and in header lines are translated; other bodies are not changed.
 
+use std::io;
+
 use base::{Code, Error};
 use bytes::Bytes;
 use http::header::{self, HeaderName};
@@ -57,19 +59,21 @@ pub(super) fn forward(context: &mut RequestContext<'_>, reply: &mut ResponseWrit
     let Some(master) = context.mount.location.master.clone() else {
         return Err(Fault::html(StatusCode::INTERNAL_SERVER_ERROR));
     };
-    forward_to(context, reply, &master.url, None)
+    forward_to(context, reply, &master.url, None, &|e| unreachable(e.to_string()))
 }
 
 /// Passes a request to the server whose URL of the same location is `url`, and the response back. `added` is a header line for
-/// that server; a line of that name from the client is not passed on.
+/// that server; a line of that name from the client is not passed on. `lost` makes the error for a response that does not come, or
+/// not whole, although the request was sent.
 ///
 /// # Errors
-/// As [`forward`].
+/// As [`forward`]; those of `lost`.
 pub(super) fn forward_to(
     context: &mut RequestContext<'_>,
     reply: &mut ResponseWriter,
     url: &str,
     added: Option<(HeaderName, HeaderValue)>,
+    lost: &dyn Fn(io::Error) -> Fault,
 ) -> Outcome {
     let paths = Paths::of(context, url)?;
     let target = paths.target(context)?;
@@ -107,8 +111,11 @@ pub(super) fn forward_to(
         }
         first = context.request.body.next_piece()?;
     }
-    let response = upstream.response().map_err(unreachable)?;
-    pass_back(context, reply, &paths, &response, &mut upstream)
+    let response = upstream.response().map_err(|e| match e.kind() {
+        io::ErrorKind::NotConnected => unreachable(e),
+        _ => lost(e),
+    })?;
+    pass_back(context, reply, &paths, &response, &mut upstream, lost)
 }
 
 fn pass_back(
@@ -117,6 +124,7 @@ fn pass_back(
     paths: &Paths,
     response: &http::response::Parts,
     upstream: &mut Upstream,
+    lost: &dyn Fn(io::Error) -> Fault,
 ) -> Outcome {
     reply.head.status(response.status);
     for (name, value) in &response.headers {
@@ -131,7 +139,7 @@ fn pass_back(
     let kind = response.headers.get(header::CONTENT_TYPE);
     let is_xml = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/xml"));
     if !(paths.differ() && is_xml) {
-        while let Some(piece) = upstream.next_piece().map_err(unreachable)? {
+        while let Some(piece) = upstream.next_piece().map_err(lost)? {
             reply.pass(piece)?;
         }
         return Ok(());
@@ -142,9 +150,9 @@ fn pass_back(
         0 => u64::MAX,
         bytes => bytes,
     };
-    while let Some(piece) = upstream.next_piece().map_err(unreachable)? {
+    while let Some(piece) = upstream.next_piece().map_err(lost)? {
         if (whole.len() + piece.len()) as u64 > max {
-            return Err(Fault::html(StatusCode::BAD_GATEWAY));
+            return Err(lost(io::ErrorKind::FileTooLarge.into()));
         }
         whole.extend_from_slice(&piece);
     }

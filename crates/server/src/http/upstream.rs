@@ -92,7 +92,7 @@ impl Upstream {
     /// Ends the body and waits for the head of the response.
     ///
     /// # Errors
-    /// Those of the connection.
+    /// Those of the connection; `NotConnected` if there was none, so that the other server has got nothing.
     pub(crate) fn response(&mut self) -> io::Result<response::Parts> {
         self.body = None;
         let gone = || io::Error::from(io::ErrorKind::UnexpectedEof);
@@ -122,10 +122,12 @@ async fn pass(
     let port = authority
         .port_u16()
         .unwrap_or(if tls.is_some() { 443 } else { 80 });
-    let late = |_| io::Error::from(io::ErrorKind::TimedOut);
+    let late = |_| io::Error::from(io::ErrorKind::NotConnected);
+    let failed = |e| io::Error::new(io::ErrorKind::NotConnected, e);
     let socket = timeout(CONNECT_TIMEOUT, TcpStream::connect((host, port)))
         .await
-        .map_err(late)??;
+        .map_err(late)?
+        .map_err(failed)?;
     socket.set_nodelay(true)?;
     let Some(config) = tls else {
         return exchange(TokioIo::new(socket), request, head, pieces).await;
@@ -133,7 +135,10 @@ async fn pass(
     let name =
         ServerName::try_from(host.to_owned()).map_err(|e| io::Error::new(io::ErrorKind::InvalidInput, e))?;
     let encrypted = TlsConnector::from(config).connect(name, socket);
-    let encrypted = timeout(CONNECT_TIMEOUT, encrypted).await.map_err(late)??;
+    let encrypted = timeout(CONNECT_TIMEOUT, encrypted)
+        .await
+        .map_err(late)?
+        .map_err(failed)?;
     exchange(TokioIo::new(encrypted), request, head, pieces).await
 }
 
