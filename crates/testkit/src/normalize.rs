@@ -59,6 +59,37 @@ fn mask(text: &str, shape: &str, by: &str) -> String {
     out
 }
 
+/// Replaces the names of transactions in messages (`transaction '9-n'`) and in the arguments of hooks (`<9-n>`).
+pub fn mask_transactions(text: &str) -> String {
+    let is_name = |name: &str| {
+        name.split_once('-').is_some_and(|(rev, number)| {
+            let is_number = |byte: u8| byte.is_ascii_digit() || byte.is_ascii_lowercase();
+            let is_rev = !rev.is_empty() && rev.bytes().all(|byte| byte.is_ascii_digit());
+            is_rev && !number.is_empty() && number.bytes().all(is_number)
+        })
+    };
+    let mut out = text.to_owned();
+    for (before, after, shown) in [("transaction '", '\'', "transaction '<txn>"), ("<", '>', "<txn")] {
+        let mut parts = out.split(before);
+        let mut masked = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            match part.split_once(after) {
+                Some((name, rest)) if is_name(name) => {
+                    masked.push_str(shown);
+                    masked.push(after);
+                    masked.push_str(rest);
+                }
+                _ => {
+                    masked.push_str(before);
+                    masked.push_str(part);
+                }
+            }
+        }
+        out = masked;
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,12 +1,21 @@
-//! A proxy that sends each HTTP request to the next of several servers, also those of one connection of a client.
+//! A proxy before several servers. It sends each HTTP request to the next of them, also those of one connection of a client; a
+//! connection of another protocol goes to the next server as a whole.
+//!
+//! Over https it ends the client's TLS and begins its own with the servers, as load balancers do: it must see where a request
+//! ends.
 
-use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 use parking_lot::Mutex;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig, ServerConnection, StreamOwned};
+
+use crate::server::transport::{Transport, certificate};
 
 /// A running proxy. It ends with the value.
 #[derive(Debug)]
@@ -15,25 +24,78 @@ pub struct SpreadingProxy {
     state: Arc<ProxyState>,
 }
 
-#[derive(Debug)]
 struct ProxyState {
     servers: Mutex<Vec<SocketAddr>>,
     next: AtomicUsize,
+    /// The first lines of requests, without the version.
+    request_lines: Mutex<Vec<String>>,
     has_ended: AtomicBool,
+    transport: Transport,
+    tls: Option<Tls>,
+    /// Called before a connection or a request is passed on.
+    before: Box<dyn Fn() + Send + Sync>,
 }
 
+impl std::fmt::Debug for ProxyState {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ProxyState")
+            .field("servers", &self.servers)
+            .field("transport", &self.transport)
+            .finish_non_exhaustive()
+    }
+}
+
+/// TLS with the certificate of the test servers, on both sides.
+struct Tls {
+    with_clients: Arc<ServerConfig>,
+    with_servers: Arc<ClientConfig>,
+}
+
+/// A connection, with TLS or without.
+trait Duplex: Read + Write {}
+impl<T: Read + Write> Duplex for T {}
+
 impl SpreadingProxy {
-    /// Starts a proxy before these servers.
+    /// Starts a proxy for HTTP before these servers.
     ///
     /// # Panics
     /// If no port is free.
     pub fn start(servers: Vec<SocketAddr>) -> SpreadingProxy {
+        SpreadingProxy::start_for(Transport::Http, servers, || ())
+    }
+
+    /// As [`SpreadingProxy::start`], for a given protocol. `before` is called before a connection or a request is passed on.
+    ///
+    /// # Panics
+    /// As [`SpreadingProxy::start`].
+    pub fn start_for(
+        transport: Transport,
+        servers: Vec<SocketAddr>,
+        before: impl Fn() + Send + Sync + 'static,
+    ) -> SpreadingProxy {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("because the loopback has ports left");
+        SpreadingProxy::start_on(listener, transport, servers, before)
+    }
+
+    /// As [`SpreadingProxy::start_for`], at a given address.
+    ///
+    /// # Panics
+    /// If the socket is not bound.
+    pub fn start_on(
+        listener: TcpListener,
+        transport: Transport,
+        servers: Vec<SocketAddr>,
+        before: impl Fn() + Send + Sync + 'static,
+    ) -> SpreadingProxy {
         let port = listener.local_addr().expect("because it is bound").port();
         let state = Arc::new(ProxyState {
             servers: Mutex::new(servers),
             next: AtomicUsize::new(0),
+            request_lines: Mutex::default(),
             has_ended: AtomicBool::new(false),
+            transport,
+            tls: (transport == Transport::Https).then(Tls::new),
+            before: Box::new(before),
         });
         let accepting = Arc::clone(&state);
         thread::spawn(move || {
@@ -59,7 +121,12 @@ impl SpreadingProxy {
         *self.state.servers.lock() = servers;
     }
 
-    /// Returns how many requests were passed on.
+    /// Returns the methods and paths of the requests that were received.
+    pub fn request_lines(&self) -> Vec<String> {
+        self.state.request_lines.lock().clone()
+    }
+
+    /// Returns how many requests, or connections of another protocol, were passed on.
     pub fn requests(&self) -> usize {
         self.state.next.load(Ordering::SeqCst)
     }
@@ -73,38 +140,164 @@ impl Drop for SpreadingProxy {
     }
 }
 
+impl Tls {
+    fn new() -> Tls {
+        let pair = certificate();
+        let chain = || -> Vec<CertificateDer<'static>> {
+            let read = CertificateDer::pem_file_iter(&pair.certificate).expect("because it was made");
+            read.map(|one| one.expect("because it was made")).collect()
+        };
+        let key = PrivateKeyDer::from_pem_file(&pair.key).expect("because it was made");
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let mut roots = RootCertStore::empty();
+        roots.add_parsable_certificates(chain());
+        let with_clients = ServerConfig::builder_with_provider(provider.clone())
+            .with_safe_default_protocol_versions()
+            .expect("because the provider has them")
+            .with_no_client_auth()
+            .with_single_cert(chain(), key)
+            .expect("because key and certificate belong together");
+        let with_servers = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .expect("because the provider has them")
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        Tls {
+            with_clients: Arc::new(with_clients),
+            with_servers: Arc::new(with_servers),
+        }
+    }
+}
+
 impl ProxyState {
     /// Serves one connection of a client.
     fn serve(&self, client: TcpStream) -> io::Result<()> {
         client.set_nodelay(true)?;
-        let mut to_client = client.try_clone()?;
-        let mut from_client = BufReader::new(client);
-        loop {
-            let head = read_head(&mut from_client)?;
-            let server = {
-                let servers = self.servers.lock();
-                servers[self.next.fetch_add(1, Ordering::SeqCst) % servers.len()]
-            };
-            let mut to_server = TcpStream::connect(server)?;
-            to_server.set_nodelay(true)?;
-            let mut from_server = BufReader::new(to_server.try_clone()?);
-            to_server.write_all(&head)?;
-            if field(&head, "expect").is_some() {
-                to_client.write_all(&read_head(&mut from_server)?)?;
+        match (self.transport, &self.tls) {
+            (Transport::Svn, _) => self.pass_connection(client),
+            (_, None) => self.serve_requests(client),
+            (_, Some(tls)) => {
+                let connection = ServerConnection::new(tls.with_clients.clone()).map_err(io::Error::other)?;
+                self.serve_requests(StreamOwned::new(connection, client))
             }
-            copy_body(&head, &mut from_client, &mut to_server)?;
-            let answer = read_head(&mut from_server)?;
-            to_client.write_all(&answer)?;
-            let status = answer.get(9..12).unwrap_or_default();
-            if !head.starts_with(b"HEAD ") && status != b"204" && status != b"304" {
-                copy_body(&answer, &mut from_server, &mut to_client)?;
+        }
+    }
+
+    /// Connects to the next server that accepts a connection.
+    fn connect(&self) -> io::Result<TcpStream> {
+        (self.before)();
+        let servers = self.servers.lock().clone();
+        let first = self.next.fetch_add(1, Ordering::SeqCst);
+        let mut outcome = Err(io::ErrorKind::NotConnected.into());
+        for at in 0..servers.len() {
+            outcome = TcpStream::connect(servers[(first + at) % servers.len()]);
+            if outcome.is_ok() {
+                break;
+            }
+        }
+        let server = outcome?;
+        server.set_nodelay(true)?;
+        Ok(server)
+    }
+
+    fn connect_for_request(&self) -> io::Result<Box<dyn Duplex>> {
+        let server = self.connect()?;
+        let Some(tls) = &self.tls else {
+            return Ok(Box::new(server));
+        };
+        let name = ServerName::try_from(Transport::Https.host()).map_err(io::Error::other)?;
+        let connection = ClientConnection::new(tls.with_servers.clone(), name).map_err(io::Error::other)?;
+        Ok(Box::new(StreamOwned::new(connection, server)))
+    }
+
+    fn pass_connection(&self, client: TcpStream) -> io::Result<()> {
+        let server = self.connect()?;
+        let (mut from_server, mut to_client) = (server.try_clone()?, client.try_clone()?);
+        thread::spawn(move || {
+            _ = io::copy(&mut from_server, &mut to_client);
+            _ = to_client.shutdown(Shutdown::Write);
+        });
+        let (mut from_client, mut to_server) = (client, server);
+        let copied = io::copy(&mut from_client, &mut to_server).map(drop);
+        _ = to_server.shutdown(Shutdown::Write);
+        copied
+    }
+
+    fn note(&self, head: &[u8]) {
+        let line = String::from_utf8_lossy(head);
+        let line = line.lines().next().unwrap_or_default();
+        let request = line.rsplit_once(' ').map_or(line, |(request, _)| request);
+        self.request_lines.lock().push(request.to_owned());
+    }
+
+    fn serve_requests(&self, client: impl Duplex) -> io::Result<()> {
+        let mut client = BufReader::new(client);
+        loop {
+            let head = read_head(&mut client)?;
+            self.note(&head);
+            let mut server = BufReader::new(self.connect_for_request()?);
+            server.get_mut().write_all(&head)?;
+            server.get_mut().flush()?;
+            let early = match field(&head, "expect") {
+                Some(_) => next_head(&mut server, &mut client, true)?,
+                None => None,
+            };
+            let (answer, is_sent) = match early {
+                // The body is not wanted.
+                Some(answer) => (answer, false),
+                None => {
+                    let sent = copy_body(&head, &mut client, server.get_mut());
+                    _ = server.get_mut().flush();
+                    let answer = next_head(&mut server, &mut client, false)?;
+                    (answer.ok_or(io::ErrorKind::InvalidData)?, sent.is_ok())
+                }
+            };
+            client.get_mut().write_all(&answer)?;
+            let has_body = !head.starts_with(b"HEAD ") && !matches!(status(&answer), b"204" | b"304");
+            let has_end =
+                field(&answer, "transfer-encoding").is_some() || field(&answer, "content-length").is_some();
+            match (has_body, has_end) {
+                (true, true) => copy_body(&answer, &mut server, client.get_mut())?,
+                (true, false) => _ = io::copy(&mut server, client.get_mut()),
+                (false, _) => {}
+            }
+            client.get_mut().flush()?;
+            if !is_sent || (has_body && !has_end) || ends_connection(&head) || ends_connection(&answer) {
+                return Ok(());
             }
         }
     }
 }
 
+/// Passes interim responses on, and returns the head of the final one; `None` after an interim one if `is_one_enough`.
+fn next_head(
+    server: &mut impl BufRead,
+    client: &mut BufReader<impl Duplex>,
+    is_one_enough: bool,
+) -> io::Result<Option<Vec<u8>>> {
+    loop {
+        let head = read_head(server)?;
+        if !status(&head).starts_with(b"1") {
+            return Ok(Some(head));
+        }
+        client.get_mut().write_all(&head)?;
+        client.get_mut().flush()?;
+        if is_one_enough {
+            return Ok(None);
+        }
+    }
+}
+
+fn status(head: &[u8]) -> &[u8] {
+    head.get(9..12).unwrap_or_default()
+}
+
+fn ends_connection(head: &[u8]) -> bool {
+    field(head, "connection").is_some_and(|value| value.eq_ignore_ascii_case("close"))
+}
+
 /// Reads the head of a request or of a response, with the empty line behind it.
-fn read_head(from: &mut BufReader<TcpStream>) -> io::Result<Vec<u8>> {
+fn read_head(from: &mut impl BufRead) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
     loop {
         let start = head.len();
@@ -118,7 +311,7 @@ fn read_head(from: &mut BufReader<TcpStream>) -> io::Result<Vec<u8>> {
 }
 
 /// Copies the body that belongs to a head.
-fn copy_body(head: &[u8], from: &mut BufReader<TcpStream>, to: &mut TcpStream) -> io::Result<()> {
+fn copy_body(head: &[u8], from: &mut impl BufRead, to: &mut impl Write) -> io::Result<()> {
     if field(head, "transfer-encoding").is_some() {
         loop {
             let mut line = Vec::new();

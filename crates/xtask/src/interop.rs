@@ -6,7 +6,10 @@
 //!
 //! Then Sven's own client programs run beside Subversion's (`crates/cli/tests/client`): over `file://`, svn:// and both dialects of HTTP, first
 //! with Subversion's servers, then with Sven's, and each once more with https:// in the place of http://. `--clients` runs these alone.
+//!
+//! `--cluster` lets each of Sven's servers be three nodes of a cluster, with the requests of a client spread over them (`interop_cluster`).
 
+use crate::interop_cluster;
 use crate::run::{exists, run_with};
 
 /// The transports, by their names in `$SVEN_INTEROP_OVER`.
@@ -59,6 +62,10 @@ pub fn main(rest: &[String]) -> Result<(), String> {
     {
         return with_fs_type(fs_type, filters);
     }
+    let (is_cluster, rest) = match rest {
+        [option, rest @ ..] if option == "--cluster" => (true, rest),
+        rest => (false, rest),
+    };
     let (chosen, filters): (&[&str], _) = match rest {
         [over, name, filters @ ..] if over == "--over" => {
             let known = TRANSPORTS.iter().position(|known| known == name);
@@ -76,11 +83,19 @@ pub fn main(rest: &[String]) -> Result<(), String> {
             }
             filters => args.extend(filters.iter().map(String::as_str)),
         }
-        println!("interop over {transport}");
-        run_with("cargo", &args, &[("SVEN_INTEROP_OVER", transport)])?;
+        let mut variables = vec![("SVEN_INTEROP_OVER", *transport)];
+        if is_cluster {
+            variables.push(interop_cluster::VARIABLE);
+            for word in interop_cluster::skipped() {
+                args.push(word);
+            }
+        }
+        let what = if is_cluster { ", clusters" } else { "" };
+        println!("interop over {transport}{what}");
+        run_with("cargo", &args, &variables)?;
     }
-    match rest {
-        [] => clients_beside_subversions(&[]),
+    match (rest, is_cluster) {
+        ([], false) => clients_beside_subversions(&[]),
         _ => Ok(()),
     }
 }

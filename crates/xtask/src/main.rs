@@ -1,7 +1,7 @@
 //! Development commands: `cargo xtask <command>`.
 //!
 //! `tidy` checks the rules that the compiler does not (dependencies of crates, layers of modules, I/O, sizes of files, words); `golden`
-//! makes the committed fixtures again with the real tools, or checks them; `interop` runs the real clients against our server;
+//! makes the committed fixtures again with the real tools, or checks them; `interop` runs the real clients against our server, or against clusters of it;
 //! `fuzz` runs each fuzz target for some time; `deny` checks the dependencies' licences, versions and sources;
 //! `package-files` writes man pages and shell completions; `ci` runs everything that a submission must pass.
 
@@ -16,6 +16,7 @@ mod deny;
 mod fuzz;
 mod golden;
 mod interop;
+mod interop_cluster;
 mod package_files;
 mod run;
 mod tidy;
@@ -47,4 +48,4 @@ fn main() -> ExitCode {
     }
 }
 
-const USAGE: &str = "usage: cargo xtask tidy | golden [--check] | interop [--over TRANSPORT | --fs-type fsx] [FILTER] | fuzz [SECONDS] | deny | package-files [DIR] | ci";
+const USAGE: &str = "usage: cargo xtask tidy | golden [--check] | interop [--cluster] [--over TRANSPORT | --fs-type fsx] [FILTER] | fuzz [SECONDS] | deny | package-files [DIR] | ci";

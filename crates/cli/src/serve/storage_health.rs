@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use cluster::Cluster;
+use cluster::{Cluster, ClusterMetrics};
 use server::{MetricSample, StorageHealth};
 
 /// Returns the state of a cluster in the form of the server.
@@ -19,18 +19,7 @@ impl StorageHealth for ClusterHealth {
     }
 
     fn samples(&self) -> Vec<MetricSample> {
-        let metrics = self.0.metrics();
-        let counter = |name, help, label, values: &[(&'static str, &AtomicU64)]| MetricSample {
-            name,
-            help,
-            grows: true,
-            label,
-            values: values
-                .iter()
-                .map(|(label, value)| (*label, value.load(Ordering::Relaxed)))
-                .collect(),
-        };
-        vec![
+        let mut samples = vec![
             MetricSample::gauge(
                 "cluster_epoch",
                 "The epoch of this node; 0 while it has none",
@@ -41,47 +30,72 @@ impl StorageHealth for ClusterHealth {
                 "1 if this node should get clients",
                 u64::from(self.0.why_not_ready().is_none()),
             ),
-            counter(
-                "cluster_lost_epochs",
-                "Epochs that this node has lost",
-                "",
-                &[("", &metrics.lost_epochs)],
-            ),
-            counter(
-                "cluster_publications",
-                "Attempts to make revisions in the cluster",
-                "outcome",
-                &[
-                    ("published", &metrics.published),
-                    ("outdated", &metrics.outdated),
-                    ("failed", &metrics.failed),
-                ],
-            ),
-            counter(
-                "cluster_publish_microseconds",
-                "Time of publications: all of it, and the part for uploads of long revisions",
-                "phase",
-                &[
-                    ("all", &metrics.publish_micros),
-                    ("upload", &metrics.upload_micros),
-                ],
-            ),
-            counter(
-                "cluster_blocks",
-                "Blocks of objects: found on the disk of the node, fetched, or damaged and fetched again",
-                "result",
-                &[
-                    ("hit", &metrics.block_hits),
-                    ("miss", &metrics.block_misses),
-                    ("damaged", &metrics.damaged_blocks),
-                ],
-            ),
-            counter(
-                "cluster_fetched_bytes",
-                "Bytes that were read from the object store",
-                "",
-                &[("", &metrics.fetched_bytes)],
-            ),
-        ]
+        ];
+        samples.extend(counters(self.0.metrics()));
+        samples
+    }
+}
+
+fn counters(metrics: &ClusterMetrics) -> Vec<MetricSample> {
+    vec![
+        counter(
+            "cluster_lost_epochs",
+            "Epochs that this node has lost",
+            "",
+            &[("", &metrics.lost_epochs)],
+        ),
+        counter(
+            "cluster_publications",
+            "Attempts to make revisions in the cluster",
+            "outcome",
+            &[
+                ("published", &metrics.published),
+                ("outdated", &metrics.outdated),
+                ("failed", &metrics.failed),
+            ],
+        ),
+        counter(
+            "cluster_publish_microseconds",
+            "Time of publications: all of it, and the part for uploads of long revisions",
+            "phase",
+            &[
+                ("all", &metrics.publish_micros),
+                ("upload", &metrics.upload_micros),
+            ],
+        ),
+        counter(
+            "cluster_blocks",
+            "Blocks of objects: found on the disk of the node, fetched, or damaged and fetched again",
+            "result",
+            &[
+                ("hit", &metrics.block_hits),
+                ("miss", &metrics.block_misses),
+                ("damaged", &metrics.damaged_blocks),
+            ],
+        ),
+        counter(
+            "cluster_fetched_bytes",
+            "Bytes that were read from the object store",
+            "",
+            &[("", &metrics.fetched_bytes)],
+        ),
+    ]
+}
+
+fn counter(
+    name: &'static str,
+    help: &'static str,
+    label: &'static str,
+    values: &[(&'static str, &AtomicU64)],
+) -> MetricSample {
+    let values = values
+        .iter()
+        .map(|(label, value)| (*label, value.load(Ordering::Relaxed)));
+    MetricSample {
+        name,
+        help,
+        grows: true,
+        label,
+        values: values.collect(),
     }
 }

@@ -71,7 +71,11 @@ fn recorded(twins: &Twins, scenario: impl Fn(&mut ScenarioClient) + Sync) {
     twins.same(scenario);
     let [theirs, ours] = twins.both().each_ref().map(|twin| {
         let text = fs::read(twin.path.join("../record")).expect("because something was recorded");
-        let text = String::from_utf8_lossy(&text).replace(&twin.path.display().to_string(), "REPO");
+        let text = twin
+            .server
+            .storage()
+            .with_own_paths(&String::from_utf8_lossy(&text));
+        let text = text.replace(&twin.path.display().to_string(), "REPO");
         let text = text.replace(&format!("{:?}/repo", twin.side), "REPO");
         normalized(&testkit::normalize::mask_dates(&testkit::normalize::mask_uuids(
             &text,
@@ -282,7 +286,8 @@ fn hooks_that_change_the_repository() {
         let path = twin.path.join("hooks/pre-commit");
         let text = fs::read_to_string(&path).expect("because it is there");
         let guard = "#!/bin/sh\n[ -e \"$1/../inner\" ] && exit 0\n: > \"$1/../inner\"\n";
-        write_program(&path, &text.replace("#!/bin/sh\n", guard));
+        let guard = twin.server.storage().own_hook(guard, &twin.path);
+        write_program(&path, &text.replace("#!/bin/sh\n", &guard));
     }
     twins.same(|c| {
         c.lines(
@@ -348,7 +353,11 @@ fn hooks_for_several_locked_paths() {
         "--no-auth-cache",
     ];
     Tool::new("svn").arg("lock").args(&paths).args(login).ok();
-    let locks = Tool::new("svnadmin").arg("lslocks").arg(&ours.path).ok().out();
+    let listing = ours
+        .server
+        .storage()
+        .tool(Side::Theirs, "svnadmin", &["lslocks"], &ours.path);
+    let locks = listing.ok().out();
     for name in ["iota", "A/mu", "A/B/lambda"] {
         let file = name.rsplit('/').next().unwrap_or(name);
         let wanted = format!("Path: /{name}\nUUID Token: opaquelocktoken:of-{file}\n");

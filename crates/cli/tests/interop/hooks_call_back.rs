@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use testkit::server::TestServer;
+use testkit::server::cluster::ServedStorage;
 use testkit::server::http::HttpSite;
 use testkit::{Repo, Side, Tool, scratch};
 
@@ -29,7 +30,8 @@ timeout 60 svn log -q -l 1 --non-interactive --no-auth-cache --config-dir "$1/..
 "#;
 
 /// Makes `COMMITS` commits at the same time, each of which waits for the hooks of all others.
-fn commit_all(root: &Path, repo: &Path, url: &str, hook: &str) {
+fn commit_all(storage: &ServedStorage, root: &Path, url: &str, hook: &str) {
+    let repo = root.join("repo");
     for name in ["in", "config"] {
         fs::create_dir(root.join(name)).expect("because the folder is ours");
     }
@@ -38,6 +40,7 @@ fn commit_all(root: &Path, repo: &Path, url: &str, hook: &str) {
         .ok();
     fs::write(root.join("url"), url).expect("because the folder is ours");
     let text = HOOK.replace("COMMITS", &COMMITS.to_string());
+    let text = storage.own_hook(&text, &repo);
     write_program(&repo.join("hooks").join(hook), &text);
     let outputs: Vec<testkit::Output> = std::thread::scope(|scope| {
         let commit = |number: usize| {
@@ -75,8 +78,7 @@ fn over_svn() {
         let root = folder();
         let threads = THREADS.to_string();
         let server = TestServer::svnserve(Side::Ours, root.path(), &["--max-threads", &threads]);
-        let repo = root.path().join("repo");
-        commit_all(root.path(), &repo, &server.url("repo"), hook);
+        commit_all(&server.storage(), root.path(), &server.url("repo"), hook);
     }
 }
 
@@ -91,6 +93,6 @@ fn over_http() {
         };
         let server = TestServer::http_site(Side::Ours, &site);
         let url = format!("http://127.0.0.1:{}/repo", server.port());
-        commit_all(root.path(), &root.path().join("repo"), &url, hook);
+        commit_all(&server.storage(), root.path(), &url, hook);
     }
 }

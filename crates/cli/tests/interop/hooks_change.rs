@@ -3,8 +3,8 @@
 
 use std::fs;
 
-use testkit::Tool;
 use testkit::server::transport::Transport;
+use testkit::{Side, Tool};
 
 use crate::twins::{CONF, Twins, closed_over_http};
 
@@ -59,9 +59,9 @@ fn transaction_hook(hook: &str, transport: Option<Transport>) {
             c.lines(&COMMITS.replace("$N", &format!("{hook}{at}")));
         });
         for twin in twins.both() {
-            Tool::new("svnadmin")
-                .args(["rmlocks", "-q"])
-                .arg(&twin.path)
+            let storage = twin.server.storage();
+            storage
+                .tool(Side::Theirs, "svnadmin", &["rmlocks", "-q"], &twin.path)
                 .args(["/A/mu"])
                 .run();
         }
@@ -156,9 +156,9 @@ fn other_hooks(twins: &Twins) {
         });
         for twin in twins.both() {
             fs::remove_file(twin.path.join("hooks").join(hook)).expect("because it was made");
-            Tool::new("svnadmin")
-                .args(["rmlocks", "-q"])
-                .arg(&twin.path)
+            let storage = twin.server.storage();
+            storage
+                .tool(Side::Theirs, "svnadmin", &["rmlocks", "-q"], &twin.path)
                 .args(["/iota"])
                 .run();
         }

@@ -304,15 +304,10 @@ fn many_connections_need_little_memory() {
 #[test]
 fn slow_readers_do_not_delay_other_clients() {
     let repo = testkit::build(&Spec::new("1.14").busy().named("f8"));
-    let root = repo.path().parent().expect("because it is in a folder");
-    let server = TestServer::svnserve(Side::Ours, root, &[]);
-    let name = repo
-        .path()
-        .file_name()
-        .expect("because it has a name")
-        .to_string_lossy()
-        .into_owned();
-    let url = format!("svn://127.0.0.1/{name}");
+    let root = testkit::scratch();
+    std::os::unix::fs::symlink(repo.path(), root.path().join("repo")).expect("because the folder is empty");
+    let server = TestServer::svnserve(Side::Ours, root.path(), &[]);
+    let url = "svn://127.0.0.1/repo".to_owned();
     let send_request = format!(
         "{}( update ( ( ) 0: true infinity false ) ) ( set-path ( 0: 0 true ) ) ( finish-report ( ) ) ",
         hello(&url)

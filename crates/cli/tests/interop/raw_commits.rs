@@ -217,9 +217,13 @@ fn concurrent_commits_to_one_path_and_to_many() {
     });
     let refused = |received: &&String| received.contains(" 160020 ") || received.contains(" 160024 ");
     assert_eq!(all.iter().filter(refused).count(), 7, "{all:?}");
+    let storage = ours.server.storage();
+    storage.bring_back(&ours.path);
     Tool::new("svnadmin").args(["verify", "-q"]).arg(&ours.path).ok();
-    let left = fs::read_dir(ours.path.join("db/transactions")).expect("because it is a repository");
-    assert_eq!(left.count(), 0);
+    for directory in storage.own_directories(&ours.path) {
+        let left = fs::read_dir(directory.join("db/transactions")).expect("because it is a repository");
+        assert_eq!(left.count(), 0);
+    }
 }
 
 /// Commits a new directory and returns all received bytes.
@@ -267,7 +271,11 @@ fn two_hundred_clients_commit_at_once() {
     }
     revs.sort_unstable();
     assert_eq!(revs, (2..202).collect::<Vec<_>>());
+    let storage = ours.server.storage();
+    storage.bring_back(&ours.path);
     Tool::new("svnadmin").args(["verify", "-q"]).arg(&ours.path).ok();
-    let left = fs::read_dir(ours.path.join("db/transactions")).expect("because it is a repository");
-    assert_eq!(left.count(), 0);
+    for directory in storage.own_directories(&ours.path) {
+        let left = fs::read_dir(directory.join("db/transactions")).expect("because it is a repository");
+        assert_eq!(left.count(), 0);
+    }
 }

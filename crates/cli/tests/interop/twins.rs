@@ -150,6 +150,7 @@ impl Twins {
     /// Installs a hook on both sides: a program with `body` below its `#!/bin/sh`.
     pub fn hook(&self, name: &str, body: &str) {
         for twin in &self.sides {
+            let body = twin.server.storage().own_hook(body, &twin.path);
             write_program(
                 &twin.path.join("hooks").join(name),
                 &format!("#!/bin/sh\n{body}\n"),
@@ -161,7 +162,9 @@ impl Twins {
     pub fn same(&self, scenario: impl Fn(&mut ScenarioClient) + Sync) {
         let run = |twin: &ServedTwin| {
             let mut client = ScenarioClient::over(twin.transport, twin.server.port(), "repo");
-            client.mask(twin.path.display().to_string(), "REPO");
+            for directory in twin.server.storage().own_directories(&twin.path) {
+                client.mask(directory.display().to_string(), "REPO");
+            }
             client.lines("svn checkout -q $U wc");
             scenario(&mut client);
             client.into_transcript()
@@ -230,6 +233,8 @@ impl ServedTwin {
 
     /// Returns Subversion's dump of the repository, its locks and its transactions.
     pub fn left(&self) -> String {
+        let storage = self.server.storage();
+        storage.bring_back(&self.path);
         let send_request = |args: &[&str]| {
             let output_text = Tool::new("svnadmin").args(args).arg(&self.path).ok();
             mask_dates(&mask_uuids(&output_text.out()))
@@ -242,7 +247,7 @@ impl ServedTwin {
             text,
             "locks:\n{}\ntransactions:\n{}",
             locks.join("\n"),
-            send_request(&["lstxns"]).lines().count()
+            storage.open_transactions(Side::Theirs, &self.path)
         );
         text
     }
@@ -271,7 +276,8 @@ impl ServedTwin {
         lines.iter_mut().for_each(sort_paths);
         // The order of lines of a client with two connections is undefined.
         lines.sort_unstable();
-        let text = lines.join("\n").replace(&self.path.display().to_string(), "REPO");
+        let text = self.server.storage().with_own_paths(&lines.join("\n"));
+        let text = text.replace(&self.path.display().to_string(), "REPO");
         mask_dates(&mask_uuids(&text)).replace(&format!(":{}", self.server.port()), ":PORT")
     }
 

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::TestServer;
+use super::cluster::{self, ClusterSite};
 use super::transport::{Transport, certificate};
 use crate::tool::{Side, Tool, scratch, tool_link};
 
@@ -150,7 +151,11 @@ impl TestServer {
 
     /// Returns the request lines in the access log, without the version. Both servers write a line after they have
     /// sent the response, which may be after the client has received all of it.
+    /// For a cluster these are the requests of clients: nodes log those that they pass on as well.
     pub fn requests(&self) -> Vec<String> {
+        if let Some(cluster) = &self.cluster {
+            return cluster.request_lines();
+        }
         let log = fs::read_to_string(self.access_log()).unwrap_or_default();
         let asked = |line: &str| Some(line.split_once('"')?.1.split_once(" HTTP/")?.0.to_owned());
         log.lines().filter_map(asked).collect()
@@ -169,32 +174,26 @@ impl TestServer {
     }
 
     fn sven(site: &HttpSite<'_>) -> TestServer {
+        if cluster::is_chosen() {
+            let dir = scratch();
+            let configuration = configuration(site, dir.path(), "@ROOT");
+            let cluster = ClusterSite {
+                transport: site.transport,
+                root: site.parent,
+                configuration: &configuration,
+                args: site.args,
+            };
+            return TestServer::cluster(&cluster, Some(dir));
+        }
         TestServer::start("sven serve", |port| {
             let dir = scratch();
-            let at = |name: &str| dir.path().join(name).display().to_string();
             let scheme = site.transport.scheme();
-            let mut conf = format!(
-                "[listen]\n{scheme} = \"127.0.0.1:{port}\"\n[log]\naccess = '{}'\noperational = '{}'\n",
-                at("access.log"),
-                at("operations.log")
+            let parent = site.parent.display().to_string();
+            let conf = format!(
+                "[listen]\n{scheme} = \"127.0.0.1:{port}\"\n{}",
+                configuration(site, dir.path(), &parent)
             );
-            if site.transport == Transport::Https {
-                let pair = certificate();
-                let (certificate, key) = (pair.certificate.display(), pair.key.display());
-                conf.push_str(&format!("[tls]\ncertificate = '{certificate}'\nkey = '{key}'\n"));
-            }
-            conf.push_str(&format!(
-                "[[location]]\npath = '{}'\nparent = '{}'\n",
-                site.at,
-                site.parent.display()
-            ));
-            if site.transport == Transport::HttpV1 {
-                conf.push_str("advertise-v2 = false\n");
-            }
-            conf.push_str(&site.ours.replace("USERS", &at("users")));
-            for (name, text) in [("sven.toml", conf.as_str()), ("users", USERS)] {
-                fs::write(dir.path().join(name), text).expect("because the folder is ours");
-            }
+            fs::write(dir.path().join("sven.toml"), conf).expect("because the folder is ours");
             let tool = Tool::new(tool_link("sven"))
                 .args(["serve", "--config"])
                 .arg(dir.path().join("sven.toml"))
@@ -244,6 +243,31 @@ impl TestServer {
             (tool, Some(dir))
         })
     }
+}
+
+/// Returns Sven's configuration of a site without `[listen]`, and writes the file of users to `dir`.
+fn configuration(site: &HttpSite<'_>, dir: &Path, parent: &str) -> String {
+    let at = |name: &str| dir.join(name).display().to_string();
+    let mut conf = format!(
+        "[log]\naccess = '{}'\noperational = '{}'\n",
+        at("access.log"),
+        at("operations.log")
+    );
+    if site.transport == Transport::Https {
+        let pair = certificate();
+        let (certificate, key) = (pair.certificate.display(), pair.key.display());
+        conf.push_str(&format!("[tls]\ncertificate = '{certificate}'\nkey = '{key}'\n"));
+    }
+    conf.push_str(&format!(
+        "[[location]]\npath = '{}'\nparent = '{parent}'\n",
+        site.at
+    ));
+    if site.transport == Transport::HttpV1 {
+        conf.push_str("advertise-v2 = false\n");
+    }
+    conf.push_str(&site.ours.replace("USERS", &at("users")));
+    fs::write(dir.join("users"), USERS).expect("because the folder is ours");
+    conf
 }
 
 /// Returns lines that load the modules for a Subversion server, and `more`.

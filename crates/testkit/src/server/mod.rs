@@ -1,7 +1,9 @@
 //! A server process, of Subversion or of Sven, on a port of its own. It is stopped when the value is dropped.
 
 pub mod certified_hosts;
+pub mod cluster;
 pub mod http;
+mod svnserve_options;
 pub mod transport;
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -22,12 +24,25 @@ pub struct TestServer {
     port: u16,
     /// The directory with its configuration and logs.
     dir: Option<TempDir>,
+    /// The other nodes and the proxy, if it is a cluster. The process is that of the first node, the port that of the proxy.
+    cluster: Option<cluster::TestCluster>,
 }
 
 impl TestServer {
     /// Starts `svnserve` in the foreground with virtual root `root` and more arguments (`-T`, `-M 1024`, …). Waits
     /// until it accepts connections.
+    ///
+    /// Sven's is a cluster if the environment says so ([`cluster::is_chosen`]).
     pub fn svnserve(side: Side, root: &Path, args: &[&str]) -> TestServer {
+        if side == Side::Ours && cluster::is_chosen() {
+            let site = cluster::ClusterSite {
+                transport: transport::Transport::Svn,
+                root,
+                configuration: &svnserve_options::svnserve_configuration(args),
+                args: &[],
+            };
+            return TestServer::cluster(&site, None);
+        }
         TestServer::svnserve_by(side, root, args, |tool| tool)
     }
 
@@ -68,7 +83,12 @@ impl TestServer {
                 .stderr(Stdio::inherit())
                 .spawn()
                 .unwrap_or_else(|e| panic!("can't start {what}: {e}"));
-            let mut server = TestServer { child, port, dir };
+            let mut server = TestServer {
+                child,
+                port,
+                dir,
+                cluster: None,
+            };
             if server.wait_until_up() {
                 return server;
             }
@@ -91,6 +111,7 @@ impl TestServer {
             child,
             port,
             dir: None,
+            cluster: None,
         };
         assert!(server.wait_until_up(), "sven serve does not come up");
         server
@@ -118,7 +139,11 @@ impl TestServer {
 
     /// True while the process is running.
     pub fn is_alive(&mut self) -> bool {
-        matches!(self.child.try_wait(), Ok(None))
+        let others = self
+            .cluster
+            .as_mut()
+            .is_none_or(cluster::TestCluster::others_are_alive);
+        others && matches!(self.child.try_wait(), Ok(None))
     }
 
     /// Sends SIGTERM and returns the exit status; `None` if the process does not end within ten seconds.

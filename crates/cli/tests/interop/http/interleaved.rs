@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use testkit::history::Random;
 use testkit::probe::read_some;
-use testkit::{Tool, scratch};
+use testkit::{Side, Tool, scratch};
 
 use super::served::{AGENT, LONGEST, Served, code, compare_trees, status_and_code, twins, verify};
 use super::webdav_clients::ALICE;
@@ -212,9 +212,10 @@ fn a_client_that_cannot_read_its_file_aborts_the_commit() {
         fs::write(dir.path().join("wc/f"), format!("{lines}mixed\r\n{lines}")).expect("because it is ours");
         // The client waits until the server closes the idle connection, which both do after five seconds.
         let refused = svn(&["commit", "-m", "mixed", "wc"]);
-        let transactions = Tool::new("svnadmin").arg("lstxns").arg(&served.repository).ok();
+        let storage = served.server.storage();
+        let transactions = storage.open_transactions(Side::Theirs, &served.repository);
         let text = refused.err().replace(&dir.path().display().to_string(), "DIR");
-        format!("{}{text}{}", refused.out(), transactions.out())
+        format!("{}{text}{transactions}", refused.out())
     };
     let begun = Instant::now();
     let [theirs, ours] = thread::scope(|scope| {

@@ -94,6 +94,7 @@ fn davfs2_browses_and_writes() {
     };
     let work = Tool::new("bash").args(["-c", WORK]).dir(&mounted.0).run();
     drop(mounted);
+    place.server.storage().bring_back(&place.repository);
     let mut output_text: Vec<String> = work.out().lines().map(str::to_owned).collect();
     output_text[..2].sort();
     let mut expected: Vec<String> = SAID.lines().map(str::to_owned).collect();

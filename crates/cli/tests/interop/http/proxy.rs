@@ -70,6 +70,9 @@ impl ProxyPair {
         c.mask(self.master.port().to_string(), "MASTER");
         c.lines(SCRIPT);
         // A commit through the mirror is in the mirror.
+        for (server, repository) in [(&self.master, &self.repository), (&self.slave, &self.copy)] {
+            server.storage().bring_back(repository);
+        }
         let dumps = [&self.repository, &self.copy].map(|of| {
             let dump = Tool::new("svnadmin")
                 .args(["dump", "-q", "-r", "2:HEAD"])

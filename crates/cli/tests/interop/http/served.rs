@@ -79,6 +79,7 @@ impl Served {
 
     /// Returns a dump of the revisions from `from` on.
     pub(super) fn dump(&self, from: usize) -> String {
+        self.server.storage().bring_back(&self.repository);
         let dump = Tool::new("svnadmin")
             .args(["dump", "-q", "--incremental", "-r"])
             .arg(format!("{from}:HEAD"))
@@ -88,7 +89,10 @@ impl Served {
     }
 
     pub(super) fn youngest(&self) -> usize {
-        let output_text = Tool::new("svnlook").arg("youngest").arg(&self.repository).ok();
+        let storage = self.server.storage();
+        let output_text = storage
+            .tool(Side::Theirs, "svnlook", &["youngest"], &self.repository)
+            .ok();
         output_text.out().trim().parse().expect("a number")
     }
 }
@@ -144,6 +148,7 @@ pub(super) fn compare_trees(twins: &[Served; 2], seen: usize, seeds: &str) -> us
 
 /// Verifies Sven's repository with the incumbent's tool.
 pub(super) fn verify([_, ours]: &[Served; 2]) {
+    ours.server.storage().bring_back(&ours.repository);
     let verify = Tool::new("svnadmin").args(["verify", "-q"]);
     verify.arg(&ours.repository).ok();
 }

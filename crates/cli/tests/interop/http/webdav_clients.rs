@@ -64,6 +64,7 @@ fn litmus(side: Side) -> Vec<(String, u32, u32)> {
     let found: Vec<_> = found.collect();
     assert_eq!(found.len(), 5, "{output_text}");
     if side == Side::Ours {
+        place.server.storage().bring_back(&place.repository);
         Tool::new("svnadmin")
             .args(["verify", "-q"])
             .arg(&place.repository)
@@ -129,6 +130,7 @@ fn cadaver(side: Side) -> String {
         .run();
     let got = fs::read_to_string(home.path().join("got.txt")).unwrap_or_default();
     assert_eq!(got, "hello\n", "{output_text:?}");
+    place.server.storage().bring_back(&place.repository);
     let log = Tool::new("svnlook")
         .args(["changed", "-r", "1"])
         .arg(&place.repository)
@@ -238,6 +240,7 @@ fn conditional_writes_of_plain_clients_have_apaches_results() {
 
 /// Returns the properties of every node and the paths of every revision, without dates.
 fn properties(place: &WebDavServer) -> String {
+    place.server.storage().bring_back(&place.repository);
     let url = format!("file://{}", place.repository.display());
     let output_text = Tool::new("svn").args(["proplist", "-v", "-R", &url]).ok().out();
     let output_text = output_text.replace(&url, "URL");

@@ -31,6 +31,7 @@ fn copied_histories_are_equal() {
                     let conf = path.join("conf/svnserve.conf");
                     fs::write(conf, "[general]\nanon-access = write\n").expect("because it is a copy");
                     permit(&path);
+                    peer.server.storage().add(&path);
                 }
                 peer
             });
@@ -127,7 +128,11 @@ fn results_of(peer: &MergePeer, repo: &Repo, seed: u64) -> String {
     let load = Tool::new("svnrdump")
         .args(["load", "-q", "--non-interactive", &other("dumped")])
         .stdin(dump);
-    note("svnrdump load", &quiet(load), dump_of(&path("dumped")));
+    let served = |name: &str| {
+        peer.server.storage().bring_back(&path(name));
+        dump_of(&path(name))
+    };
+    note("svnrdump load", &quiet(load), served("dumped"));
     note(
         "svnsync init",
         &run("svnsync", &["init", "-q", &other("mirror"), &repo.url()]),
@@ -136,7 +141,7 @@ fn results_of(peer: &MergePeer, repo: &Repo, seed: u64) -> String {
     note(
         "svnsync",
         &run("svnsync", &["sync", "-q", &other("mirror")]),
-        dump_of(&path("mirror")),
+        served("mirror"),
     );
     note(
         "svnsync info",

@@ -94,6 +94,7 @@ impl MergePeer {
 
     /// Returns the incumbent's dump of the repository.
     pub fn dump(&self) -> String {
+        self.server.storage().bring_back(&self.repository);
         let dump = Tool::new("svnadmin")
             .args(["dump", "-q"])
             .arg(&self.repository)

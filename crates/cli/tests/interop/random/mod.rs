@@ -190,12 +190,12 @@ fn one_history(plan: &RequestPlan, seed: u64, count: &mut RequestCounts) {
     );
     let root = scratch();
     std::os::unix::fs::symlink(repo.path(), root.path().join("repo")).expect("because the folder is empty");
+    let locks = lock(&mut random, &repo, &history);
     // Subversion confuses mergeinfo of different kinds in its caches, and crashes often: each session has its own
     // process.
     let mut theirs = SideSession::open(Side::Theirs, root.path(), &[], user);
     let mut uncached = SideSession::open(Side::Theirs, root.path(), &["-M", "0"], user);
     let mut ours = SideSession::open(Side::Ours, root.path(), &[], user);
-    let locks = lock(&mut random, &repo, &history);
     let texts = drive::by_digest(&history.texts);
     let mut send_request = ReadRequestGenerator::new(&mut random, &history, &locks, &plan.compatible);
     for _ in 0..plan.rounds {

@@ -13,6 +13,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 use testkit::normalize::{mask_dates, mask_uuids, sorted_lines};
 use testkit::server::TestServer;
+use testkit::server::cluster::ServedStorage;
 use testkit::server::transport::{Transport, certificate};
 use testkit::stream::{Content, DumpStream, RecordKind};
 use testkit::{Repo, Side, Tool, greek, scratch};
@@ -38,6 +39,7 @@ pub struct Sandbox {
     pub repository: PathBuf,
     url: String,
     port: u16,
+    storage: ServedStorage,
     config: PathBuf,
     transport: Transport,
     /// The number of changes of the disk.
@@ -92,12 +94,15 @@ impl Arena {
             let dir = top.join(name);
             fs::create_dir(&dir).expect("because each scenario has a name of its own");
             let port = self.servers[at].port();
+            let storage = self.servers[at].storage();
+            storage.add(&repository);
             Sandbox {
                 side,
                 dir,
                 repository,
                 url: url(self.transport, port, name),
                 port,
+                storage,
                 config: self.root.path().join("config"),
                 transport: self.transport,
                 clock: 0,
@@ -233,15 +238,15 @@ impl Sandbox {
 
     /// Returns the youngest revision.
     pub fn youngest(&self) -> u64 {
-        let text = fs::read_to_string(self.repository.join("db/current")).unwrap_or_default();
-        text.split_whitespace()
-            .next()
-            .and_then(|rev| rev.parse().ok())
-            .unwrap_or_default()
+        let tool = self
+            .storage
+            .tool(self.side, "svnlook", &["youngest"], &self.repository);
+        tool.run().out().trim().parse().unwrap_or_default()
     }
 
     /// Returns the final state: Subversion's dump of the repository, its locks and the number of its transactions.
     pub fn left(&self) -> String {
+        self.storage.bring_back(&self.repository);
         let send_request = |tool: &str| {
             let args: Vec<&str> = tool.split(' ').collect();
             let output_text = Tool::new("svnadmin").args(args).arg(&self.repository).run();
@@ -262,6 +267,7 @@ impl Sandbox {
     /// Removes the sandbox from the disk.
     pub fn remove(self) {
         _ = fs::remove_dir_all(&self.dir);
+        self.storage.forget(&self.repository);
         _ = fs::remove_dir_all(&self.repository);
     }
 }
