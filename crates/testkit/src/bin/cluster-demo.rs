@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGCHLD, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use testkit::engines::{ACCESS_KEY, Durability, Engines, SECRET_KEY};
+use testkit::engines::{ACCESS_KEY, Engines, SECRET_KEY};
 use testkit::server::free_port;
 use testkit::server::transport::Transport;
 use testkit::spreading_proxy::SpreadingProxy;
@@ -61,7 +61,7 @@ struct DemoNode {
 
 impl Demo {
     fn start() -> Demo {
-        let engines = Engines::start_with(Durability::Off);
+        let engines = Engines::start();
         let dir = tempfile::Builder::new()
             .prefix("sven-cluster-")
             .tempdir()
