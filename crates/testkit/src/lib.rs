@@ -7,7 +7,7 @@
 //! [`disk`] has disks that fail or lose power, [`normalize`] removes the parts of outputs that may differ.
 //! [`random_history`] and [`branch_history`] generate histories from seeds, [`probe`] is a raw svn:// client,
 //! [`cut_proxy`] breaks connections, [`shared_memory`] is storage that several machines share, [`engines`] runs a database and an
-//! object store, [`flaky_proxy`] breaks connections again and again, [`spreading_proxy`] sends each
+//! object store, [`flaky_proxy`] breaks connections again and again, [`fault_proxy`] has faults on command, [`spreading_proxy`] sends each
 //! request to another server, [`server::cluster`] lets a cluster take the place of a server.
 //!
 //! All functions panic on failure, with the command line and its output, so that a test without its preconditions

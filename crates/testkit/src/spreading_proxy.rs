@@ -297,7 +297,7 @@ fn ends_connection(head: &[u8]) -> bool {
 }
 
 /// Reads the head of a request or of a response, with the empty line behind it.
-fn read_head(from: &mut impl BufRead) -> io::Result<Vec<u8>> {
+pub(crate) fn read_head(from: &mut impl BufRead) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
     loop {
         let start = head.len();
@@ -311,7 +311,7 @@ fn read_head(from: &mut impl BufRead) -> io::Result<Vec<u8>> {
 }
 
 /// Copies the body that belongs to a head.
-fn copy_body(head: &[u8], from: &mut impl BufRead, to: &mut impl Write) -> io::Result<()> {
+pub(crate) fn copy_body(head: &[u8], from: &mut impl BufRead, to: &mut impl Write) -> io::Result<()> {
     if field(head, "transfer-encoding").is_some() {
         loop {
             let mut line = Vec::new();
