@@ -476,7 +476,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
     (
         "bench",
         &[
-            "base", "delta", "diff", "fsfs", "repos", "wire", "server", "testkit",
+            "base", "delta", "diff", "fsfs", "repos", "wire", "server", "ra", "testkit",
         ],
     ),
     ("xtask", &["base"]),

@@ -75,7 +75,7 @@ impl ClusterEngines<'_> {
         run(&mut self.command("import", &["-q", &path, name])).map(drop)
     }
 
-    /// Makes a repository that everybody may write to.
+    /// Makes a repository that anyone may write to.
     ///
     /// # Errors
     /// If a program fails.
@@ -161,7 +161,7 @@ pub fn on_files(sven: &SvenBinary, root: &Path) -> Result<StartedServer, String>
     launch(command, port, format!("svn://127.0.0.1:{port}"))
 }
 
-/// Makes a repository that everybody may write to.
+/// Makes a repository that anyone may write to.
 ///
 /// # Errors
 /// If the program fails.
@@ -170,7 +170,7 @@ pub fn make_open(path: &Path) -> Result<(), String> {
     allow_writing(path)
 }
 
-/// Lets everybody write to a repository.
+/// Allows anyone to write to a repository.
 ///
 /// # Errors
 /// The system's.
