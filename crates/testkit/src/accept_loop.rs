@@ -17,8 +17,19 @@ impl AcceptLoop {
     ///
     /// # Panics
     /// If no port is free.
-    pub(crate) fn start(mut serve: impl FnMut(TcpStream) + Send + 'static) -> AcceptLoop {
+    pub(crate) fn start(serve: impl FnMut(TcpStream) + Send + 'static) -> AcceptLoop {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("because the loopback has ports left");
+        AcceptLoop::start_on(listener, serve)
+    }
+
+    /// As [`AcceptLoop::start`], on a socket that is bound to 127.0.0.1.
+    ///
+    /// # Panics
+    /// If the socket is not bound.
+    pub(crate) fn start_on(
+        listener: TcpListener,
+        mut serve: impl FnMut(TcpStream) + Send + 'static,
+    ) -> AcceptLoop {
         let port = listener.local_addr().expect("because it is bound").port();
         let has_ended = Arc::new(AtomicBool::new(false));
         let ended = has_ended.clone();

@@ -173,6 +173,23 @@ pub fn sql(database: &str, statement: &str) -> String {
     String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
 }
 
+/// Writes the secret key of the S3 server to the file `secret` in a directory with configurations of nodes.
+///
+/// # Panics
+/// If the file cannot be written.
+pub fn write_secret_key(dir: &Path) {
+    fs::write(dir.join("secret"), SECRET_KEY).expect("because the directory is ours");
+}
+
+/// Returns the table `[cluster]` of a node's configuration; more keys can follow. The directory of the node has its name and is beside
+/// the configuration, as is the file of [`write_secret_key`].
+pub fn cluster_table(database: &str, objects: &str, endpoint: &str, node: &str) -> String {
+    format!(
+        "[cluster]\ndatabase = '{database}'\nobjects = '{objects}'\nendpoint = '{endpoint}'\nregion = 'us-east-1'\n\
+         access-key = '{ACCESS_KEY}'\nsecret-key-file = 'secret'\ndirectory = '{node}'\nnode = '{node}'\n"
+    )
+}
+
 /// Whether PostgreSQL waits for its disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {

@@ -7,7 +7,7 @@
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use parking_lot::Mutex;
@@ -15,12 +15,13 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig, ServerConnection, StreamOwned};
 
+use crate::accept_loop::AcceptLoop;
 use crate::server::transport::{Transport, certificate};
 
 /// A running proxy. It ends with the value.
 #[derive(Debug)]
 pub struct SpreadingProxy {
-    port: u16,
+    listener: AcceptLoop,
     state: Arc<ProxyState>,
 }
 
@@ -29,7 +30,6 @@ struct ProxyState {
     next: AtomicUsize,
     /// The first lines of requests, without the version.
     request_lines: Mutex<Vec<String>>,
-    has_ended: AtomicBool,
     transport: Transport,
     tls: Option<Tls>,
     /// Called before a connection or a request is passed on.
@@ -87,33 +87,26 @@ impl SpreadingProxy {
         servers: Vec<SocketAddr>,
         before: impl Fn() + Send + Sync + 'static,
     ) -> SpreadingProxy {
-        let port = listener.local_addr().expect("because it is bound").port();
         let state = Arc::new(ProxyState {
             servers: Mutex::new(servers),
             next: AtomicUsize::new(0),
             request_lines: Mutex::default(),
-            has_ended: AtomicBool::new(false),
             transport,
             tls: (transport == Transport::Https).then(Tls::new),
             before: Box::new(before),
         });
         let accepting = Arc::clone(&state);
-        thread::spawn(move || {
-            while let Ok((client, _)) = listener.accept() {
-                if accepting.has_ended.load(Ordering::SeqCst) {
-                    return;
-                }
-                let state = Arc::clone(&accepting);
-                // A client that goes away ends its connection.
-                thread::spawn(move || _ = state.serve(client));
-            }
+        let listener = AcceptLoop::start_on(listener, move |client| {
+            let state = Arc::clone(&accepting);
+            // A client that goes away ends its connection.
+            thread::spawn(move || _ = state.serve(client));
         });
-        SpreadingProxy { port, state }
+        SpreadingProxy { listener, state }
     }
 
     /// Returns the port on 127.0.0.1.
     pub fn port(&self) -> u16 {
-        self.port
+        self.listener.port()
     }
 
     /// Sends requests to these servers from now on.
@@ -129,14 +122,6 @@ impl SpreadingProxy {
     /// Returns how many requests, or connections of another protocol, were passed on.
     pub fn requests(&self) -> usize {
         self.state.next.load(Ordering::SeqCst)
-    }
-}
-
-impl Drop for SpreadingProxy {
-    fn drop(&mut self) {
-        self.state.has_ended.store(true, Ordering::SeqCst);
-        // Ends the wait for a connection.
-        drop(TcpStream::connect(("127.0.0.1", self.port)));
     }
 }
 

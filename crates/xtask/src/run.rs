@@ -1,7 +1,9 @@
 //! Runs other programs.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Instant;
 
 /// Returns the root of the workspace.
 pub fn root() -> PathBuf {
@@ -14,20 +16,24 @@ pub fn root() -> PathBuf {
 
 /// Runs a program in the workspace's root, with this process's output streams.
 pub fn run(program: &str, args: &[&str]) -> Result<(), String> {
-    run_with(program, args, &[])
+    run_with::<&str>(program, args, &[])
 }
 
 /// As [`run`], with more variables in the program's environment.
-pub fn run_with(program: &str, args: &[&str], env: &[(&str, &str)]) -> Result<(), String> {
+pub fn run_with<V: AsRef<OsStr>>(program: &str, args: &[&str], env: &[(&str, V)]) -> Result<(), String> {
     println!("+ {program} {}", args.join(" "));
     let mut command = Command::new(program);
+    let start = Instant::now();
     let status = command
         .args(args)
-        .envs(env.iter().copied())
+        .envs(env.iter().map(|(name, value)| (name, value)))
         .current_dir(root())
         .status();
     match status {
-        Ok(status) if status.success() => Ok(()),
+        Ok(status) if status.success() => {
+            println!("{:.0} s", start.elapsed().as_secs_f64());
+            Ok(())
+        }
         Ok(status) => Err(format!("{program} {}: {status}", args.join(" "))),
         Err(error) => Err(format!("cannot run {program}: {error}")),
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use testkit::engines::{ACCESS_KEY, Durability, Engines, SECRET_KEY};
+use testkit::engines::{Durability, Engines, cluster_table, write_secret_key};
 
 use super::delay_proxy;
 use crate::rivals::SvenBinary;
@@ -49,7 +49,7 @@ impl ClusterEngines<'_> {
             engines,
             scratch,
         };
-        started.write("secret", SECRET_KEY)?;
+        write_secret_key(started.scratch());
         started.settings("tools", DELAYS_OFF)?;
         run(&mut started.command("init", &[]))?;
         Ok(started)
@@ -118,12 +118,9 @@ impl ClusterEngines<'_> {
         let database = self.engines.database_at(&self.database, database);
         let objects = through(self.engines.objects_address(), delays.objects)?;
         let port = free_port()?;
-        let text = format!(
-            "[listen]\nsvn = '127.0.0.1:{port}'\n[cluster]\ndatabase = '{database}'\nobjects = '{}'\n\
-             endpoint = 'http://127.0.0.1:{objects}'\nregion = 'us-east-1'\naccess-key = '{ACCESS_KEY}'\n\
-             secret-key-file = 'secret'\ndirectory = '{name}'\nnode = '{name}'\n",
-            self.prefix
-        );
+        let endpoint = format!("http://127.0.0.1:{objects}");
+        let table = cluster_table(&database, &self.prefix, &endpoint, name);
+        let text = format!("[listen]\nsvn = '127.0.0.1:{port}'\n{table}");
         Ok((self.write(&format!("{name}.toml"), &text)?, port))
     }
 

@@ -357,10 +357,12 @@ impl Names<'_> {
 fn normalized(shape: &str) -> String {
     // Subversion's svnserve has its path in the hint.
     let shape = shape.replace("/usr/bin/svnserve", "svnserve");
+    let temporary = std::env::temp_dir();
+    let temporary = temporary.to_string_lossy();
     let words = shape.split_inclusive([' ', '\n']).map(|word| {
         let is_transaction =
             |name: &str| name.contains('-') && name.starts_with(|c: char| c.is_ascii_digit());
-        if word.starts_with("/tmp/") && word.contains("/svn-") {
+        if word.starts_with(&*temporary) && word.contains("/svn-") {
             "TEMPORARY "
         } else if word.strip_prefix('\'').is_some_and(is_transaction) {
             // Subversion's client begins a transaction before it looks for what it imports.

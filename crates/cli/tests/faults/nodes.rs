@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
-use testkit::engines::{ACCESS_KEY, Engines, SECRET_KEY};
+use testkit::engines::{Engines, cluster_table, write_secret_key};
 use testkit::fault_proxy::{FaultProxy, Framing};
 use testkit::server::{TestServer, free_port};
 use testkit::spreading_proxy::SpreadingProxy;
@@ -76,7 +76,7 @@ impl TestNodes {
     /// Starts everything. The repository has the first contents.
     pub fn start() -> TestNodes {
         let (dir, engines) = (scratch(), Engines::start());
-        std::fs::write(dir.path().join("secret"), SECRET_KEY).unwrap();
+        write_secret_key(dir.path());
         let (database, objects) = (engines.new_database(), engines.new_prefix());
         let name = database.rsplit('/').next().unwrap();
         let name = name.split('?').next().unwrap();
@@ -92,15 +92,16 @@ impl TestNodes {
                 svn_port,
                 http_port,
             };
+            let table = cluster_table(
+                &engines.database_at(name, node.database.address().port()),
+                &objects,
+                &format!("http://{}", node.objects.address()),
+                &format!("node{number}"),
+            );
             let text = format!(
                 "[listen]\nsvn = '127.0.0.1:{svn_port}'\nhttp = '127.0.0.1:{http_port}'\n\
-                 [log]\nerror = 'node{number}.log'\n\
-                 [cluster]\ndatabase = '{}'\nobjects = '{objects}'\nendpoint = 'http://{}'\nregion = 'us-east-1'\n\
-                 access-key = '{ACCESS_KEY}'\nsecret-key-file = 'secret'\ndirectory = 'node{number}'\n\
-                 node = 'node{number}'\nurl = 'http://{}'\n\
+                 [log]\nerror = 'node{number}.log'\n{table}url = 'http://{}'\n\
                  lease = '{LEASE_MS}ms'\nstaleness = '{STALENESS_MS}ms'\npatience = '{PATIENCE_MS}ms'\n",
-                engines.database_at(name, node.database.address().port()),
-                node.objects.address(),
                 node.others.address(),
             );
             std::fs::write(&node.config, text).unwrap();

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
-use testkit::engines::{ACCESS_KEY, Engines, SECRET_KEY, engines};
+use testkit::engines::{Engines, cluster_table, engines, write_secret_key};
 use testkit::server::TestServer;
 use testkit::spreading_proxy::SpreadingProxy;
 use testkit::tool::sven_binary;
@@ -34,7 +34,7 @@ impl TestNodes {
     /// Makes the tables, runs `prepare` on the cluster, and starts three nodes.
     fn prepared(engines: &Engines, prepare: impl Fn(&TestNodes)) -> TestNodes {
         let dir = scratch();
-        std::fs::write(dir.path().join("secret"), SECRET_KEY).unwrap();
+        write_secret_key(dir.path());
         let (database, objects) = (engines.new_database(), engines.new_prefix());
         let mut test = TestNodes {
             proxy: SpreadingProxy::start(Vec::new()),
@@ -43,12 +43,10 @@ impl TestNodes {
         };
         let ports: Vec<u16> = (0..3).map(|_| testkit::server::free_port()).collect();
         for (node, port) in ports.iter().enumerate() {
+            let table = cluster_table(&database, &objects, &engines.endpoint(), &format!("node{node}"));
             let text = format!(
-                "[listen]\nhttp = '127.0.0.1:{port}'\n[metrics]\neverywhere = true\n[cluster]\ndatabase = '{database}'\n\
-                 objects = '{objects}'\nendpoint = '{}'\nregion = 'us-east-1'\naccess-key = '{ACCESS_KEY}'\n\
-                 secret-key-file = 'secret'\ndirectory = 'node{node}'\nnode = 'node{node}'\nurl = 'http://127.0.0.1:{port}'\n\
-                 lease = '2s'\npatience = '3s'\n",
-                engines.endpoint()
+                "[listen]\nhttp = '127.0.0.1:{port}'\n[metrics]\neverywhere = true\n{table}\
+                 url = 'http://127.0.0.1:{port}'\nlease = '2s'\npatience = '3s'\n"
             );
             std::fs::write(test.config(node), text).unwrap();
         }

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
-use testkit::engines::{ACCESS_KEY, SECRET_KEY, engines};
+use testkit::engines::{cluster_table, engines, write_secret_key};
 use testkit::server::TestServer;
 use testkit::tool::sven_binary;
 use testkit::{Output, Side, Spec, Tool, build, scratch};
@@ -21,15 +21,12 @@ impl OneNode {
     /// Starts it with a copy of a repository.
     fn start(repository: &Path) -> OneNode {
         let dir = scratch();
-        std::fs::write(dir.path().join("secret"), SECRET_KEY).unwrap();
+        write_secret_key(dir.path());
         let (port, config) = (testkit::server::free_port(), dir.path().join("sven.toml"));
+        let (database, objects) = (engines().new_database(), engines().new_prefix());
+        let table = cluster_table(&database, &objects, &engines().endpoint(), "node");
         let text = format!(
-            "[listen]\nhttp = '127.0.0.1:{port}'\n[cluster]\ndatabase = '{}'\nobjects = '{}'\nendpoint = '{}'\n\
-             region = 'us-east-1'\naccess-key = '{ACCESS_KEY}'\nsecret-key-file = 'secret'\ndirectory = 'node'\n\
-             pack = false\ngc = 'never'\nscrub = 'never'\n",
-            engines().new_database(),
-            engines().new_prefix(),
-            engines().endpoint()
+            "[listen]\nhttp = '127.0.0.1:{port}'\n{table}pack = false\ngc = 'never'\nscrub = 'never'\n"
         );
         std::fs::write(&config, text).unwrap();
         run(&config, &["init"]).expect_ok();

@@ -8,31 +8,33 @@ use testkit::{Side, Tool};
 
 use crate::twins::{CONF, Twins, closed_over_http};
 
-/// Shell functions such as `set NAME VALUE` for the transaction `$T` and the repository `$R`.
+/// Shell functions such as `put NAME VALUE` for the transaction `$T` and the repository `$R`. A hook that the shell could read leaves
+/// the file `ran` when it ends. Locks are made without hooks: a hook of locks would start itself.
 const WORDS: &str = "\
 R=$1; A=/usr/bin/svnadmin; F=$R/../value-$$
-set() { /usr/bin/printf '%s' \"$2\" > $F; $A setrevprop $R -t $T $1 $F; }
+put() { /usr/bin/printf '%s' \"$2\" > $F; $A setrevprop $R -t $T $1 $F; }
 del() { $A delrevprop $R -t $T $1; }
 rev() { /usr/bin/printf '%s' \"$3\" > $F; $A setrevprop $R -r $1 $2 $F; }
-lock() { /usr/bin/printf 'by a hook' > $F; $A lock $R $1 $2 $F $3 > /dev/null; }
+lock() { /usr/bin/printf 'by a hook' > $F; $A lock --bypass-hooks $R $1 $2 $F $3 > /dev/null; }
 once() { /usr/bin/test ! -e $R/../once && : > $R/../once; }
+trap ': > $R/../ran' EXIT
 ";
 
 /// The bodies of `start-commit` and `pre-commit`.
 const TRANSACTION: [&str; 13] = [
-    "set svn:log 'The log of the hook'",
-    "set svn:log ''; set svn:author hook",
-    "set custom value; set other 'a longer value'; del svn:author",
+    "put svn:log 'The log of the hook'",
+    "put svn:log ''; put svn:author hook",
+    "put custom value; put other 'a longer value'; del svn:author",
     "del svn:log",
-    "set svn:date 2001-02-03T04:05:06.000000Z",
-    "set svn:log one; set svn:log two; del svn:log; set svn:log six",
-    "set svn:txn-mine hidden; set svn:log seen",
-    "set svn:log refused; exit 3",
+    "put svn:date 2001-02-03T04:05:06.000000Z",
+    "put svn:log one; put svn:log two; del svn:log; put svn:log six",
+    "put svn:txn-mine hidden; put svn:log seen",
+    "put svn:log refused; exit 3",
     "$A rmtxns -q $R $T",
     "$A rmtxns -q $R $T; exit 4",
-    "rev 1 svn:log 'Changed by a commit'; set svn:log \"$($A info $R | /usr/bin/wc -l)\"",
+    "rev 1 svn:log 'Changed by a commit'; put svn:log \"$($A info $R | /usr/bin/wc -l)\"",
     "lock /A/mu bob opaquelocktoken:of-the-hook",
-    "once && /usr/bin/svn mkdir -q -m inner --username in file://$R/inner-${0##*/}; set svn:log outer",
+    "once && /usr/bin/svn mkdir -q -m inner --username in file://$R/inner-${0##*/}; put svn:log outer",
 ];
 
 /// Commits of each kind of client.
@@ -43,6 +45,25 @@ const COMMITS: &str = "
     svn log -v --with-all-revprops -r 1:HEAD $U
 ";
 
+fn forget_runs(twins: &Twins) {
+    for twin in twins.both() {
+        for name in ["once", "ran"] {
+            _ = fs::remove_file(twin.path.join("..").join(name));
+        }
+    }
+}
+
+/// Panics if the hook of a repository did not come to its end, as one does not that the shell cannot read.
+fn assert_ran(twins: &Twins, body: &str) {
+    for twin in twins.both() {
+        assert!(
+            twin.path.join("../ran").exists(),
+            "{body}: {}",
+            twin.path.display()
+        );
+    }
+}
+
 fn transaction_hook(hook: &str, transport: Option<Transport>) {
     let twins = match transport {
         Some(_) => Twins::greek_over_http(),
@@ -51,13 +72,12 @@ fn transaction_hook(hook: &str, transport: Option<Transport>) {
     for (at, body) in TRANSACTION.iter().enumerate() {
         let txn = if hook == "start-commit" { 4 } else { 2 };
         twins.hook(hook, &format!("T=${{{txn}}}\n{WORDS}{body}"));
-        for twin in twins.both() {
-            _ = fs::remove_file(twin.path.join("../once"));
-        }
+        forget_runs(&twins);
         twins.same(|c| {
             c.note(&format!("{hook}: {body}"));
             c.lines(&COMMITS.replace("$N", &format!("{hook}{at}")));
         });
+        assert_ran(&twins, body);
         for twin in twins.both() {
             let storage = twin.server.storage();
             storage
@@ -146,14 +166,13 @@ fn other_hooks(twins: &Twins) {
     for (hook, body, command) in OTHERS {
         twins.hook("pre-revprop-change", "exit 0");
         twins.hook(hook, &format!("{WORDS}{body}"));
-        for twin in twins.both() {
-            _ = fs::remove_file(twin.path.join("../once"));
-        }
+        forget_runs(twins);
         twins.same(|c| {
             c.note(&format!("{hook}: {body}"));
             c.lines(command);
             c.lines("svn log -q --with-all-revprops $U");
         });
+        assert_ran(twins, body);
         for twin in twins.both() {
             fs::remove_file(twin.path.join("hooks").join(hook)).expect("because it was made");
             let storage = twin.server.storage();

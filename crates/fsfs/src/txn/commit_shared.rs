@@ -62,10 +62,9 @@ impl Txn {
             if lock.youngest() < fs.last_youngest() {
                 lock.read_head(&fs)?;
             }
-            let is_last = outdated_attempts >= ATTEMPTS_WITHOUT_HOLD;
             let next = lock.youngest().next();
             let is_current = ahead.as_ref().is_some_and(|ahead| ahead.prepared.rev == next);
-            if is_current || !is_long || is_last {
+            if is_current || !is_long || hold.is_some() {
                 let current = match ahead {
                     Some(ahead) if is_current => ahead,
                     outdated => {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGCHLD, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use testkit::engines::{ACCESS_KEY, Engines, SECRET_KEY};
+use testkit::engines::{Engines, cluster_table, write_secret_key};
 use testkit::server::free_port;
 use testkit::server::transport::Transport;
 use testkit::spreading_proxy::SpreadingProxy;
@@ -66,18 +66,17 @@ impl Demo {
             .prefix("sven-cluster-")
             .tempdir()
             .expect("because there is room for temporary files");
-        fs::write(dir.path().join("secret"), SECRET_KEY).expect("because the directory is ours");
+        write_secret_key(dir.path());
         let ports: Vec<u16> = (0..NODES).map(|_| free_port()).collect();
         let (database, objects) = (engines.new_database(), engines.new_prefix());
         let configs: Vec<PathBuf> = ports
             .iter()
             .zip(1..)
             .map(|(port, number)| {
+                let name = format!("node{number}");
+                let table = cluster_table(&database, &objects, &engines.endpoint(), &name);
                 let text = format!(
-                    "[listen]\nhttp = '127.0.0.1:{port}'\n\n[cluster]\ndatabase = '{database}'\nobjects = '{objects}'\n\
-                     endpoint = '{}'\nregion = 'us-east-1'\naccess-key = '{ACCESS_KEY}'\nsecret-key-file = 'secret'\n\
-                     directory = 'node{number}'\nnode = 'node{number}'\nurl = 'http://127.0.0.1:{port}'\nlease = '3s'\n",
-                    engines.endpoint()
+                    "[listen]\nhttp = '127.0.0.1:{port}'\n\n{table}url = 'http://127.0.0.1:{port}'\nlease = '3s'\n"
                 );
                 let path = dir.path().join(format!("node{number}.toml"));
                 fs::write(&path, text).expect("because the directory is ours");

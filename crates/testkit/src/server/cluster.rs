@@ -24,7 +24,7 @@ use tempfile::TempDir;
 
 use super::transport::Transport;
 use super::{TestServer, free_port};
-use crate::engines::{ACCESS_KEY, SECRET_KEY, engines};
+use crate::engines::{cluster_table, engines, write_secret_key};
 use crate::spreading_proxy::SpreadingProxy;
 use crate::tool::{Side, Tool, scratch, sven_binary, tool_link};
 
@@ -198,7 +198,7 @@ impl std::panic::RefUnwindSafe for TestCluster {}
 impl TestCluster {
     fn start(site: &ClusterSite<'_>) -> TestCluster {
         let dir = scratch();
-        fs::write(dir.path().join("secret"), SECRET_KEY).expect("because the folder is ours");
+        write_secret_key(dir.path());
         let found = repositories_below(site.root);
         let node_roots: Vec<PathBuf> = (0..NODES)
             .map(|node| node_root(dir.path(), node, site.root, &found))
@@ -368,12 +368,8 @@ fn write_configurations(dir: &Path, site: &ClusterSite<'_>, node_roots: &[PathBu
             ),
             Transport::Http | Transport::HttpV1 => (format!("http = '127.0.0.1:{port}'"), port),
         };
-        let text = format!(
-            "[listen]\n{listen}\n[cluster]\ndatabase = '{database}'\nobjects = '{objects}'\n\
-             endpoint = '{}'\nregion = 'us-east-1'\naccess-key = '{ACCESS_KEY}'\nsecret-key-file = 'secret'\n\
-             directory = 'node{node}'\nnode = 'node{node}'\nurl = 'http://127.0.0.1:{own}'\n{configuration}",
-            engines().endpoint()
-        );
+        let table = cluster_table(&database, &objects, &engines().endpoint(), &format!("node{node}"));
+        let text = format!("[listen]\n{listen}\n{table}url = 'http://127.0.0.1:{own}'\n{configuration}");
         fs::write(config(dir, node), text).expect("because the folder is ours");
     }
 }
