@@ -16,7 +16,7 @@
 //!
 //! A directory is made under another name and renamed, so it is complete or not there.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -88,23 +88,30 @@ impl Cluster {
     /// The system's; `FS_GENERAL` if the database cannot be reached. A directory that cannot be made does not keep the others from being made.
     pub fn prepare_directories(&self) -> Result<()> {
         // Two threads of a node may be here, after a notification and after a renewal.
-        let _one = self.0.directories.lock();
+        let mut prepared = self.0.directories.lock();
         let settings = self.settings();
         let repositories = self.complete_repositories()?;
         let root = settings.repositories();
         make_dirs(&root)?;
         write_settings(settings)?;
-        let mut known = HashSet::new();
+        let mut known = HashMap::new();
         let mut outcome = Ok(());
         for repository in repositories {
             let dir = root.join(&repository.name);
-            outcome = outcome.and(self.prepare_directory(&repository, &dir));
-            known.insert(dir);
+            if !dir.join("db").join(CONF).exists() || prepared.0.get(&dir) != Some(&repository) {
+                outcome = outcome.and(self.prepare_directory(&repository, &dir).inspect_err(|_| {
+                    prepared.0.remove(&dir);
+                }));
+            }
+            known.insert(dir, repository);
         }
         for dir in node_dirs(&root)? {
-            if !known.contains(&dir) && instance_of(&dir).is_some() {
+            if !known.contains_key(&dir) && instance_of(&dir).is_some() {
                 remove_dir(settings, &dir)?;
             }
+        }
+        if outcome.is_ok() {
+            prepared.0 = known;
         }
         outcome
     }
@@ -119,7 +126,13 @@ impl Cluster {
             let repository = self.repository(&listed.name)?;
             deliver(&self.repository_files(&repository)?, dir)?;
         }
-        Ok(())
+        let path = dir.join("db/uuid");
+        match &listed.changed_uuid {
+            Some(text) if fs::read(&path).is_ok_and(|found| found != text.as_bytes()) => {
+                replace(&path, text.as_bytes(), 0o666)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Lists the repositories that are not being imported. This is asked often, so it leaves out all that is not needed.
@@ -136,17 +149,25 @@ impl Cluster {
                 name: row.try_get(0).map_err(sql_error)?,
                 instance: row.try_get(1).map_err(sql_error)?,
                 files_version: version.cast_unsigned(),
+                changed_uuid: row.try_get(3).map_err(sql_error)?,
             })
         });
         listed.collect()
     }
 }
 
+/// What the directories of a node were made from. A directory that is there and whose repository has not changed is not looked at again.
+#[derive(Default)]
+pub(crate) struct PreparedDirectories(HashMap<PathBuf, ListedRepository>);
+
 /// A repository, as far as its directory depends on it.
+#[derive(PartialEq, Eq)]
 struct ListedRepository {
     name: String,
     instance: Uuid,
     files_version: u64,
+    /// The content of `db/uuid`, if it was changed since the repository was made.
+    changed_uuid: Option<String>,
 }
 
 /// Makes the directory of a repository.
@@ -283,4 +304,5 @@ const README: &str = "This directory belongs to one machine of a cluster of Sven
      object store; 'sven cluster export' writes it to files.\n";
 
 const SELECT_NAME: &str = "SELECT name FROM sven_repository WHERE instance::text = $1";
-const SELECT_COMPLETE: &str = "SELECT name, instance, files_version FROM sven_repository WHERE youngest >= 0";
+const SELECT_COMPLETE: &str = "SELECT name, instance, files_version, CASE WHEN uuid_changed IS NULL THEN NULL ELSE uuid END \
+     FROM sven_repository WHERE youngest >= 0";

@@ -12,6 +12,7 @@ use tokio_postgres::Row;
 
 use crate::block_cache::BlockCache;
 use crate::database::{Database, sql_error};
+use crate::directories::PreparedDirectories;
 use crate::head_reader::HeadReader;
 use crate::metrics::ClusterMetrics;
 use crate::nodes::Nodes;
@@ -33,8 +34,8 @@ pub(crate) struct ClusterState {
     /// The readers of the states of repositories, by `sven_repository.id`: notifications reach them.
     pub(crate) readers: Arc<Mutex<HashMap<i64, Weak<HeadReader>>>>,
     pub(crate) is_listening: AtomicBool,
-    /// Held while the directories of this node are made or changed.
-    pub(crate) directories: Mutex<()>,
+    /// What the directories of this node were made from. Held while they are made or changed.
+    pub(crate) directories: Mutex<PreparedDirectories>,
 }
 
 /// The repositories whose new revisions are to be moved.

@@ -67,8 +67,6 @@ fn renew_leases(weak: &Weak<ClusterState>) {
             );
         } else if let Err(e) = Cluster(state.clone()).prepare_directories() {
             tracing::error!("can't make the directories of repositories: {}", e.message());
-        } else if let Err(e) = Cluster(state.clone()).refresh_uuids() {
-            tracing::error!("can't write the UUIDs of repositories: {}", e.message());
         }
         let pause = state.settings.lease() / 3;
         drop(state);

@@ -3,14 +3,10 @@
 //! The UUID is in the row of the repository, and in the file `db/uuid` of each node's directory, where the engine reads it. A node
 //! compares both each time that it renews its lease. A server opens a repository again when the file has changed.
 
-use std::fs;
-
 use base::{Code, Error, Result};
 use uuid::Uuid;
 
 use crate::cluster::{Cluster, RepositoryInfo};
-use crate::database::sql_error;
-use crate::node_dir::{is_node_dir, replace};
 
 impl Cluster {
     /// Gives a repository this UUID, or a new one. The directory of this node has it on return, those of the other nodes after a third of
@@ -37,29 +33,8 @@ impl Cluster {
             let text = text.clone();
             async move { client.execute(UPDATE, &[&id, &text]).await.map(drop) }
         })?;
-        self.refresh_uuids()
-    }
-
-    /// Writes changed UUIDs to the directories of this node.
-    pub(crate) fn refresh_uuids(&self) -> Result<()> {
-        let rows = self
-            .0
-            .database
-            .run("look for changed UUIDs", |client| async move {
-                client.query(SELECT_CHANGED, &[]).await
-            })?;
-        for row in &rows {
-            let name: String = row.try_get(0).map_err(sql_error)?;
-            let text: String = row.try_get(1).map_err(sql_error)?;
-            let db = self.0.settings.repositories().join(&name).join("db");
-            let path = db.join("uuid");
-            if is_node_dir(&db) && fs::read(&path).is_ok_and(|found| found != text.as_bytes()) {
-                replace(&path, text.as_bytes(), 0o666)?;
-            }
-        }
-        Ok(())
+        self.prepare_directories()
     }
 }
 
 const UPDATE: &str = "UPDATE sven_repository SET uuid = $2, uuid_changed = clock_timestamp() WHERE id = $1";
-const SELECT_CHANGED: &str = "SELECT name, uuid FROM sven_repository WHERE uuid_changed IS NOT NULL";

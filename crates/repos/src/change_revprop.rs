@@ -17,7 +17,8 @@ pub struct RevpropChange<'a> {
     pub rev: Revnum,
     /// The property.
     pub name: &'a str,
-    /// The value that the property must have now (`Some(None)`: it must not be set); `None` accepts any.
+    /// The value that the property must have now (`Some(None)`: it must not be set); `None` accepts any that it has when the change
+    /// begins, before the hook.
     pub expected: Option<Option<&'a [u8]>>,
     /// The new value; `None` deletes.
     pub value: Option<&'a [u8]>,
@@ -65,7 +66,8 @@ impl Repository {
         if let Some(hooks) = pre {
             hooks.pre_revprop_change(rev, user, name, action, value)?;
         }
-        let old = self.fs().change_revprop(rev, name, expected, value)?;
+        // The hook has allowed the change of this value: another one, which it or another user has set meanwhile, is not lost.
+        let old = self.fs().change_revprop(rev, name, Some(old), value)?;
         if let Some(hooks) = post {
             hooks.post_revprop_change(rev, user, name, action, old.as_deref())?;
         }

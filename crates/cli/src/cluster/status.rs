@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use base::{Code, Error, Result};
+use cluster::jobs::JobInfo;
 use cluster::{ClusterStatus, NodeInfo, RepositoryInfo};
 
 use super::{ConfigOption, operands};
@@ -11,8 +12,9 @@ use crate::out::Out;
 
 /// Shows the state of the cluster: whether database and object store answer
 /// and how fast, nodes with their leases, repositories with their youngest
-/// revisions, and revisions that wait in the database to be moved to the
-/// object store.
+/// revisions, revisions that wait in the database to be moved to the object
+/// store, and jobs: those that run, and the last runs of those that concern
+/// the whole cluster.
 #[derive(clap::Args)]
 #[command(override_usage = "status [--config FILE]")]
 pub(super) struct StatusArgs {
@@ -47,6 +49,18 @@ impl StatusArgs {
         out.line("\nrepositories")?;
         for repository in cluster.repositories()? {
             out.line(&repository_line(&repository, &status))?;
+        }
+        let jobs = cluster.jobs()?;
+        // Where packing is automatic, each repository has a job. Those that run are of interest.
+        let shown: Vec<_> = jobs
+            .iter()
+            .filter(|job| job.is_running || job.repository.is_none())
+            .collect();
+        if !shown.is_empty() {
+            out.line("\njobs")?;
+        }
+        for job in shown {
+            out.line(&job_line(job))?;
         }
         match status.objects {
             Ok(_) => Ok(()),
@@ -102,6 +116,20 @@ fn repository_line(repository: &RepositoryInfo, status: &ClusterStatus) -> Strin
         )
     });
     format!("  {state:>9}  {}{inline}", repository.name)
+}
+
+fn job_line(job: &JobInfo) -> String {
+    let place = match job.epoch {
+        Some(epoch) => format!("at the node of epoch {epoch}"),
+        None => "by a command".to_owned(),
+    };
+    let state = match (job.is_running, job.finished_ago) {
+        (true, _) => format!("running {place}"),
+        (false, Some(ago)) => format!("ended {ago} s ago {place}"),
+        (false, None) => format!("not completed yet {place}"),
+    };
+    let repository = job.repository.as_deref().unwrap_or("(all)");
+    format!("  {:5}  {repository}  {state}", job.kind)
 }
 
 /// A time in a unit that fits.

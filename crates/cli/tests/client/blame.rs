@@ -13,7 +13,7 @@ use crate::twins::{Access, TwinClients};
 fn options_and_errors() {
     let repo = build(&Spec::new("1.14").with(history()).named("client-blame"));
     for access in Access::ALL {
-        let twins = TwinClients::new(&repo, access);
+        let twins = TwinClients::for_table(&repo, access);
         for line in lines(include_str!("blame_commands.txt")) {
             same(&twins, &line, access);
         }

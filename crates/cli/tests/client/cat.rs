@@ -9,7 +9,7 @@ use crate::twins::{Access, TwinClients};
 fn texts_and_errors() {
     let repo = build(&Spec::small("1.14"));
     for access in Access::ALL {
-        let twins = TwinClients::new(&repo, access);
+        let twins = TwinClients::for_table(&repo, access);
         twins.same("svn cat");
         twins.same("svn cat -r PREV {URL}");
         twins.same("svn cat {URL}/iota {URL}/A/mu@2");
@@ -21,7 +21,7 @@ fn texts_and_errors() {
 fn keywords_line_ends_and_warnings() {
     let repo = read_repo::repository();
     for access in Access::ALL {
-        let twins = TwinClients::new(&repo, access);
+        let twins = TwinClients::for_table(&repo, access);
         for target in [
             "{URL}/P/f",
             "{URL}/P/dos",

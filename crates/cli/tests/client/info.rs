@@ -7,7 +7,7 @@ use crate::twins::{Access, TwinClients};
 fn descriptions() {
     let repo = read_repo::repository();
     for access in Access::ALL {
-        let twins = TwinClients::new(&repo, access);
+        let twins = TwinClients::for_table(&repo, access);
         for target in [
             "{URL}",
             "{URL}/P/f",

@@ -7,7 +7,7 @@ use crate::twins::{Access, TwinClients};
 fn listings() {
     let repo = read_repo::repository();
     for access in Access::ALL {
-        let twins = TwinClients::new(&repo, access);
+        let twins = TwinClients::for_table(&repo, access);
         for options in [
             "", "-v", "-R", "-vR", "-vH", "-H", "--xml", "--xml -R", "-v -r 5", "-r0 -v",
         ] {

@@ -15,7 +15,7 @@ use crate::twins::{Access, TwinClients};
 fn options_and_errors() {
     let repo = branches();
     for access in Access::ALL {
-        let twins = TwinClients::new(&repo, access);
+        let twins = TwinClients::for_table(&repo, access);
         twins.file("targets", "trunk\n\ntrunk/f\r\n");
         for line in lines(include_str!("log_commands.txt")) {
             if access == Access::Disk && line.contains(" -g") {

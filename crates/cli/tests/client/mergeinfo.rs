@@ -90,7 +90,7 @@ fn repository() -> Repo {
 fn branches_and_their_merges() {
     let repo = repository();
     for access in Access::ALL {
-        let twins = TwinClients::new(&repo, access);
+        let twins = TwinClients::for_table(&repo, access);
         let branches = [
             "trunk",
             "branches/b1",

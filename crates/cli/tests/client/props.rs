@@ -7,7 +7,7 @@ use crate::twins::{Access, TwinClients};
 fn properties_of_nodes() {
     let repo = read_repo::repository();
     for access in Access::ALL {
-        let twins = TwinClients::new(&repo, access);
+        let twins = TwinClients::for_table(&repo, access);
         for target in [
             "{URL}/P",
             "{URL}/P/d/g",
@@ -52,7 +52,7 @@ fn properties_of_revisions() {
     let repo = read_repo::repository();
     let youngest = repo.youngest();
     for access in Access::ALL {
-        let twins = TwinClients::new(&repo, access);
+        let twins = TwinClients::for_table(&repo, access);
         for rev in [
             youngest.to_string(),
             (youngest - 2).to_string(),

@@ -280,6 +280,52 @@ fn a_node_that_dies_takes_nothing_with_it() {
     test.verified_export("r");
 }
 
+/// A node that is paused answers nothing and closes nothing. A request that was passed to it ends when its lease does.
+#[test]
+fn a_silent_node_is_not_waited_for() {
+    let test = TestNodes::start();
+    let [first, second, _] = test.addresses()[..] else {
+        panic!("three nodes")
+    };
+    let begin = Tool::new("curl")
+        .args(["-s", "-D", "-", "-H", "content-type: application/vnd.svn-skel"])
+        .args(["--data", "( create-txn )", &format!("http://{first}/r/!svn/me")])
+        .ok()
+        .out();
+    let name = begin
+        .lines()
+        .find_map(|line| {
+            line.to_ascii_lowercase()
+                .strip_prefix("svn-txn-name: ")
+                .map(str::to_owned)
+        })
+        .unwrap();
+    let name = name.trim();
+    let put = |to: SocketAddr, file: &str| {
+        let url = format!("http://{to}/r/!svn/txr/{name}/{file}");
+        let args = [
+            "-s",
+            "-o",
+            "/dev/null",
+            "-w",
+            "%{http_code}",
+            "-X",
+            "PUT",
+            "--data",
+            "text",
+        ];
+        Tool::new("curl").args(args).arg(url).ok().out()
+    };
+    assert_eq!(put(second, "a"), "201");
+    let silent = test.nodes[0].as_ref().unwrap().pid().to_string();
+    Tool::new("kill").args(["-s", "STOP", &silent]).ok();
+    let begun = Instant::now();
+    assert_eq!(put(second, "b"), "409");
+    // The lease is two seconds long, the limit for silent servers a minute.
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+    Tool::new("kill").args(["-s", "CONT", &silent]).ok();
+}
+
 #[test]
 fn a_repository_of_files_is_served_by_the_cluster_as_it_was() {
     let spec = Spec::small("1.14").shard(4).pack(testkit::repo::When::After);

@@ -109,6 +109,14 @@ fn jobs_by_command() {
     assert!(scrubbed.contains(" objects, "), "{scrubbed}");
     let collected = node.cluster(&["gc", "--grace", "0"]).expect_ok().out();
     assert!(collected.contains("0 objects to remove later"), "{collected}");
+    let status = node.cluster(&["status"]).expect_ok().out();
+    // One repository is not all.
+    for line in [
+        "\n  gc     (all)  ended ",
+        "\n  scrub  (all)  not completed yet by a command\n",
+    ] {
+        assert!(status.contains(line), "{status}");
+    }
     node.cluster(&["fsck"]).expect_ok();
     svnadmin(Side::Ours, &["verify", "-q"], &[&shared]);
 }

@@ -4,8 +4,11 @@
 //! [`Txn::write_to_disk`]. Another server may continue it from there, or an administrator may remove it. So before each use its
 //! holder compares the [`TxnFingerprint`] of the files, and opens the transaction again if they have changed.
 
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
+
+use rustix::io::Errno;
 
 use base::{Error, Result};
 
@@ -37,12 +40,13 @@ impl Txn {
     /// [`Txn::write_to_disk`].
     ///
     /// # Errors
-    /// `FS_NO_SUCH_TRANSACTION` if it is gone; those of [`Fs::open_txn`].
+    /// `ENOENT` if it is gone, with what a client sees then; those of [`Fs::open_txn`].
     pub fn reload(&mut self, before: &TxnFingerprint) -> Result<()> {
         self.check_open()?;
-        if let Err(gone) = self.fs.check_txn(&self.name) {
+        if self.fs.check_txn(&self.name).is_err() {
             self.status = TxnStatus::Ended;
-            return Err(gone);
+            let missing = missing_file("Can't open file", &self.fs.layout().txn(&self.name).join("props"));
+            return Err(self.with_cleanup(missing));
         }
         let now = self.fingerprint()?;
         if now.0[..2] == before.0[..2] {
@@ -70,6 +74,15 @@ impl Txn {
         Ok(())
     }
 
+    /// Adds to an error of a commit that the transaction cannot be cleaned up, if it was removed meanwhile.
+    pub fn with_cleanup(&self, error: Error) -> Error {
+        if self.fs.check_txn(&self.name).is_ok() {
+            return error;
+        }
+        let cleanup = missing_file("Can't open directory", &self.fs.layout().txn(&self.name));
+        error.compose(cleanup.context(format!("Transaction '{}' cleanup failed", self.name)))
+    }
+
     /// True if the log with this fingerprint contains nothing but what this process has read and written. False means that
     /// another process has changed the transaction while it was read or written to disk.
     pub fn has_read_log_of(&self, fingerprint: &TxnFingerprint) -> bool {
@@ -95,6 +108,14 @@ impl Txn {
     pub fn close_unwritten(mut self) {
         self.status = TxnStatus::Ended;
     }
+}
+
+fn missing_file(what: &str, path: &Path) -> Error {
+    Error::io(
+        what,
+        path,
+        &io::Error::from_raw_os_error(Errno::NOENT.raw_os_error()),
+    )
 }
 
 fn file_meta(fs: &Fs, path: &Path) -> Result<Option<FileMeta>> {

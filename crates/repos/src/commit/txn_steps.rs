@@ -72,13 +72,13 @@ fn set_up(txn: &mut Txn, beginning: TxnStart<'_>) -> Result<()> {
 /// Runs a hook that may read and change the transaction: the transaction is written before and read again after it.
 ///
 /// # Errors
-/// Those of the hook; `FS_NO_SUCH_TRANSACTION` if it has removed the transaction; the system's.
+/// Those of the hook; `ENOENT` if it has removed the transaction; the system's.
 pub(crate) fn around_hook(txn: &mut Txn, run: impl FnOnce(&str) -> Result<()>) -> Result<()> {
     txn.write_to_disk()?;
     // The hook may write texts.
     txn.hold_lock(false)?;
     let before = txn.fingerprint()?;
-    run(txn.name())?;
+    run(txn.name()).map_err(|refused| txn.with_cleanup(refused))?;
     txn.reload(&before)
 }
 

@@ -182,7 +182,11 @@ pub(super) fn unlock(context: &mut RequestContext<'_>, reply: &mut ResponseWrite
     let post_hook_error = outcome.post_hook_error.clone();
     only(outcome).map_err(|error| match error.code() {
         Code::FS_LOCK_OWNER_MISMATCH if !is_svn => Fault::hidden(StatusCode::FORBIDDEN, error),
-        Code::FS_NO_SUCH_LOCK | Code::FS_BAD_LOCK_TOKEN => Fault::hidden(StatusCode::BAD_REQUEST, error),
+        // It was there above: the hook or another user has removed it.
+        Code::FS_NO_SUCH_LOCK | Code::FS_BAD_LOCK_TOKEN => Fault::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            error.context("Failed to remove a lock."),
+        ),
         _ => error.into(),
     })?;
     match post_hook_error {

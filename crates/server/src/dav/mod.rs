@@ -120,8 +120,8 @@ fn authorize(context: &mut RequestContext<'_>, reply: &mut ResponseWriter) -> Ou
 
 fn dispatch(context: &mut RequestContext<'_>, reply: &mut ResponseWriter) -> Outcome {
     recursion::check_method(context)?;
-    if let Some(url) = node_routing::other_node(context)? {
-        return node_routing::forward(context, reply, &url);
+    if let Some(other) = node_routing::other_node(context)? {
+        return node_routing::forward(context, reply, &other);
     }
     if proxy::is_wanted(context) {
         context.request.check_may_wait()?;

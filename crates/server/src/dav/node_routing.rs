@@ -21,12 +21,19 @@ use super::{Outcome, proxy};
 use crate::http::{Fault, ResponseWriter};
 use crate::site::{FORWARDED, ForwardedUser, RequestContext};
 
-/// Returns the URL, on the machine that has the transaction of the request, of the location; `None` if the request is answered
-/// here.
+/// The machine that has the transaction of a request.
+pub(super) struct OtherNode {
+    /// The URL of the location on it.
+    url: String,
+    /// The name of the transaction.
+    txn: String,
+}
+
+/// Returns the machine that has the transaction of the request; `None` if the request is answered here.
 ///
 /// # Errors
 /// 409 if that machine is gone; those of reading the body, and of the shared storage.
-pub(super) fn other_node(context: &mut RequestContext<'_>) -> Result<Option<String>, Fault> {
+pub(super) fn other_node(context: &mut RequestContext<'_>) -> Result<Option<OtherNode>, Fault> {
     if context.repository().shared_nodes().is_none() || context.request.header(FORWARDED).is_some() {
         return Ok(None);
     }
@@ -40,7 +47,10 @@ pub(super) fn other_node(context: &mut RequestContext<'_>) -> Result<Option<Stri
     };
     match context.repository().txn_owner(&name)? {
         TxnOwner::This => Ok(None),
-        TxnOwner::Other(base) => Ok(Some(format!("{base}{}", context.mount.location.prefix))),
+        TxnOwner::Other(base) => Ok(Some(OtherNode {
+            url: format!("{base}{}", context.mount.location.prefix),
+            txn: name,
+        })),
         TxnOwner::Gone => Err(gone(&name)),
     }
 }
@@ -48,8 +58,14 @@ pub(super) fn other_node(context: &mut RequestContext<'_>) -> Result<Option<Stri
 /// Passes the request on.
 ///
 /// # Errors
-/// 409 if the other machine cannot be reached, or does not respond; 504 if it does not respond to `MERGE`: the revision may have been made.
-pub(super) fn forward(context: &mut RequestContext<'_>, reply: &mut ResponseWriter, url: &str) -> Outcome {
+/// 409 if the other machine cannot be reached, does not respond, or loses its lease meanwhile; 504 in the last two cases for `MERGE`:
+/// the revision may have been made.
+pub(super) fn forward(
+    context: &mut RequestContext<'_>,
+    reply: &mut ResponseWriter,
+    other: &OtherNode,
+) -> Outcome {
+    let url = other.url.as_str();
     let Some(nodes) = context.repository().shared_nodes().cloned() else {
         return Err(Fault::html(StatusCode::INTERNAL_SERVER_ERROR));
     };
@@ -60,8 +76,16 @@ pub(super) fn forward(context: &mut RequestContext<'_>, reply: &mut ResponseWrit
         true => unknown_outcome(url, &e),
         false => gone(url),
     };
-    let added = Some((HeaderName::from_static(FORWARDED), value));
-    let sent = proxy::forward_to(context, reply, url, added, &lost);
+    // A machine that is silent may be paused or cut off: then its lease ends.
+    let repository = context.repository().clone();
+    let is_alive = || !matches!(repository.txn_owner(&other.txn), Ok(TxnOwner::Gone));
+    let peer = proxy::Peer {
+        url,
+        added: Some((HeaderName::from_static(FORWARDED), value)),
+        is_alive: &is_alive,
+        lost: &lost,
+    };
+    let sent = proxy::forward_to(context, reply, peer);
     sent.map_err(|fault| match fault.status {
         StatusCode::BAD_GATEWAY => gone(url),
         _ => fault,

@@ -59,22 +59,42 @@ pub(super) fn forward(context: &mut RequestContext<'_>, reply: &mut ResponseWrit
     let Some(master) = context.mount.location.master.clone() else {
         return Err(Fault::html(StatusCode::INTERNAL_SERVER_ERROR));
     };
-    forward_to(context, reply, &master.url, None, &|e| unreachable(e.to_string()))
+    let peer = Peer {
+        url: &master.url,
+        added: None,
+        is_alive: &|| true,
+        lost: &|e| unreachable(e.to_string()),
+    };
+    forward_to(context, reply, peer)
 }
 
-/// Passes a request to the server whose URL of the same location is `url`, and the response back. `added` is a header line for
-/// that server; a line of that name from the client is not passed on. `lost` makes the error for a response that does not come, or
-/// not whole, although the request was sent.
+/// The server to which a request is passed.
+pub(super) struct Peer<'a> {
+    /// Its URL of the same location.
+    pub(super) url: &'a str,
+    /// A header line for it; a line of that name from the client is not passed on.
+    pub(super) added: Option<(HeaderName, HeaderValue)>,
+    /// Whether its response is still to be expected.
+    pub(super) is_alive: &'a dyn Fn() -> bool,
+    /// Makes the error for a response that does not come, or not whole, although the request was sent.
+    pub(super) lost: &'a dyn Fn(io::Error) -> Fault,
+}
+
+/// Passes a request to another server, and the response back.
 ///
 /// # Errors
 /// As [`forward`]; those of `lost`.
 pub(super) fn forward_to(
     context: &mut RequestContext<'_>,
     reply: &mut ResponseWriter,
-    url: &str,
-    added: Option<(HeaderName, HeaderValue)>,
-    lost: &dyn Fn(io::Error) -> Fault,
+    peer: Peer<'_>,
 ) -> Outcome {
+    let Peer {
+        url,
+        added,
+        is_alive,
+        lost,
+    } = peer;
     let paths = Paths::of(context, url)?;
     let target = paths.target(context)?;
     let authority = paths.authority.clone();
@@ -111,7 +131,7 @@ pub(super) fn forward_to(
         }
         first = context.request.body.next_piece()?;
     }
-    let response = upstream.response().map_err(|e| match e.kind() {
+    let response = upstream.response(is_alive).map_err(|e| match e.kind() {
         io::ErrorKind::NotConnected => unreachable(e),
         _ => lost(e),
     })?;

@@ -5,7 +5,7 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::uri::Authority;
@@ -28,6 +28,8 @@ use super::response_writer::ResponseWriter;
 
 /// How long it may take to connect to the other server.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long a response is waited for before the other server's state is asked for again.
+const BETWEEN_QUESTIONS: Duration = Duration::from_secs(1);
 /// How many pieces may wait in either direction.
 const QUEUE: usize = 4;
 
@@ -89,16 +91,25 @@ impl Upstream {
         }
     }
 
-    /// Ends the body and waits for the head of the response.
+    /// Ends the body and waits for the head of the response, as long as `is_alive` says of the other server; it is asked once a
+    /// second.
     ///
     /// # Errors
-    /// Those of the connection; `NotConnected` if there was none, so that the other server has got nothing.
-    pub(crate) fn response(&mut self) -> io::Result<response::Parts> {
+    /// Those of the connection; `NotConnected` if there was none, so that the other server has got nothing; `TimedOut`.
+    pub(crate) fn response(&mut self, is_alive: &dyn Fn() -> bool) -> io::Result<response::Parts> {
         self.body = None;
         let gone = || io::Error::from(io::ErrorKind::UnexpectedEof);
-        let head = self.head.take().ok_or_else(gone)?;
-        let waited = self.wait.wait(Some(self.wait.stall()), head);
-        waited.ok_or(io::ErrorKind::TimedOut)?.map_err(|_| gone())?
+        let mut head = self.head.take().ok_or_else(gone)?;
+        let begun = Instant::now();
+        loop {
+            let left = self.wait.stall().saturating_sub(begun.elapsed());
+            if left.is_zero() || !is_alive() {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            if let Some(head) = self.wait.wait(Some(left.min(BETWEEN_QUESTIONS)), &mut head) {
+                return head.map_err(|_| gone())?;
+            }
+        }
     }
 
     /// Returns the next piece of the response's body; `None` at its end.
