@@ -12,7 +12,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use base::{Code, Error, Result};
+use base::{Code, Error, Result, Revnum};
 use deadpool_postgres::Object;
 use fsfs::shared::{Head, NewRevision, Outcome, SharedHold};
 use tokio_postgres::Client;
@@ -22,6 +22,7 @@ use super::locks::number;
 use super::{DEAD, DONE, Heads, HeadsState, OUTDATED, missing};
 use crate::database::{StepError, step_error, wait_for};
 use crate::objects::{read_whole, revision_key};
+use crate::row_cache::{Content, Row};
 
 /// Revision files up to this length travel in the statement, bytes.
 pub(crate) const MAX_INLINE: u64 = 64 << 10;
@@ -67,6 +68,7 @@ impl Heads {
         let publication = Arc::new(self.prepare(revisions)?);
         self.0.cluster.metrics.uploaded(begun.elapsed());
         let epoch = self.0.cluster.nodes.epoch_for_writing()?;
+        let known_version = self.0.revprops.version();
         let result = self.send(from, epoch, &publication);
         let outcome = match result {
             Ok(DONE) => Outcome::Done,
@@ -85,10 +87,32 @@ impl Heads {
             Err(StepError::Lost(_)) => self.settle_publication(&publication)?,
         };
         if let (Outcome::Done, Some(last)) = (outcome, revisions.last()) {
+            self.remember(&publication, known_version);
             self.0.reader.see_youngest(last.rev);
             self.0.cluster.to_move.revisions_made(self.0.id);
         }
         Ok(outcome)
+    }
+
+    /// Puts what was just made into the caches: the next commit reads the revision, and the response to this one its properties. Nobody has
+    /// changed the properties up to the version `known_version`, at which the revision did not exist.
+    fn remember(&self, made: &Publication, known_version: u64) {
+        let mut lists = Vec::with_capacity(made.revs.len());
+        for (at, rev) in made.revs.iter().enumerate() {
+            let rev = rev.cast_unsigned();
+            let content = match &made.contents[at] {
+                Some(bytes) => Content::Inline(bytes.as_slice().into()),
+                None => Content::Object,
+            };
+            let row = Row {
+                publication: made.id,
+                length: made.lengths[at].cast_unsigned(),
+                content,
+            };
+            self.0.cluster.rows.insert(self.0.id, rev, row);
+            lists.push((Revnum(rev), Arc::from(made.lists[at].as_slice())));
+        }
+        self.0.revprops.insert(known_version, &lists);
     }
 
     /// Sends the statement. Returns the result of `sven_publish_1`, which is that of `sven_publish_2`.

@@ -36,7 +36,7 @@ impl RevpropCache {
         }
     }
 
-    fn version(&self) -> u64 {
+    pub(super) fn version(&self) -> u64 {
         self.0.lock().version
     }
 
@@ -59,7 +59,7 @@ impl RevpropCache {
     }
 
     /// Takes lists that were read when the version was `version` or later. Lists that were read before a later change may be old.
-    fn insert(&self, version: u64, lists: &[(Revnum, Arc<[u8]>)]) {
+    pub(super) fn insert(&self, version: u64, lists: &[(Revnum, Arc<[u8]>)]) {
         let mut cached = self.0.lock();
         if cached.version != version {
             return;

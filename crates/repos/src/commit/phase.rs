@@ -44,7 +44,7 @@ impl CommitEditor {
             capabilities: &options.capabilities,
             hooks: &options.hooks,
         };
-        let txn = txn_steps::begin(&self.repo, beginning, &self.clock)?;
+        let txn = txn_steps::begin(&self.repo, youngest, beginning, &self.clock)?;
         self.phase = Phase::Open(Box::new(txn));
         Ok(())
     }

@@ -3,7 +3,7 @@
 //! Hooks run while no lock is held, and the transaction is written to disk before they start; without hooks it never
 //! is. Once the revision exists nothing can fail any more: later errors are reported beside it.
 
-use base::{Code, Error, FsPath, Props, Result, disk_path, props};
+use base::{Code, Error, FsPath, Props, Result, Revnum, disk_path, props};
 use fsfs::{LockAccess, Txn, TxnOptions};
 
 use super::{Clock, CommitInfo};
@@ -25,14 +25,19 @@ pub(crate) struct TxnStart<'a> {
     pub(crate) hooks: &'a Hooks,
 }
 
-/// Begins a transaction on the youngest revision. A refused one is removed.
-pub(crate) fn begin(repo: &Repository, beginning: TxnStart<'_>, clock: &Clock) -> Result<Txn> {
+/// Begins a transaction on the youngest revision, `youngest`. A refused one is removed.
+pub(crate) fn begin(
+    repo: &Repository,
+    youngest: Revnum,
+    beginning: TxnStart<'_>,
+    clock: &Clock,
+) -> Result<Txn> {
     let options = TxnOptions {
         check_locks: true,
         client_date: false,
         ..TxnOptions::default()
     };
-    let mut txn = repo.fs().begin_txn(repo.youngest()?, options, clock())?;
+    let mut txn = repo.fs().begin_txn(youngest, options, clock())?;
     match set_up(&mut txn, beginning) {
         Ok(()) => Ok(txn),
         Err(refused) => {

@@ -79,7 +79,7 @@ impl Transaction {
             capabilities: beginning.capabilities,
             hooks: beginning.hooks,
         };
-        let txn = txn_steps::begin(repo, beginning, clock)?;
+        let txn = txn_steps::begin(repo, repo.youngest()?, beginning, clock)?;
         let mut begun = Transaction {
             // No other process knows its name yet.
             standing: txn.fingerprint()?,
