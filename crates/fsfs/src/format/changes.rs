@@ -60,7 +60,7 @@ pub enum ChangeKind {
 }
 
 impl ChangeKind {
-    pub(super) fn word(self) -> &'static str {
+    pub(in crate::format) fn word(self) -> &'static str {
         match self {
             ChangeKind::Modify => "modify",
             ChangeKind::Add => "add",

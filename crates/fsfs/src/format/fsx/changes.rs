@@ -44,15 +44,9 @@ pub(crate) fn parse_log(text: &[u8]) -> Result<Vec<ChangedPath>, DecodeError> {
     Ok(list)
 }
 
-/// Appends the list of a revision.
-pub(crate) fn encode(list: &[ChangedPath], out: &mut Vec<u8>) {
-    for change in list {
-        let action = match change.change {
-            ChangeKind::Modify => "modify",
-            ChangeKind::Add => "add",
-            ChangeKind::Delete => "delete",
-            ChangeKind::Replace => "replace",
-        };
+/// Appends an entry.
+pub(crate) fn encode_entry(change: &ChangedPath, out: &mut Vec<u8>) {
+        let action = change.change.word();
         let kind = if change.node_kind == NodeKind::Dir {
             "dir"
         } else {
@@ -68,8 +62,16 @@ pub(crate) fn encode(list: &[ChangedPath], out: &mut Vec<u8>) {
             path_text::encode(path, out);
         }
         out.push(b'\n');
-    }
-    out.push(b'\n');
+}
+
+/// The end of the list of a revision: an empty line.
+pub(crate) const END: u8 = b'\n';
+
+/// Appends the list of a revision.
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) fn encode(list: &[ChangedPath], out: &mut Vec<u8>) {
+    list.iter().for_each(|change| encode_entry(change, out));
+    out.push(END);
 }
 
 /// The entry of `line`, which begins at `start`; reads its second line.

@@ -1,6 +1,7 @@
 //! FSX, against repositories of Subversion's tools.
 
 mod compare;
+mod create;
 mod damage;
 mod expected;
 mod known_faults;
