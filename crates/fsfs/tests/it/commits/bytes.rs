@@ -82,7 +82,10 @@ fn compare_in(a: Repository, version: &str) {
             let meta = std::fs::metadata(repository.rev_file(committed.rev.0)).unwrap();
             meta.permissions().mode()
         };
-        assert_eq!(mode(&a), mode(&b));
+        // 1.14 makes the file of the revision before writable in FSX, and the new one with it.
+        if version != "fsx" {
+            assert_eq!(mode(&a), mode(&b));
+        }
     }
     verify(&a);
     for file in ["current", "txn-current"] {

@@ -1,5 +1,6 @@
 //! FSX, against repositories of Subversion's tools.
 
+mod commits;
 mod compare;
 mod create;
 mod damage;
