@@ -106,6 +106,11 @@ impl RawChange {
             info,
         }
     }
+
+    /// False for an entry of FSX.
+    pub(crate) fn has_id(&self) -> bool {
+        !self.id.is_item()
+    }
 }
 
 /// Parses a list up to its empty line or, for the log of a transaction, to the end of the text.
