@@ -294,7 +294,11 @@ fn what_is_not_written_yet_is_refused_and_changes_nothing() {
             .out()
     };
     let before = files(&repo);
-    let ran = Side::Ours.tool("svnadmin").args(["pack", "."]).dir(repo.path()).run();
+    let ran = Side::Ours
+        .tool("svnadmin")
+        .args(["pack", "."])
+        .dir(repo.path())
+        .run();
     assert_eq!(ran.code, 1);
     assert!(ran.err().contains("E200007"), "{}", ran.err());
     assert_eq!(files(&repo), before);
@@ -336,7 +340,11 @@ fn loads_and_commits_in_turn() {
                 .arg(&ours)
                 .stdin(part.clone())
                 .ok();
-            Tool::new("svnadmin").args(["load", "-q"]).arg(&twin).stdin(part).ok();
+            Tool::new("svnadmin")
+                .args(["load", "-q"])
+                .arg(&twin)
+                .stdin(part)
+                .ok();
             if random.below(3) == 0 {
                 Tool::new("svnadmin").args(["pack", "-q"]).arg(&ours).ok();
             }
@@ -357,7 +365,9 @@ fn loads_and_commits_in_turn() {
                     ["propset", "svn:author", "somebody"],
                 ];
                 side.tool("svnmucc")
-                    .args(["-m", "one more", "-U", &url, "mkdir", &new, "propset", "p", "v", &new])
+                    .args([
+                        "-m", "one more", "-U", &url, "mkdir", &new, "propset", "p", "v", &new,
+                    ])
                     .ok();
                 let rev = (youngest + 1 + u64::from(side == Side::BOTH[1])).to_string();
                 for [_, name, value] in with_date {

@@ -73,14 +73,20 @@ pub fn create(db: &Path, options: &CreateOptions, now: Date, disk: Arc<dyn Disk>
         .share_group(db)
         .map_err(|e| Error::io("Can't set permissions on", db, &e))?;
     let back_end = format.back_end;
-    new.file(&layout.file("fs-type"), format!("{}\n", back_end.name()).as_bytes())?;
+    new.file(
+        &layout.file("fs-type"),
+        format!("{}\n", back_end.name()).as_bytes(),
+    )?;
     let revision = layout.rev(Revnum::ZERO);
     let revprops = layout.revprops(Revnum::ZERO);
     // The directory of FSX has both files.
     for file in [&revision, &revprops] {
         let dir = file.parent().unwrap_or(db);
         let above = dir.parent().filter(|above| *above != db);
-        above.into_iter().chain([dir]).try_for_each(|dir| new.directory(dir))?;
+        above
+            .into_iter()
+            .chain([dir])
+            .try_for_each(|dir| new.directory(dir))?;
     }
     new.directory(&layout.transactions())?;
     if format.has_protorevs_dir() {
@@ -103,7 +109,10 @@ pub fn create(db: &Path, options: &CreateOptions, now: Date, disk: Arc<dyn Disk>
             BackEnd::Fsfs => ("fsfs.conf", EXPLAINED_CONF),
             BackEnd::Fsx => ("fsx.conf", EXPLAINED_FSX_CONF),
         };
-        new.file(&layout.file(name), options.conf.as_deref().unwrap_or(explained.as_bytes()))?;
+        new.file(
+            &layout.file(name),
+            options.conf.as_deref().unwrap_or(explained.as_bytes()),
+        )?;
     }
     new.file(&revision, &first_revision(format, &conf))?;
     new.read_only(&revision)?;
@@ -235,7 +244,10 @@ fn first_revision(format: FsFormat, conf: &FsConf) -> Vec<u8> {
         has_mergeinfo: false,
     };
     // Format 8 has no placeholders in this revision.
-    let first_format = FsFormat { number: format.number.min(7), ..format };
+    let first_format = FsFormat {
+        number: format.number.min(7),
+        ..format
+    };
     first_format.encode_noderev(&root, &mut out);
     end_item(&out, ItemKind::NodeRev, 2);
     let changes_offset = out.len() as u64;

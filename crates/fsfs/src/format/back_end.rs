@@ -232,9 +232,20 @@ impl FsFormat {
 
     /// Appends the indexes and the footer of the file of one revision to `out`, which begins at byte `items_len` of the file. The
     /// items come in order of their offsets, without gaps.
-    pub(crate) fn encode_indexes(&self, out: &mut Vec<u8>, rev: Revnum, items_len: u64, pages: PageSizes, items: &[P2lEntry]) {
+    pub(crate) fn encode_indexes(
+        &self,
+        out: &mut Vec<u8>,
+        rev: Revnum,
+        items_len: u64,
+        pages: PageSizes,
+        items: &[P2lEntry],
+    ) {
         let numbers = items.iter().filter(|entry| entry.kind != ItemKind::Unused);
-        let count = numbers.clone().map(|entry| entry.item as usize + 1).max().unwrap_or(1);
+        let count = numbers
+            .clone()
+            .map(|entry| entry.item as usize + 1)
+            .max()
+            .unwrap_or(1);
         let mut offsets = vec![None; count];
         numbers.for_each(|entry| offsets[entry.item as usize] = Some(entry.offset));
         let start = out.len();

@@ -253,11 +253,16 @@ mod tests {
     #[test]
     fn a_copy_over_a_new_node_is_an_addition_where_entries_have_no_id() {
         let log = "_1 add /a\n_1 modify /b\n_1 replace /a\n_1 replace /b";
-        let without_ids = log_entries(log).into_iter().map(|change| RawChange::without_id(change.info));
+        let without_ids = log_entries(log)
+            .into_iter()
+            .map(|change| RawChange::without_id(change.info));
         let list = fold(without_ids).expect("folds");
         let kinds: Vec<_> = list.iter().map(|change| change.info.change.word()).collect();
         assert_eq!(kinds, ["add", "replace"]);
-        assert_eq!(folded(log), Ok(vec!["_1 replace /a".to_owned(), "_1 replace /b".to_owned()]));
+        assert_eq!(
+            folded(log),
+            Ok(vec!["_1 replace /a".to_owned(), "_1 replace /b".to_owned()])
+        );
     }
 
     #[test]

@@ -299,7 +299,13 @@ impl TxnState {
 
     /// A change of the node that the last entry is about becomes part of that entry, as long as the entry is not on disk: adding
     /// a file and writing its text make one entry.
-    fn extend_last_entry(&mut self, back_end: BackEnd, id: NodeRevId, flags: ChangeFlags, path: &FsPath) -> bool {
+    fn extend_last_entry(
+        &mut self,
+        back_end: BackEnd,
+        id: NodeRevId,
+        flags: ChangeFlags,
+        path: &FsPath,
+    ) -> bool {
         let is_on_disk = self.on_disk.changes == self.changes.len();
         // Without IDs, the last entry of a path is about the node that is there now.
         let is_same = |last: &RawChange| back_end == BackEnd::Fsx || last.id == id;

@@ -43,9 +43,10 @@ impl TreeWriter<'_> {
             false => None,
         };
         match container {
-            Some(container) => self
-                .proto
-                .append_item(ItemKind::ChangesContainer, Some(CHANGES_ITEM), &container),
+            Some(container) => {
+                self.proto
+                    .append_item(ItemKind::ChangesContainer, Some(CHANGES_ITEM), &container)
+            }
             // Too long for a container: at least this program reads it rightly.
             None => self.stream_changes(log),
         }

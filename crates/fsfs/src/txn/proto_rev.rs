@@ -14,8 +14,8 @@ use std::sync::{Arc, Weak};
 use base::{Code, Error, Result};
 use parking_lot::Mutex;
 
-pub(crate) use super::proto_writer::ProtoWriter;
 use super::item_numbers::ItemNumbers;
+pub(crate) use super::proto_writer::ProtoWriter;
 use crate::format::id::TxnId;
 use crate::format::p2l::P2lEntry;
 use crate::format::proto_index;

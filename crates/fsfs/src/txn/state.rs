@@ -143,7 +143,12 @@ impl TxnState {
     }
 
     /// Returns the ID of a new node-revision of a node and a copy, and both parts if the ID does not have them.
-    pub(super) fn new_noderev_id(&self, fs: &Fs, node: IdPart, copy: IdPart) -> (NodeRevId, Option<Box<NodeLine>>) {
+    pub(super) fn new_noderev_id(
+        &self,
+        fs: &Fs,
+        node: IdPart,
+        copy: IdPart,
+    ) -> (NodeRevId, Option<Box<NodeLine>>) {
         match fs.format().back_end {
             BackEnd::Fsfs => (self.node_id((node, copy)), None),
             BackEnd::Fsx => (

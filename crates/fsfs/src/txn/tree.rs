@@ -89,7 +89,10 @@ impl TreeWriter<'_> {
         let mut ids: HashMap<NodeKey, NodeRevId> = HashMap::new();
         let mut stack = vec![self.frame(self.state.root())?];
         // The transaction may have been read from files, which any process can have written: it need not be a tree.
-        let mut seen = self.sharing.reads_disk().then(|| HashSet::from([self.state.root()]));
+        let mut seen = self
+            .sharing
+            .reads_disk()
+            .then(|| HashSet::from([self.state.root()]));
         while let Some(top) = stack.last_mut() {
             if let Some(child) = top.children.pop() {
                 if seen.as_mut().is_some_and(|seen| !seen.insert(child)) {

@@ -103,7 +103,9 @@ fn write_children(fs: &Fs, path: &Path, children: &mut Children) -> Result<()> {
         }
         None => {
             children.overlay.keys().try_for_each(|name| record(name))?;
-            let mut whole = back_end.encode_dir(&children.base.with_changes(std::iter::empty())?)?.to_vec();
+            let mut whole = back_end
+                .encode_dir(&children.base.with_changes(std::iter::empty())?)?
+                .to_vec();
             whole.append(&mut text);
             text = whole;
             Create::Replace

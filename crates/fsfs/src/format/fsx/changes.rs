@@ -46,22 +46,22 @@ pub(crate) fn parse_log(text: &[u8]) -> Result<Vec<ChangedPath>, DecodeError> {
 
 /// Appends an entry.
 pub(crate) fn encode_entry(change: &ChangedPath, out: &mut Vec<u8>) {
-        let action = change.change.word();
-        let kind = if change.node_kind == NodeKind::Dir {
-            "dir"
-        } else {
-            "file"
-        };
-        let mergeinfo_mod = change.mergeinfo_mod.unwrap_or_default();
-        let flags = format!("{} {} {mergeinfo_mod}", change.text_mod, change.prop_mod);
-        out.extend_from_slice(format!("{action}-{kind} {flags} ").as_bytes());
-        path_text::encode(&change.path, out);
-        out.push(b'\n');
-        if let Some((rev, path)) = &change.copyfrom {
-            out.extend_from_slice(format!("{rev} ").as_bytes());
-            path_text::encode(path, out);
-        }
-        out.push(b'\n');
+    let action = change.change.word();
+    let kind = if change.node_kind == NodeKind::Dir {
+        "dir"
+    } else {
+        "file"
+    };
+    let mergeinfo_mod = change.mergeinfo_mod.unwrap_or_default();
+    let flags = format!("{} {} {mergeinfo_mod}", change.text_mod, change.prop_mod);
+    out.extend_from_slice(format!("{action}-{kind} {flags} ").as_bytes());
+    path_text::encode(&change.path, out);
+    out.push(b'\n');
+    if let Some((rev, path)) = &change.copyfrom {
+        out.extend_from_slice(format!("{rev} ").as_bytes());
+        path_text::encode(path, out);
+    }
+    out.push(b'\n');
 }
 
 /// The end of the list of a revision: an empty line.

@@ -85,7 +85,10 @@ impl ChangesContainer {
         for list in lists {
             for change in *list {
                 let row = row_of(change, &mut strings)?;
-                columns.iter_mut().zip(row).for_each(|(column, value)| column.push(value));
+                columns
+                    .iter_mut()
+                    .zip(row)
+                    .for_each(|(column, value)| column.push(value));
             }
             offsets.push(columns[0].len() as u64);
         }
@@ -150,7 +153,10 @@ fn row_of<'s>(change: &'s ChangedPath, strings: &mut StringTableWriter<'s>) -> O
     };
     let mergeinfo_mod = change.mergeinfo_mod.unwrap_or_default();
     let flags = [change.text_mod, change.prop_mod, mergeinfo_mod];
-    let flags = flags.iter().rev().fold(0, |bits, flag| bits << 1 | u64::from(*flag));
+    let flags = flags
+        .iter()
+        .rev()
+        .fold(0, |bits, flag| bits << 1 | u64::from(*flag));
     let path = strings.add(change.path.as_str().as_bytes())?;
     let (rev, source) = match &change.copyfrom {
         Some((rev, path)) => (rev.0, strings.add(path.as_str().as_bytes())?),

@@ -248,7 +248,12 @@ impl L2pPage {
 
 /// Appends the index of a file: for each revision from `first_rev` on, the place of each item number, `None` for an unused one.
 /// No revision is without items.
-pub(crate) fn encode(out: &mut Vec<u8>, first_rev: Revnum, page_size: usize, revisions: &[Vec<Option<L2pEntry>>]) {
+pub(crate) fn encode(
+    out: &mut Vec<u8>,
+    first_rev: Revnum,
+    page_size: usize,
+    revisions: &[Vec<Option<L2pEntry>>],
+) {
     let (mut counts, mut table, mut pages) = (Vec::new(), Vec::new(), Vec::new());
     for entries in revisions {
         let before = counts.len();
@@ -264,7 +269,12 @@ pub(crate) fn encode(out: &mut Vec<u8>, first_rev: Revnum, page_size: usize, rev
         counts.push(count);
     }
     out.extend_from_slice(PREFIX);
-    for number in [first_rev.0, revisions.len() as u64, page_size as u64, counts.iter().sum()] {
+    for number in [
+        first_rev.0,
+        revisions.len() as u64,
+        page_size as u64,
+        counts.iter().sum(),
+    ] {
         push_uint(out, number);
     }
     for run in counts.chunk_by(|one, other| *one == 1 && *other == 1) {

@@ -310,7 +310,14 @@ mod tests {
     #[test]
     fn node_revisions_of_the_storage_layer_are_stored_as_they_were_read() {
         let in_txn = TXN.replace("props: -1\n", "");
-        for text in [R0, COPY, &in_txn.replace("-98 0 1 2 cc0b088b5c9e1af40a6ddbe64f0264e3", "-98 0 0 0 00000000000000000000000000000000")] {
+        for text in [
+            R0,
+            COPY,
+            &in_txn.replace(
+                "-98 0 1 2 cc0b088b5c9e1af40a6ddbe64f0264e3",
+                "-98 0 0 0 00000000000000000000000000000000",
+            ),
+        ] {
             let stored = FsxNodeRev::parse(text.as_bytes()).expect(text);
             let noderev = stored.into_noderev().expect("its own contents");
             let mut out = Vec::new();

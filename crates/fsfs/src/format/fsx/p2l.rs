@@ -272,7 +272,13 @@ fn parse_entry(cursor: &mut Cursor<'_>, offset: u64, expect: ExpectedP2l) -> Res
 }
 
 /// Appends the index of a file whose items take `items_len` bytes. The entries come in order, without gaps.
-pub(crate) fn encode(out: &mut Vec<u8>, first_rev: Revnum, items_len: u64, page_size: u64, entries: &[P2lEntry]) {
+pub(crate) fn encode(
+    out: &mut Vec<u8>,
+    first_rev: Revnum,
+    items_len: u64,
+    page_size: u64,
+    entries: &[P2lEntry],
+) {
     let rest = P2lEntry {
         offset: items_len,
         size: items_len.next_multiple_of(page_size) - items_len,
@@ -297,12 +303,20 @@ pub(crate) fn encode(out: &mut Vec<u8>, first_rev: Revnum, items_len: u64, page_
     for number in [first_rev.0, items_len, page_size, lengths.len() as u64] {
         push_uint(out, number);
     }
-    lengths.into_iter().for_each(|length| push_uint(out, length as u64));
+    lengths
+        .into_iter()
+        .for_each(|length| push_uint(out, length as u64));
     out.append(&mut data);
 }
 
 /// As [`encode`], for a file of one revision without containers of several records.
-pub(crate) fn encode_plain(out: &mut Vec<u8>, rev: Revnum, items_len: u64, page_size: u64, items: &[p2l::P2lEntry]) {
+pub(crate) fn encode_plain(
+    out: &mut Vec<u8>,
+    rev: Revnum,
+    items_len: u64,
+    page_size: u64,
+    items: &[p2l::P2lEntry],
+) {
     let entry = |item: &p2l::P2lEntry| {
         let item_type = ItemType::of(item.kind);
         P2lEntry {

@@ -82,7 +82,10 @@ pub(crate) fn parse_items(file: &[u8]) -> Result<Vec<P2lEntry>, DecodeError> {
     let mut entries: Vec<P2lEntry> = Vec::with_capacity(items.len());
     for item in items {
         let fault = |what| DecodeError::new(P2L, what, item.offset);
-        let end = item.offset.checked_add(item.size).filter(|&end| end <= i64::MAX as u64);
+        let end = item
+            .offset
+            .checked_add(item.size)
+            .filter(|&end| end <= i64::MAX as u64);
         if end.is_none() || item.offset != entries.last().map_or(0, P2lEntry::end) {
             return Err(fault("items are not contiguous"));
         }
@@ -122,7 +125,10 @@ fn push_l2p(out: &mut Vec<u8>, offset: u64, number: u64) {
 /// Appends the record of an item to the text of `index.p2l`.
 fn push_p2l(out: &mut Vec<u8>, item: &ProtoItem) {
     let count = item.items.len() as u64;
-    push_words(out, &[item.offset, item.size, item.item_type, item.checksum, count]);
+    push_words(
+        out,
+        &[item.offset, item.size, item.item_type, item.checksum, count],
+    );
     for (rev, number) in &item.items {
         push_words(out, &[rev.map_or(0, |rev| rev.0 + 1), *number]);
     }

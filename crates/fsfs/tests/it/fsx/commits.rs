@@ -13,7 +13,9 @@ fn now() -> Date {
 
 /// Adds files with these names and one text.
 fn add_files(fs: &Fs, names: &[String], text: &[u8]) -> Revnum {
-    let mut txn = fs.begin_txn(fs.youngest().unwrap(), TxnOptions::default(), now()).unwrap();
+    let mut txn = fs
+        .begin_txn(fs.youngest().unwrap(), TxnOptions::default(), now())
+        .unwrap();
     for name in names {
         let path = FsPath::root().join_str(name);
         txn.make_file(&path).unwrap();
@@ -43,10 +45,18 @@ fn check(repository: &FsxRepository, rev: Revnum, names: &[String]) {
         .args(["log", "-qv", "-r", &rev.to_string(), &repository.repo().url()])
         .ok()
         .out();
-    assert_eq!(log.lines().filter(|line| line.starts_with("   A /")).count(), names.len());
+    assert_eq!(
+        log.lines().filter(|line| line.starts_with("   A /")).count(),
+        names.len()
+    );
     let dump = Tool::new("svnadmin").args(["dump", "-q", "--incremental", "-r", &rev.to_string()]);
     let dump = dump.arg(repository.path()).ok().out();
-    assert_eq!(dump.lines().filter(|line| line.starts_with("Node-path: ")).count(), names.len());
+    assert_eq!(
+        dump.lines()
+            .filter(|line| line.starts_with("Node-path: "))
+            .count(),
+        names.len()
+    );
     Tool::new("svnadmin")
         .args(["verify", "-q"])
         .arg(repository.path())
@@ -59,7 +69,14 @@ fn check(repository: &FsxRepository, rev: Revnum, names: &[String]) {
 fn changed_path_lists_are_read_once() {
     // (bytes before the list, roughly; changed paths): a short list near the first boundary, on each side of it; lists that
     // nearly fill a block; lists of several blocks.
-    for (before, count) in [(65_000, 3), (65_300, 3), (60_000, 300), (3_000, 650), (0, 800), (50_000, 3000)] {
+    for (before, count) in [
+        (65_000, 3),
+        (65_300, 3),
+        (60_000, 300),
+        (3_000, 650),
+        (0, 800),
+        (50_000, 3000),
+    ] {
         let repository = FsxRepository::create(&Settings::shard(4));
         let fs = repository.open();
         let names: Vec<String> = (0..count)
@@ -91,19 +108,33 @@ fn names_that_the_incumbent_cannot_store() {
     let names = ["ʀ", "é", "Ê", "a b", "日本"].map(str::to_owned);
     let rev = add_files(&fs, &names, b"text\n");
     check(&repository, rev, &names);
-    let text = Tool::new("svnlook").arg("cat").arg(repository.path()).arg("ʀ").ok();
+    let text = Tool::new("svnlook")
+        .arg("cat")
+        .arg(repository.path())
+        .arg("ʀ")
+        .ok();
     assert_eq!(text.stdout, b"text\n");
     let controls = ["tab\t", "escape\x1b[", "one\x01"].map(str::to_owned);
     let rev = add_files(&fs, &controls, b"text\n");
     let root = fs.root(rev).unwrap();
     for name in controls {
         assert!(root.try_node(&FsPath::root().join_str(&name)).unwrap().is_some());
-        let found = repository.open().root(rev).unwrap().try_node(&FsPath::root().join_str(&name));
+        let found = repository
+            .open()
+            .root(rev)
+            .unwrap()
+            .try_node(&FsPath::root().join_str(&name));
         assert!(found.unwrap().is_some(), "{name:?}");
     }
-    Tool::new("svnadmin").args(["verify", "-q"]).arg(repository.path()).ok();
+    Tool::new("svnadmin")
+        .args(["verify", "-q"])
+        .arg(repository.path())
+        .ok();
     repository.pack();
-    Tool::new("svnadmin").args(["verify", "-q"]).arg(repository.path()).ok();
+    Tool::new("svnadmin")
+        .args(["verify", "-q"])
+        .arg(repository.path())
+        .ok();
 }
 
 /// The numbers of transactions start at 1 again after `recover`; those that exist are passed over.
@@ -119,7 +150,11 @@ fn numbers_of_existing_transactions_are_not_given_out() {
     assert_eq!(second.name(), "2");
     repository.repo().open_txn();
     assert_eq!(fs.list_txns().unwrap(), ["1", "2", "3"]);
-    let listed = Tool::new("svnadmin").arg("lstxns").arg(repository.path()).ok().out();
+    let listed = Tool::new("svnadmin")
+        .arg("lstxns")
+        .arg(repository.path())
+        .ok()
+        .out();
     let mut listed: Vec<&str> = listed.lines().collect();
     listed.sort_unstable();
     assert_eq!(listed, ["1", "2", "3"]);

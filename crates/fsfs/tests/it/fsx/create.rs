@@ -20,7 +20,11 @@ fn tree(dir: &Path) -> BTreeMap<String, (u32, Vec<u8>)> {
         let meta = std::fs::metadata(&path).unwrap();
         let mut bytes = Vec::new();
         if meta.is_dir() {
-            left.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+            left.extend(
+                std::fs::read_dir(&path)
+                    .unwrap()
+                    .map(|entry| entry.unwrap().path()),
+            );
         } else {
             bytes = std::fs::read(&path).unwrap();
         }
@@ -45,7 +49,10 @@ fn tree(dir: &Path) -> BTreeMap<String, (u32, Vec<u8>)> {
 fn created_files_equal_the_incumbents() {
     let theirs = FsxRepository::create(&Settings::shard(1000));
     let path = theirs.path().with_file_name("made");
-    Tool::new("svnadmin").args(["create", "--fs-type", "fsx"]).arg(&path).ok();
+    Tool::new("svnadmin")
+        .args(["create", "--fs-type", "fsx"])
+        .arg(&path)
+        .ok();
     let theirs = path.join("db");
     let uuid = std::fs::read_to_string(theirs.join("uuid")).unwrap();
     let ours = path.with_file_name("db-of-ours");
@@ -62,7 +69,9 @@ fn created_files_equal_the_incumbents() {
             let (name, _) = line.strip_prefix("# ")?.split_once(" = ")?;
             Some(name.to_owned())
         });
-        lines.filter(|name| !name.ends_with("server") && !name.ends_with("memcached")).collect()
+        lines
+            .filter(|name| !name.ends_with("server") && !name.ends_with("memcached"))
+            .collect()
     };
     for name in options(&theirs) {
         assert!(options(&ours).contains(&name), "{name}");
@@ -71,7 +80,10 @@ fn created_files_equal_the_incumbents() {
     std::fs::rename(&theirs, path.join("db-of-theirs")).unwrap();
     std::fs::rename(&ours, &theirs).unwrap();
     Tool::new("svnadmin").args(["verify", "-q"]).arg(&path).ok();
-    Tool::new("svn").args(["mkdir", "-q", "-m", ""]).arg(format!("file://{}/trunk", path.display())).ok();
+    Tool::new("svn")
+        .args(["mkdir", "-q", "-m", ""])
+        .arg(format!("file://{}/trunk", path.display()))
+        .ok();
     Tool::new("svnadmin").args(["verify", "-q"]).arg(&path).ok();
 }
 
@@ -93,5 +105,8 @@ fn there_are_always_shards_and_logical_addressing() {
         assert_eq!(e.code(), Code::UNSUPPORTED_FEATURE);
     }
     with(Some(7), Some(true)).unwrap();
-    assert_eq!(std::fs::read(db.join("format")).unwrap(), b"2\nlayout sharded 7\n");
+    assert_eq!(
+        std::fs::read(db.join("format")).unwrap(),
+        b"2\nlayout sharded 7\n"
+    );
 }
