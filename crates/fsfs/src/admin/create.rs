@@ -64,7 +64,7 @@ pub fn create(db: &Path, options: &CreateOptions, now: Date, disk: Arc<dyn Disk>
         Some(text) => FsConf::parse(text, &format)?,
         None => FsConf::for_format(&format),
     };
-    // All in one function, in the order in which the files are created.
+    // In the order in which the files are created.
     let layout = Layout::new(db, format);
     let new = FilesystemWriter { disk: &*disk };
     new.directory(db)?;
@@ -79,15 +79,8 @@ pub fn create(db: &Path, options: &CreateOptions, now: Date, disk: Arc<dyn Disk>
     )?;
     let revision = layout.rev(Revnum::ZERO);
     let revprops = layout.revprops(Revnum::ZERO);
-    // The directory of FSX has both files.
-    for file in [&revision, &revprops] {
-        let dir = file.parent().unwrap_or(db);
-        let above = dir.parent().filter(|above| *above != db);
-        above
-            .into_iter()
-            .chain([dir])
-            .try_for_each(|dir| new.directory(dir))?;
-    }
+    new.directories_above(db, &revision)?;
+    new.directories_above(db, &revprops)?;
     new.directory(&layout.transactions())?;
     if format.has_protorevs_dir() {
         new.directory(&layout.file("txn-protorevs"))?;
@@ -98,31 +91,17 @@ pub fn create(db: &Path, options: &CreateOptions, now: Date, disk: Arc<dyn Disk>
     };
     new.file(&layout.file("current"), current)?;
     new.file(&layout.file("write-lock"), b"")?;
-    let uuid = options.uuid.clone().unwrap_or_else(new_uuid);
-    let ids = match format.has_instance_id() {
-        true => format!("{uuid}\n{}\n", new_uuid()),
-        false => format!("{uuid}\n"),
-    };
-    new.file(&layout.file("uuid"), ids.as_bytes())?;
+    new.file(&layout.file("uuid"), first_ids(format, options).as_bytes())?;
     if format.has_conf() {
-        let (name, explained) = match back_end {
-            BackEnd::Fsfs => ("fsfs.conf", EXPLAINED_CONF),
-            BackEnd::Fsx => ("fsx.conf", EXPLAINED_FSX_CONF),
-        };
-        new.file(
-            &layout.file(name),
-            options.conf.as_deref().unwrap_or(explained.as_bytes()),
-        )?;
+        new.conf(&layout, back_end, options)?;
     }
-    new.file(&revision, &first_revision(format, &conf))?;
-    new.read_only(&revision)?;
-    let list = Props::from([(props::DATE.to_owned(), now.to_string().into_bytes())]);
-    let mut text = Vec::new();
-    back_end.encode_revprops(&list, &mut text);
-    match back_end {
-        BackEnd::Fsfs => write_atomic(new.disk, &revprops, &text, &revision)?,
-        BackEnd::Fsx => new.file(&revprops, &text)?,
-    }
+    new.first_revision(
+        &revision,
+        &revprops,
+        &first_revision(format, &conf),
+        now,
+        back_end,
+    )?;
     if format.has_packing() {
         new.file(&layout.file("min-unpacked-rev"), b"0\n")?;
     }
@@ -140,6 +119,15 @@ pub fn create(db: &Path, options: &CreateOptions, now: Date, disk: Arc<dyn Disk>
     new.file(&path, &text)?;
     new.read_only(&path)?;
     new.sync(db)
+}
+
+/// Returns the contents of `uuid`.
+fn first_ids(format: FsFormat, options: &CreateOptions) -> String {
+    let uuid = options.uuid.clone().unwrap_or_else(new_uuid);
+    match format.has_instance_id() {
+        true => format!("{uuid}\n{}\n", new_uuid()),
+        false => format!("{uuid}\n"),
+    }
 }
 
 /// Returns the contents of `format` for the options.
@@ -184,51 +172,85 @@ fn resolve(options: &CreateOptions) -> Result<FsFormat> {
     Ok(format)
 }
 
-/// Encodes the file of revision 0: an empty root, which in FSX has no representation.
-fn first_revision(format: FsFormat, conf: &FsConf) -> Vec<u8> {
-    let list = b"END\n";
-    let (mut out, mut items) = (Vec::new(), Vec::new());
-    let mut end_item = |out: &[u8], kind, item| {
-        let offset = items.last().map_or(0, P2lEntry::end);
-        items.push(P2lEntry {
+/// The items of revision 0 that have been encoded.
+#[derive(Default)]
+struct FirstItems {
+    bytes: Vec<u8>,
+    items: Vec<P2lEntry>,
+}
+
+impl FirstItems {
+    /// Ends an item, which starts where the one before it ends.
+    fn end(&mut self, kind: ItemKind, item: u64) {
+        let offset = self.items.last().map_or(0, P2lEntry::end);
+        self.items.push(P2lEntry {
             offset,
-            size: out.len() as u64 - offset,
+            size: self.bytes.len() as u64 - offset,
             kind,
             rev: Revnum::ZERO,
             item,
-            checksum: fnv1a_32x4(&out[offset as usize..]),
+            checksum: fnv1a_32x4(&self.bytes[offset as usize..]),
         });
-    };
-    if !format.is_fsx() {
-        out.extend_from_slice(b"PLAIN\nEND\nENDREP\n");
-        end_item(&out, ItemKind::DirText, 3);
     }
-    let root_offset = out.len() as u64;
-    let (rep_item, root_item) = if format.logical { (3, 2) } else { (0, root_offset) };
+}
+
+/// Encodes the file of revision 0: an empty root, which in FSX has no representation.
+fn first_revision(format: FsFormat, conf: &FsConf) -> Vec<u8> {
+    let mut first = FirstItems::default();
+    if !format.is_fsx() {
+        let rep = [&b"PLAIN\n"[..], EMPTY_DIR, b"ENDREP\n"].concat();
+        first.bytes.extend_from_slice(&rep);
+        first.end(ItemKind::DirText, REP_ITEM);
+    }
+    let root_offset = first.bytes.len() as u64;
+    // Format 8 has no placeholders in this revision.
+    let first_format = FsFormat {
+        number: format.number.min(7),
+        ..format
+    };
+    first_format.encode_noderev(&first_root(format, root_offset), &mut first.bytes);
+    first.end(ItemKind::NodeRev, ROOT_ITEM);
+    let changes_offset = first.bytes.len() as u64;
+    first.bytes.push(b'\n');
+    first.end(ItemKind::Changes, CHANGES_ITEM);
+    let (mut out, items) = (first.bytes, first.items);
+    if format.logical {
+        let length = out.len() as u64;
+        format.encode_indexes(&mut out, Revnum::ZERO, length, conf.page_sizes(), &items);
+    } else {
+        let trailer = RevTrailer {
+            root: root_offset,
+            changes: changes_offset,
+        };
+        trailer.encode(&mut out);
+    }
+    out
+}
+
+/// Returns the root of revision 0, which is at this offset.
+fn first_root(format: FsFormat, offset: u64) -> NodeRev {
+    let (rep_item, root_item) = match format.logical {
+        true => (REP_ITEM, ROOT_ITEM),
+        false => (0, offset),
+    };
+    let (node, copy) = (IdPart::ROOT, IdPart::ROOT);
+    let tail = IdTail::Rev(Revnum::ZERO, root_item);
+    let (id, line) = match format.back_end {
+        BackEnd::Fsfs => (NodeRevId { node, copy, tail }, None),
+        BackEnd::Fsx => (
+            NodeRevId::of_item(Revnum::ZERO, root_item),
+            Some(Box::new(NodeLine { node, copy })),
+        ),
+    };
     let text = Rep {
         location: RepLocation::Rev(Revnum::ZERO, rep_item),
-        length: list.len() as u64,
-        expanded: list.len() as u64,
-        md5: Md5::of(list),
+        length: EMPTY_DIR.len() as u64,
+        expanded: EMPTY_DIR.len() as u64,
+        md5: Md5::of(EMPTY_DIR),
         sha1: None,
         uniquifier: None,
     };
-    let parts = NodeLine {
-        node: IdPart::ROOT,
-        copy: IdPart::ROOT,
-    };
-    let (id, line) = match format.back_end {
-        BackEnd::Fsfs => (
-            NodeRevId {
-                node: parts.node,
-                copy: parts.copy,
-                tail: IdTail::Rev(Revnum::ZERO, root_item),
-            },
-            None,
-        ),
-        BackEnd::Fsx => (NodeRevId::of_item(Revnum::ZERO, root_item), Some(Box::new(parts))),
-    };
-    let root = NodeRev {
+    NodeRev {
         line,
         id,
         kind: NodeKind::Dir,
@@ -242,29 +264,16 @@ fn first_revision(format: FsFormat, conf: &FsConf) -> Vec<u8> {
         is_fresh_txn_root: false,
         mergeinfo_count: 0,
         has_mergeinfo: false,
-    };
-    // Format 8 has no placeholders in this revision.
-    let first_format = FsFormat {
-        number: format.number.min(7),
-        ..format
-    };
-    first_format.encode_noderev(&root, &mut out);
-    end_item(&out, ItemKind::NodeRev, 2);
-    let changes_offset = out.len() as u64;
-    out.push(b'\n');
-    end_item(&out, ItemKind::Changes, 1);
-    if format.logical {
-        let length = out.len() as u64;
-        format.encode_indexes(&mut out, Revnum::ZERO, length, conf.page_sizes(), &items);
-    } else {
-        let trailer = RevTrailer {
-            root: root_offset,
-            changes: changes_offset,
-        };
-        trailer.encode(&mut out);
     }
-    out
 }
+
+/// An empty directory of FSFS.
+const EMPTY_DIR: &[u8] = b"END\n";
+
+/// The item numbers in revision 0 (logical addressing).
+const CHANGES_ITEM: u64 = 1;
+const ROOT_ITEM: u64 = 2;
+const REP_ITEM: u64 = 3;
 
 /// Creates files that do not exist yet.
 struct FilesystemWriter<'a> {
@@ -282,12 +291,50 @@ impl FilesystemWriter<'_> {
         }
     }
 
+    /// Creates the directories from `db` down to a file, which may be those of another file too.
+    fn directories_above(&self, db: &Path, file: &Path) -> Result<()> {
+        let dir = file.parent().unwrap_or(db);
+        let above = dir.parent().filter(|above| *above != db);
+        let mut directories = above.into_iter().chain([dir]);
+        directories.try_for_each(|dir| self.directory(dir))
+    }
+
     fn file(&self, path: &Path, bytes: &[u8]) -> Result<()> {
         let created = self.disk.write(path, Create::New);
         let mut file = created.map_err(|e| Error::io("Can't create file", path, &e))?;
         file.append(bytes)
             .and_then(|()| file.sync())
             .map_err(|e| Error::io("Can't write to file", path, &e))
+    }
+
+    /// Creates the configuration file.
+    fn conf(&self, layout: &Layout, back_end: BackEnd, options: &CreateOptions) -> Result<()> {
+        let (name, explained) = match back_end {
+            BackEnd::Fsfs => ("fsfs.conf", EXPLAINED_CONF),
+            BackEnd::Fsx => ("fsx.conf", EXPLAINED_FSX_CONF),
+        };
+        let text = options.conf.as_deref().unwrap_or(explained.as_bytes());
+        self.file(&layout.file(name), text)
+    }
+
+    /// Creates the files of revision 0 and of its properties.
+    fn first_revision(
+        &self,
+        revision: &Path,
+        revprops: &Path,
+        bytes: &[u8],
+        now: Date,
+        back_end: BackEnd,
+    ) -> Result<()> {
+        self.file(revision, bytes)?;
+        self.read_only(revision)?;
+        let list = Props::from([(props::DATE.to_owned(), now.to_string().into_bytes())]);
+        let mut text = Vec::new();
+        back_end.encode_revprops(&list, &mut text);
+        match back_end {
+            BackEnd::Fsfs => write_atomic(self.disk, revprops, &text, revision),
+            BackEnd::Fsx => self.file(revprops, &text),
+        }
     }
 
     fn read_only(&self, path: &Path) -> Result<()> {
