@@ -1,4 +1,4 @@
-//! The storage engine: FSFS repositories of formats 1 to 8, opened in place. FSX repositories are read, too.
+//! The storage engine: repositories of FSFS, formats 1 to 8, and of FSX, opened in place.
 //!
 //! Callers open an [`Fs`], ask it for a [`Root`] (one revision's tree, or one transaction's), and walk [`Node`]s. A [`Txn`] changes a
 //! tree and becomes a revision.
@@ -48,6 +48,7 @@ pub use admin::{CreateOptions, create};
 pub use format::change_list::{Change, ChangeList, Changes};
 pub use format::changes::{ChangeKind, ChangedPath};
 pub use format::dir::{DirEntries, DirEntry};
+pub use format::fs_format::BackEnd;
 pub use format::id::NodeRevId;
 pub use store::cache::Cache;
 pub use store::cache::Instance;

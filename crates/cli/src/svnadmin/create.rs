@@ -24,7 +24,7 @@ pub struct CreateArgs {
     /// accepted, and of no use: nothing in a user's configuration counts here
     #[arg(long)]
     config_dir: Option<OsString>,
-    /// the storage engine; 'fsfs' is the only one
+    /// the storage engine: 'fsfs', or 'fsx', which is an experiment
     #[arg(long)]
     fs_type: Option<String>,
     /// make a repository that Subversion ARG can use, such as '1.8'
@@ -53,6 +53,13 @@ impl CreateArgs {
             None if self.pre_1_6 => 5,
             None => version::COMPATIBLE_NUMBERS.1,
         };
+        if compatible < 9 && self.fs_type.as_deref() == Some("fsx") {
+            let text = "Repositories compatible with 1.8.x or earlier cannot use --fs-type=fsx";
+            return Err(misuse(
+                out.program(),
+                Error::new(Code::CL_ARG_PARSING_ERROR, text),
+            ));
+        }
         let options = CreateOptions {
             compatible,
             fs_type: self.fs_type.clone(),

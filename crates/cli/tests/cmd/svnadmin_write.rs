@@ -53,6 +53,11 @@ fn create_with_all_options() {
          create
          create --fs-type foo rf
          create --fs-type fsfs rfs
+         create --fs-type fsx rfsx
+         create --fs-type fsx --compatible-version 1.8 rfsx18
+         create --fs-type fsx --compatible-version 1.9 rfsx19
+         create --fs-type fsx --pre-1.6-compatible rfsx15
+         info rfsx
          create a/b/c
          create r2 extra
          create --bdb-txn-nosync rb2

@@ -1,5 +1,5 @@
 //! Creating an empty filesystem of any format: revision 0 and the small files around it, byte for byte as `svnadmin create`
-//! writes them (except the comments of `fsfs.conf`).
+//! writes them (except the comments of `fsfs.conf` and `fsx.conf`).
 //!
 //! `format` is written last, when everything else is durable: a directory without it is no filesystem, and creating one there can
 //! be tried again after the rest was removed.
@@ -9,17 +9,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use base::checksum::{Md5, fnv1a_32x4};
-use base::hashdump::{self, Terminator};
 use base::{Code, Date, Error, FsPath, NodeKind, Props, Result, Revnum, props};
 
-use crate::format::footer::Footer;
-use crate::format::fs_format::FsFormat;
+use crate::format::fs_format::{BackEnd, FsFormat};
 use crate::format::id::{IdPart, IdTail, NodeRevId};
-use crate::format::noderev::NodeRev;
+use crate::format::noderev::{NodeLine, NodeRev};
 use crate::format::p2l::{ItemKind, P2lEntry};
 use crate::format::rep_line::{Rep, RepLocation};
 use crate::format::rev_trailer::RevTrailer;
-use crate::format::{l2p, p2l};
 use crate::store::conf::FsConf;
 use crate::store::disk::{Create, Disk, write_atomic};
 use crate::store::layout::Layout;
@@ -28,7 +25,9 @@ use crate::store::uuid::new_uuid;
 /// Options of a new filesystem.
 #[derive(Clone, Debug)]
 pub struct CreateOptions {
-    /// Format number: 1 to 8, but not 5.
+    /// FSFS or FSX.
+    pub back_end: BackEnd,
+    /// Format number of FSFS: 1 to 8, but not 5. FSX has one format, whatever this says.
     pub format: u32,
     /// Revisions per shard, 0 for the linear layout; `None` is the format's default.
     pub shard_size: Option<u64>,
@@ -36,7 +35,7 @@ pub struct CreateOptions {
     pub uuid: Option<String>,
     /// True for logical addressing; `None` is the format's default.
     pub log_addressing: Option<bool>,
-    /// Contents of `fsfs.conf`; `None` is a file that explains the options and sets none.
+    /// Contents of `fsfs.conf` or `fsx.conf`; `None` is a file that explains the options and sets none.
     pub conf: Option<Vec<u8>>,
 }
 
@@ -44,6 +43,7 @@ impl Default for CreateOptions {
     /// The newest format, with its defaults.
     fn default() -> Self {
         CreateOptions {
+            back_end: BackEnd::Fsfs,
             format: FsFormat::NEWEST,
             shard_size: None,
             uuid: None,
@@ -64,7 +64,7 @@ pub fn create(db: &Path, options: &CreateOptions, now: Date, disk: Arc<dyn Disk>
         Some(text) => FsConf::parse(text, &format)?,
         None => FsConf::for_format(&format),
     };
-    // All in one function, in the order in which the files are created.
+    // In the order in which the files are created.
     let layout = Layout::new(db, format);
     let new = FilesystemWriter { disk: &*disk };
     new.directory(db)?;
@@ -72,15 +72,15 @@ pub fn create(db: &Path, options: &CreateOptions, now: Date, disk: Arc<dyn Disk>
     new.disk
         .share_group(db)
         .map_err(|e| Error::io("Can't set permissions on", db, &e))?;
-    new.file(&layout.file("fs-type"), b"fsfs\n")?;
+    let back_end = format.back_end;
+    new.file(
+        &layout.file("fs-type"),
+        format!("{}\n", back_end.name()).as_bytes(),
+    )?;
     let revision = layout.rev(Revnum::ZERO);
     let revprops = layout.revprops(Revnum::ZERO);
-    for kind in ["revs", "revprops"] {
-        new.directory(&layout.file(kind))?;
-    }
-    for file in [&revision, &revprops] {
-        new.directory(file.parent().unwrap_or(db))?;
-    }
+    new.directories_above(db, &revision)?;
+    new.directories_above(db, &revprops)?;
     new.directory(&layout.transactions())?;
     if format.has_protorevs_dir() {
         new.directory(&layout.file("txn-protorevs"))?;
@@ -91,28 +91,26 @@ pub fn create(db: &Path, options: &CreateOptions, now: Date, disk: Arc<dyn Disk>
     };
     new.file(&layout.file("current"), current)?;
     new.file(&layout.file("write-lock"), b"")?;
-    let uuid = options.uuid.clone().unwrap_or_else(new_uuid);
-    let ids = match format.has_instance_id() {
-        true => format!("{uuid}\n{}\n", new_uuid()),
-        false => format!("{uuid}\n"),
-    };
-    new.file(&layout.file("uuid"), ids.as_bytes())?;
+    new.file(&layout.file("uuid"), first_ids(format, options).as_bytes())?;
     if format.has_conf() {
-        let text = options.conf.as_deref().unwrap_or(EXPLAINED_CONF.as_bytes());
-        new.file(&layout.file("fsfs.conf"), text)?;
+        new.conf(&layout, back_end, options)?;
     }
-    new.file(&revision, &first_revision(format, &conf))?;
-    new.read_only(&revision)?;
-    let list = Props::from([(props::DATE.to_owned(), now.to_string().into_bytes())]);
-    let mut text = Vec::new();
-    hashdump::write_props(&mut text, &list, Terminator::End);
-    write_atomic(new.disk, &revprops, &text, &revision)?;
+    new.first_revision(
+        &revision,
+        &revprops,
+        &first_revision(format, &conf),
+        now,
+        back_end,
+    )?;
     if format.has_packing() {
         new.file(&layout.file("min-unpacked-rev"), b"0\n")?;
     }
     if format.has_protorevs_dir() {
         new.file(&layout.file("txn-current"), b"0\n")?;
         new.file(&layout.file("txn-current-lock"), b"")?;
+    }
+    if back_end == BackEnd::Fsx {
+        new.file(&layout.file("revprop-generation"), b"0\n")?;
     }
     new.sync_above(db, &[&revision, &revprops])?;
     let path = layout.file("format");
@@ -123,8 +121,26 @@ pub fn create(db: &Path, options: &CreateOptions, now: Date, disk: Arc<dyn Disk>
     new.sync(db)
 }
 
+/// Returns the contents of `uuid`.
+fn first_ids(format: FsFormat, options: &CreateOptions) -> String {
+    let uuid = options.uuid.clone().unwrap_or_else(new_uuid);
+    match format.has_instance_id() {
+        true => format!("{uuid}\n{}\n", new_uuid()),
+        false => format!("{uuid}\n"),
+    }
+}
+
 /// Returns the contents of `format` for the options.
 fn resolve(options: &CreateOptions) -> Result<FsFormat> {
+    if options.back_end == BackEnd::Fsx {
+        return match (options.shard_size, options.log_addressing) {
+            (Some(0 | MAX_SHARD_SIZE..), _) | (_, Some(false)) => Err(Error::new(
+                Code::UNSUPPORTED_FEATURE,
+                "Filesystems of FSX have shards and logical addressing",
+            )),
+            (size, _) => Ok(FsFormat::fsx(size.unwrap_or(DEFAULT_SHARD_SIZE))),
+        };
+    }
     let number = options.format;
     if !matches!(number, 1..=4 | 6..=FsFormat::NEWEST) {
         return Err(Error::new(
@@ -142,7 +158,7 @@ fn resolve(options: &CreateOptions) -> Result<FsFormat> {
     };
     format.shard_size = match options.shard_size {
         Some(1..) if !format.supports_shards() => return lacks("sharded layout"),
-        Some(size) if size > i32::MAX as u64 => return lacks("shards of that size"),
+        Some(size) if size >= MAX_SHARD_SIZE => return lacks("shards of that size"),
         Some(size) => size,
         None if !format.supports_shards() => 0,
         None => DEFAULT_SHARD_SIZE,
@@ -156,30 +172,91 @@ fn resolve(options: &CreateOptions) -> Result<FsFormat> {
     Ok(format)
 }
 
-/// Encodes the file of revision 0: an empty root.
+/// The items of revision 0 that have been encoded.
+#[derive(Default)]
+struct FirstItems {
+    bytes: Vec<u8>,
+    items: Vec<P2lEntry>,
+}
+
+impl FirstItems {
+    /// Ends an item, which starts where the one before it ends.
+    fn end(&mut self, kind: ItemKind, item: u64) {
+        let offset = self.items.last().map_or(0, P2lEntry::end);
+        self.items.push(P2lEntry {
+            offset,
+            size: self.bytes.len() as u64 - offset,
+            kind,
+            rev: Revnum::ZERO,
+            item,
+            checksum: fnv1a_32x4(&self.bytes[offset as usize..]),
+        });
+    }
+}
+
+/// Encodes the file of revision 0: an empty root, which in FSX has no representation.
 fn first_revision(format: FsFormat, conf: &FsConf) -> Vec<u8> {
-    let list = b"END\n";
-    let mut out = b"PLAIN\nEND\nENDREP\n".to_vec();
-    let root_offset = out.len() as u64;
-    let (rep_item, root_item) = if format.logical { (3, 2) } else { (0, root_offset) };
-    let root = NodeRev {
-        line: None,
-        id: NodeRevId {
-            node: IdPart::ROOT,
-            copy: IdPart::ROOT,
-            tail: IdTail::Rev(Revnum::ZERO, root_item),
-        },
+    let mut first = FirstItems::default();
+    if !format.is_fsx() {
+        let rep = [&b"PLAIN\n"[..], EMPTY_DIR, b"ENDREP\n"].concat();
+        first.bytes.extend_from_slice(&rep);
+        first.end(ItemKind::DirText, REP_ITEM);
+    }
+    let root_offset = first.bytes.len() as u64;
+    // Format 8 has no placeholders in this revision.
+    let first_format = FsFormat {
+        number: format.number.min(7),
+        ..format
+    };
+    first_format.encode_noderev(&first_root(format, root_offset), &mut first.bytes);
+    first.end(ItemKind::NodeRev, ROOT_ITEM);
+    let changes_offset = first.bytes.len() as u64;
+    first.bytes.push(b'\n');
+    first.end(ItemKind::Changes, CHANGES_ITEM);
+    let (mut out, items) = (first.bytes, first.items);
+    if format.logical {
+        let length = out.len() as u64;
+        format.encode_indexes(&mut out, Revnum::ZERO, length, conf.page_sizes(), &items);
+    } else {
+        let trailer = RevTrailer {
+            root: root_offset,
+            changes: changes_offset,
+        };
+        trailer.encode(&mut out);
+    }
+    out
+}
+
+/// Returns the root of revision 0, which is at this offset.
+fn first_root(format: FsFormat, offset: u64) -> NodeRev {
+    let (rep_item, root_item) = match format.logical {
+        true => (REP_ITEM, ROOT_ITEM),
+        false => (0, offset),
+    };
+    let (node, copy) = (IdPart::ROOT, IdPart::ROOT);
+    let tail = IdTail::Rev(Revnum::ZERO, root_item);
+    let (id, line) = match format.back_end {
+        BackEnd::Fsfs => (NodeRevId { node, copy, tail }, None),
+        BackEnd::Fsx => (
+            NodeRevId::of_item(Revnum::ZERO, root_item),
+            Some(Box::new(NodeLine { node, copy })),
+        ),
+    };
+    let text = Rep {
+        location: RepLocation::Rev(Revnum::ZERO, rep_item),
+        length: EMPTY_DIR.len() as u64,
+        expanded: EMPTY_DIR.len() as u64,
+        md5: Md5::of(EMPTY_DIR),
+        sha1: None,
+        uniquifier: None,
+    };
+    NodeRev {
+        line,
+        id,
         kind: NodeKind::Dir,
         predecessor: None,
         count: 0,
-        text: Some(Rep {
-            location: RepLocation::Rev(Revnum::ZERO, rep_item),
-            length: list.len() as u64,
-            expanded: list.len() as u64,
-            md5: Md5::of(list),
-            sha1: None,
-            uniquifier: None,
-        }),
+        text: (!format.is_fsx()).then_some(text),
         props: None,
         created_path: FsPath::root(),
         copyfrom: None,
@@ -187,66 +264,16 @@ fn first_revision(format: FsFormat, conf: &FsConf) -> Vec<u8> {
         is_fresh_txn_root: false,
         mergeinfo_count: 0,
         has_mergeinfo: false,
-    };
-    // Format 8 has no placeholders in this revision.
-    root.encode(&mut out, false, false);
-    let changes_offset = out.len() as u64;
-    out.push(b'\n');
-    if !format.logical {
-        let trailer = RevTrailer {
-            root: root_offset,
-            changes: changes_offset,
-        };
-        trailer.encode(&mut out);
-        return out;
     }
-    append_indexes(&mut out, root_offset, changes_offset, conf);
-    out
 }
 
-/// Appends the indexes and the footer of revision 0 to its three items.
-fn append_indexes(out: &mut Vec<u8>, root_offset: u64, changes_offset: u64, conf: &FsConf) {
-    let items = [
-        (0, root_offset, ItemKind::DirText, 3),
-        (root_offset, changes_offset, ItemKind::NodeRev, 2),
-        (changes_offset, out.len() as u64, ItemKind::Changes, 1),
-    ];
-    let entries = items.map(|(offset, end, kind, item)| P2lEntry {
-        offset,
-        size: end - offset,
-        kind,
-        rev: Revnum::ZERO,
-        item,
-        checksum: fnv1a_32x4(&out[offset as usize..end as usize]),
-    });
-    let offsets = vec![None, Some(changes_offset), Some(root_offset), Some(0)];
-    let (mut l2p_index, mut p2l_index) = (Vec::new(), Vec::new());
-    l2p::encode(
-        &mut l2p_index,
-        Revnum::ZERO,
-        conf.l2p_page_size as usize,
-        &[offsets],
-    );
-    p2l::encode(
-        &mut p2l_index,
-        Revnum::ZERO,
-        out.len() as u64,
-        conf.p2l_page_size,
-        &entries,
-    );
-    let l2p_offset = out.len() as u64;
-    let p2l_offset = l2p_offset + l2p_index.len() as u64;
-    let footer = Footer {
-        l2p_offset,
-        l2p_md5: Md5::of(&l2p_index),
-        p2l_offset,
-        p2l_md5: Md5::of(&p2l_index),
-        footer_offset: p2l_offset + p2l_index.len() as u64,
-    };
-    out.extend_from_slice(&l2p_index);
-    out.extend_from_slice(&p2l_index);
-    footer.encode(out);
-}
+/// An empty directory of FSFS.
+const EMPTY_DIR: &[u8] = b"END\n";
+
+/// The item numbers in revision 0 (logical addressing).
+const CHANGES_ITEM: u64 = 1;
+const ROOT_ITEM: u64 = 2;
+const REP_ITEM: u64 = 3;
 
 /// Creates files that do not exist yet.
 struct FilesystemWriter<'a> {
@@ -264,12 +291,50 @@ impl FilesystemWriter<'_> {
         }
     }
 
+    /// Creates the directories from `db` down to a file, which may be those of another file too.
+    fn directories_above(&self, db: &Path, file: &Path) -> Result<()> {
+        let dir = file.parent().unwrap_or(db);
+        let above = dir.parent().filter(|above| *above != db);
+        let mut directories = above.into_iter().chain([dir]);
+        directories.try_for_each(|dir| self.directory(dir))
+    }
+
     fn file(&self, path: &Path, bytes: &[u8]) -> Result<()> {
         let created = self.disk.write(path, Create::New);
         let mut file = created.map_err(|e| Error::io("Can't create file", path, &e))?;
         file.append(bytes)
             .and_then(|()| file.sync())
             .map_err(|e| Error::io("Can't write to file", path, &e))
+    }
+
+    /// Creates the configuration file.
+    fn conf(&self, layout: &Layout, back_end: BackEnd, options: &CreateOptions) -> Result<()> {
+        let (name, explained) = match back_end {
+            BackEnd::Fsfs => ("fsfs.conf", EXPLAINED_CONF),
+            BackEnd::Fsx => ("fsx.conf", EXPLAINED_FSX_CONF),
+        };
+        let text = options.conf.as_deref().unwrap_or(explained.as_bytes());
+        self.file(&layout.file(name), text)
+    }
+
+    /// Creates the files of revision 0 and of its properties.
+    fn first_revision(
+        &self,
+        revision: &Path,
+        revprops: &Path,
+        bytes: &[u8],
+        now: Date,
+        back_end: BackEnd,
+    ) -> Result<()> {
+        self.file(revision, bytes)?;
+        self.read_only(revision)?;
+        let list = Props::from([(props::DATE.to_owned(), now.to_string().into_bytes())]);
+        let mut text = Vec::new();
+        back_end.encode_revprops(&list, &mut text);
+        match back_end {
+            BackEnd::Fsfs => write_atomic(self.disk, revprops, &text, revision),
+            BackEnd::Fsx => self.file(revprops, &text),
+        }
     }
 
     fn read_only(&self, path: &Path) -> Result<()> {
@@ -298,5 +363,11 @@ impl FilesystemWriter<'_> {
 /// Revisions per shard by default.
 const DEFAULT_SHARD_SIZE: u64 = 1000;
 
+/// Shards of this size and larger ones are refused.
+const MAX_SHARD_SIZE: u64 = 1 << 31;
+
 /// The default contents of `fsfs.conf`.
 pub(crate) const EXPLAINED_CONF: &str = include_str!("create/fsfs.conf");
+
+/// The default contents of `fsx.conf`.
+const EXPLAINED_FSX_CONF: &str = include_str!("create/fsx.conf");

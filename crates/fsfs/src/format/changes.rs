@@ -60,7 +60,7 @@ pub enum ChangeKind {
 }
 
 impl ChangeKind {
-    pub(super) fn word(self) -> &'static str {
+    pub(in crate::format) fn word(self) -> &'static str {
         match self {
             ChangeKind::Modify => "modify",
             ChangeKind::Add => "add",
@@ -105,6 +105,11 @@ impl RawChange {
             is_reset: false,
             info,
         }
+    }
+
+    /// False for an entry of FSX.
+    pub(crate) fn has_id(&self) -> bool {
+        !self.id.is_item()
     }
 }
 

@@ -16,6 +16,7 @@
 //! | `replace` | `delete` | the `delete` before the replacement |
 //! | `modify` | `delete` | `delete` |
 //! | `add`, `modify`, `replace` | `replace` | the change |
+//! | `add` (FSX, where entries have no ID) | `replace` | the change, as an `add` |
 //!
 //! A `delete` or `replace` also removes the entries of all paths below.
 
@@ -172,6 +173,11 @@ impl Folding {
                         None => *old = change,
                     },
                     (Modify, Delete) => *old = change,
+                    (Add, Replace) if !change.has_id() => {
+                        // A copy over a node that the transaction has added: nothing was there before.
+                        *old = change;
+                        old.info.change = Add;
+                    }
                     (_, Replace) => *old = change,
                 }
             }
@@ -224,7 +230,7 @@ mod tests {
         }
     }
 
-    fn log(text: &str) -> Vec<RawChange> {
+    fn log_entries(text: &str) -> Vec<RawChange> {
         // `<id> <action> <path>` a line, as short-hand.
         let lines = text.lines().map(|line| {
             let parts: Vec<_> = line.split(' ').collect();
@@ -237,11 +243,26 @@ mod tests {
     }
 
     fn folded(text: &str) -> Result<Vec<String>, FoldError> {
-        let list = fold(log(text))?;
+        let list = fold(log_entries(text))?;
         Ok(list
             .iter()
             .map(|c| format!("{} {} {}", c.id.node, c.info.change.word(), c.info.path))
             .collect())
+    }
+
+    #[test]
+    fn a_copy_over_a_new_node_is_an_addition_where_entries_have_no_id() {
+        let log = "_1 add /a\n_1 modify /b\n_1 replace /a\n_1 replace /b";
+        let without_ids = log_entries(log)
+            .into_iter()
+            .map(|change| RawChange::without_id(change.info));
+        let list = fold(without_ids).expect("folds");
+        let kinds: Vec<_> = list.iter().map(|change| change.info.change.word()).collect();
+        assert_eq!(kinds, ["add", "replace"]);
+        assert_eq!(
+            folded(log),
+            Ok(vec!["_1 replace /a".to_owned(), "_1 replace /b".to_owned()])
+        );
     }
 
     #[test]
@@ -290,7 +311,7 @@ mod tests {
     #[test]
     fn old_lists_are_sorted_with_one_entry_for_each_path() {
         let normal = |text| {
-            normalize(log(text))
+            normalize(log_entries(text))
                 .iter()
                 .map(|c| format!("{:?} {}", c.change, c.path))
                 .collect::<Vec<_>>()

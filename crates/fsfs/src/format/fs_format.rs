@@ -48,9 +48,12 @@ impl FormatError {
 }
 
 /// How the items of a filesystem are stored, according to `db/fs-type`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum BackEnd {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BackEnd {
+    /// FSFS.
+    #[default]
     Fsfs,
+    /// FSX, the experimental one.
     Fsx,
 }
 
@@ -250,6 +253,16 @@ impl FsFormat {
         self.level() >= 4
     }
 
+    /// Node-revisions record uniquifiers.
+    pub(crate) fn has_uniquifiers(&self) -> bool {
+        self.has_rep_sharing() && !self.is_fsx()
+    }
+
+    /// The file of a transaction's root has the same name in all transactions.
+    pub(crate) fn has_fixed_root_name(&self) -> bool {
+        !self.is_fsx()
+    }
+
     /// Changed-path lists have the node kind.
     pub(crate) fn has_kinds_in_changes(&self) -> bool {
         self.level() >= 4
@@ -265,9 +278,9 @@ impl FsFormat {
         self.level() >= 8
     }
 
-    /// Rep lines of property lists have the SHA-1; format 8 writes `-`.
+    /// Rep lines of property lists have the SHA-1; format 8 writes `-`, FSX nothing.
     pub(crate) fn records_props_sha1(&self) -> bool {
-        (4..8).contains(&self.level())
+        (4..8).contains(&self.level()) && !self.is_fsx()
     }
 
     /// Proto-revision files are in `txn-protorevs/`, not in the directory of the transaction, and `txn-current`

@@ -37,7 +37,7 @@ pub(crate) mod fs_format;
     not(test),
     expect(
         dead_code,
-        reason = "encoders are for tests and fuzz targets until something writes"
+        reason = "some encoders are for tests and fuzz targets until something packs"
     )
 )]
 pub(crate) mod fsx;

@@ -158,6 +158,11 @@ impl NodeRev {
         self.line.as_ref().map_or(self.id.node, |line| line.node)
     }
 
+    /// The copy-id.
+    pub(crate) fn copy_id(&self) -> IdPart {
+        self.line.as_ref().map_or(self.id.copy, |line| line.copy)
+    }
+
     /// True if both are node-revisions of one node. Node-ids of a transaction are comparable only within it.
     pub(crate) fn is_related(&self, other: &NodeRev) -> bool {
         let node = self.node_id();

@@ -66,6 +66,8 @@ pub(crate) enum ItemKind {
     DirProps = 4,
     NodeRev = 5,
     Changes = 6,
+    /// A changed-path list in the form of packed ones (FSX).
+    ChangesContainer = 8,
 }
 
 impl ItemKind {

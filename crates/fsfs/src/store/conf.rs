@@ -7,6 +7,7 @@
 use base::ini::{Case, Ini};
 use base::{Code, Error, Result, ResultExt as _};
 
+use crate::format::back_end::PageSizes;
 use crate::format::fs_format::{BackEnd, FsFormat};
 use crate::store::disk::{Disk, is_missing};
 use crate::store::layout::Layout;
@@ -93,6 +94,14 @@ impl FsConf {
             p2l_page_size: 1024 * KILO,
             pack_after_commit: false,
             verify_before_commit: false,
+        }
+    }
+
+    /// The page sizes of new indexes.
+    pub(crate) fn page_sizes(&self) -> PageSizes {
+        PageSizes {
+            l2p: self.l2p_page_size,
+            p2l: self.p2l_page_size,
         }
     }
 

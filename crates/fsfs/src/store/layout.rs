@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use base::Revnum;
 
 use crate::format::fs_format::{BackEnd, FsFormat};
+use crate::format::fsx::id::FsxId;
 use crate::format::id::{IdPart, NodeRevId, TxnId};
 
 /// The names below `db/`.
@@ -113,6 +114,22 @@ impl Layout {
         self.txn(&txn.to_string()).join(name)
     }
 
+    /// The uncommitted node-revision that a file of a transaction's directory is; `None` for any other file.
+    pub(crate) fn txn_node_of_file(&self, txn: TxnId, name: &str) -> Option<(IdPart, IdPart)> {
+        let rest = name.strip_prefix("node.")?;
+        match self.format.back_end {
+            BackEnd::Fsfs => {
+                // `node.<node-id>.<copy-id>`; a further dot marks children or properties.
+                let (node, copy) = rest.split_once('.')?;
+                Some((IdPart::parse(node.as_bytes())?, IdPart::parse(copy.as_bytes())?))
+            }
+            BackEnd::Fsx => {
+                let id = FsxId::parse(rest.as_bytes()).ok()?.noderev_id();
+                (id.txn() == Some(txn)).then_some((id.node, id.copy))
+            }
+        }
+    }
+
     /// The proto-revision file, which becomes the revision file.
     pub(crate) fn proto_rev(&self, txn: TxnId) -> PathBuf {
         if self.format.has_protorevs_dir() {
@@ -215,5 +232,10 @@ mod tests {
         let node = layout.txn_children(txn, IdPart::temporary(2), IdPart::ABSENT);
         assert_eq!(node, Path::new("/r/db/transactions/2o.txn/node.2-2q.children"));
         assert_eq!(layout.proto_rev(txn), Path::new("/r/db/txn-protorevs/2o.rev"));
+        let node_of = |name| layout.txn_node_of_file(txn, name);
+        assert_eq!(node_of("node.2-2q"), Some(txn.root()));
+        for other in ["node.2-2r", "node.2+2", "node.2-2q.children", "changes"] {
+            assert_eq!(node_of(other), None);
+        }
     }
 }

@@ -11,17 +11,15 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
-use base::{Code, Date, Error, NodeKind, Props, Result, Revnum, hashdump, props};
+use base::{Code, Date, Error, NodeKind, Props, Result, Revnum, props};
 use parking_lot::RwLock;
 
 use super::children::Children;
 use super::edit::{MAX_IN_MEMORY, Txn, TxnOptions, TxnStatus};
 use super::open_tree::weak_tree;
 use super::proto_rev::ProtoRev;
-use super::state::{NodeKey, OnDisk, ROOT, TxnNode, TxnState, explicit_copyroot};
-use crate::format::changes;
-use crate::format::dir;
-use crate::format::id::{IdPart, IdTail, NodeRevId, TxnId};
+use super::state::{NodeKey, OnDisk, TxnNode, TxnState, explicit_copyroot};
+use crate::format::id::{IdTail, NodeRevId, TxnId};
 use crate::format::noderev::NodeRev;
 use crate::format::rep_line::RepLocation;
 use crate::store::disk::write_atomic;
@@ -42,12 +40,9 @@ impl Fs {
     /// # Errors
     /// `FS_NO_SUCH_REVISION`; the system's.
     pub fn begin_txn(&self, base: Revnum, options: TxnOptions, now: Date) -> Result<Txn> {
-        self.refuse_fsx("commits")?;
         self.check_rev(base)?;
         let name = if self.format().has_protorevs_dir() {
-            let mut number = String::new();
-            push_base36(&mut number, self.take_txn_numbers(1)?);
-            format!("{base}-{number}")
+            self.txn_name(base, self.take_txn_numbers(1)?)
         } else {
             self.make_numbered_txn_dir(base)?
         };
@@ -62,7 +57,7 @@ impl Fs {
         options: TxnOptions,
         now: Date,
     ) -> Result<Txn> {
-        let id = TxnId::parse(name.as_bytes())?;
+        let id = self.parse_txn_name(name)?;
         let mut list = Props::from([(props::DATE.to_owned(), now.to_string().into_bytes())]);
         if options.check_locks {
             list.insert(CHECK_LOCKS.to_owned(), b"true".to_vec());
@@ -71,6 +66,7 @@ impl Fs {
             list.insert(CLIENT_DATE.to_owned(), b"0".to_vec());
         }
         let mut state = TxnState::new(
+            self,
             id,
             name.to_owned(),
             self.initial_root(id, base)?,
@@ -85,7 +81,7 @@ impl Fs {
             if has_name {
                 state.write_root(self, &self.layout().txn(name))?;
             }
-            let proto = ProtoRev::create(self, id)?;
+            let proto = ProtoRev::create(self, id, state.items.clone())?;
             self.register_txn(state, proto, false)
         };
         begin().inspect_err(|_| {
@@ -105,7 +101,7 @@ impl Fs {
             }
             // One that stays is removed as what a crash has left.
             _ = self.remove_files_and_dir(&spare);
-            state.node_mut(ROOT)?.is_on_disk = false;
+            state.node_mut(state.root())?.is_on_disk = false;
         }
         let new = self.layout().transactions().join(format!("{name}{NEW_SUFFIX}"));
         let mut make = || -> Result<()> {
@@ -126,11 +122,11 @@ impl Fs {
     /// Returns the root of a transaction without changes.
     fn initial_root(&self, txn: TxnId, base: Revnum) -> Result<NodeRev> {
         let root = self.root_noderev(base)?;
+        let (node, copy) = txn.root();
         Ok(NodeRev {
-            line: None,
             id: NodeRevId {
-                node: root.id.node,
-                copy: root.id.copy,
+                node,
+                copy,
                 tail: IdTail::Txn(txn),
             },
             predecessor: Some(root.id),
@@ -145,8 +141,25 @@ impl Fs {
     /// Reserves numbers for transactions and returns the first. A crash loses numbers, which is harmless.
     pub(crate) fn take_txn_numbers(&self, count: u64) -> Result<u64> {
         let _lock = self.txn_current_lock()?;
-        let number = self.read_txn_current()?;
+        let mut number = self.read_txn_current()?;
+        if self.format().is_fsx() {
+            number = self.free_txn_number(number)?;
+        }
         self.write_txn_current(number.saturating_add(count))?;
+        Ok(number)
+    }
+
+    /// Returns the first number from `number` on after which there is no transaction. FSX starts the numbers again at a recovery,
+    /// and has no number 0.
+    fn free_txn_number(&self, number: u64) -> Result<u64> {
+        let mut number = number.max(1);
+        for name in self.list_txns()? {
+            if let Ok(txn) = self.parse_txn_name(&name)
+                && txn.number >= number
+            {
+                number = txn.number.saturating_add(1);
+            }
+        }
         Ok(number)
     }
 
@@ -236,17 +249,25 @@ impl Fs {
     /// # Errors
     /// `FS_MALFORMED_TXN_ID`, `FS_NO_SUCH_TRANSACTION`; the system's.
     pub fn open_txn(&self, name: &str) -> Result<Txn> {
-        self.refuse_fsx("commits")?;
         let id = self.check_txn(name)?;
         let list = self.txn_props(name)?;
-        let root = self.txn_noderev(id, IdPart::ROOT, IdPart::ROOT)?;
-        let mut state = TxnState::new(id, name.to_owned(), NodeRev::clone(&root), list, MAX_IN_MEMORY);
+        let root = self.txn_root_noderev(id)?;
+        let mut state = TxnState::new(
+            self,
+            id,
+            name.to_owned(),
+            NodeRev::clone(&root),
+            list,
+            MAX_IN_MEMORY,
+        );
         (state.next_node, state.next_copy) = self.read_next_ids(name)?;
         let log = self.read_txn_file(name, "changes")?;
-        changes::parse(&log, true)?
-            .into_iter()
-            .for_each(|change| state.changes.push(change));
-        for key in self.txn_node_keys(name)? {
+        let changes = self.format().back_end.parse_change_log(&log)?;
+        changes.into_iter().for_each(|change| state.changes.push(change));
+        let keys = self.txn_node_keys(id, name)?;
+        let proto = ProtoRev::open(self, id, keys.len())?;
+        state.items = proto.numbers();
+        for key in keys {
             let node = self.read_txn_node(id, key)?;
             state.insert(key, node);
         }
@@ -256,7 +277,6 @@ impl Fs {
             counters: Some((state.next_node, state.next_copy)),
             props: true,
         };
-        let proto = ProtoRev::open(self, id)?;
         self.register_txn(state, proto, true)
     }
 
@@ -281,16 +301,13 @@ impl Fs {
     }
 
     /// Returns the keys of the node-revisions that a transaction has on disk.
-    fn txn_node_keys(&self, txn: &str) -> Result<HashSet<NodeKey>> {
-        let dir = self.layout().txn(txn);
+    fn txn_node_keys(&self, txn: TxnId, name: &str) -> Result<HashSet<NodeKey>> {
+        let dir = self.layout().txn(name);
         let names = self.disk().list(&dir);
         let names = names.map_err(|e| Error::io("Can't open directory", &dir, &e))?;
-        let keys = names.iter().filter_map(|name| {
-            let rest = name.to_str()?.strip_prefix("node.")?;
-            // `node.<node-id>.<copy-id>`; a further dot marks children or properties.
-            let (node, copy) = rest.split_once('.')?;
-            Some((IdPart::parse(node.as_bytes())?, IdPart::parse(copy.as_bytes())?))
-        });
+        let keys = names
+            .iter()
+            .filter_map(|name| self.layout().txn_node_of_file(txn, name.to_str()?));
         Ok(keys.collect())
     }
 
@@ -306,7 +323,7 @@ impl Fs {
             let path = self.layout().txn_children(txn, key.0, key.1);
             let text = self.disk().read_small(&path);
             let text = text.map_err(|e| Error::io("Can't open file", &path, &e))?;
-            let mut children = Children::new(dir::parse_children(&text)?);
+            let mut children = Children::new(self.format().back_end.parse_children(&text)?);
             children.unwritten = Some(Vec::new());
             node.children = Some(Box::new(children));
         }
@@ -314,7 +331,7 @@ impl Fs {
             let path = self.layout().txn_node_props(txn, key.0, key.1);
             let text = self.disk().read_small(&path);
             let text = text.map_err(|e| Error::io("Can't open file", &path, &e))?;
-            node.props = Some(Arc::new(hashdump::read_props(&text)?));
+            node.props = Some(Arc::new(self.format().back_end.parse_txn_props(&text)?));
             node.props_on_disk = true;
         }
         Ok(node)

@@ -10,6 +10,7 @@ use base::{Code, Error, FsPath, NodeKind, Props, Result, Revnum, props};
 
 use super::state::{NodeKey, TxnNode, TxnState, explicit_copyroot};
 use crate::format::changes::{ChangeKind, ChangedPath, RawChange};
+use crate::format::fs_format::BackEnd;
 use crate::format::id::NodeRevId;
 use crate::format::noderev::NodeRev;
 use crate::format::rep_line::Rep;
@@ -34,9 +35,9 @@ impl TxnState {
         let parent = self.make_parents_mutable(fs, path)?;
         let node_id = self.new_node_id();
         let above = self.node(parent)?.noderev.clone();
-        let id = self.node_id((node_id, above.id.copy));
+        let (id, line) = self.new_noderev_id(fs, node_id, above.copy_id());
         let node = NodeRev {
-            line: None,
+            line,
             id,
             kind,
             predecessor: None,
@@ -109,10 +110,10 @@ impl TxnState {
         let source = from.noderev();
         let parent = self.make_parents_mutable(fs, path)?;
         let copy = self.new_copy_id();
-        let id = self.node_id((source.id.node, copy));
+        let (id, line) = self.new_noderev_id(fs, source.node_id(), copy);
         let copyfrom = (rev, from.path().clone());
         let node = NodeRev {
-            line: None,
+            line,
             id,
             predecessor: Some(source.id),
             count: source.count + 1,
@@ -219,8 +220,11 @@ impl TxnState {
         let noderev = node.noderev.clone();
         let list = Node::new(self.as_root(fs), FsPath::root(), noderev).props()?;
         self.node_mut(key)?.change().props = Some(Rep::MUTABLE);
-        if fs.format().has_rep_sharing() {
+        // Subversion takes a number here and does not use it. The numbers must be the same.
+        if fs.format().has_uniquifiers() {
             self.next_node += 1;
+        } else if fs.format().is_fsx() {
+            self.items.take();
         }
         Ok(list)
     }
@@ -267,34 +271,46 @@ impl TxnState {
         copyfrom: Option<(Revnum, FsPath)>,
     ) {
         let format = fs.format();
-        if change == ChangeKind::Modify && self.extend_last_entry(id, flags, path) {
+        if change == ChangeKind::Modify && self.extend_last_entry(format.back_end, id, flags, path) {
             return;
         }
-        self.changes.push(RawChange {
-            id,
-            is_reset: false,
-            info: ChangedPath {
-                path: path.clone(),
-                change,
-                node_kind: if format.has_kinds_in_changes() {
-                    kind
-                } else {
-                    NodeKind::Unknown
-                },
-                text_mod: flags.text,
-                prop_mod: flags.props,
-                mergeinfo_mod: format.has_mergeinfo_in_changes().then_some(flags.mergeinfo),
-                copyfrom,
+        let info = ChangedPath {
+            path: path.clone(),
+            change,
+            node_kind: if format.has_kinds_in_changes() {
+                kind
+            } else {
+                NodeKind::Unknown
             },
+            text_mod: flags.text,
+            prop_mod: flags.props,
+            mergeinfo_mod: format.has_mergeinfo_in_changes().then_some(flags.mergeinfo),
+            copyfrom,
+        };
+        self.changes.push(match format.back_end {
+            BackEnd::Fsfs => RawChange {
+                id,
+                is_reset: false,
+                info,
+            },
+            BackEnd::Fsx => RawChange::without_id(info),
         });
     }
 
     /// A change of the node that the last entry is about becomes part of that entry, as long as the entry is not on disk: adding
     /// a file and writing its text make one entry.
-    fn extend_last_entry(&mut self, id: NodeRevId, flags: ChangeFlags, path: &FsPath) -> bool {
+    fn extend_last_entry(
+        &mut self,
+        back_end: BackEnd,
+        id: NodeRevId,
+        flags: ChangeFlags,
+        path: &FsPath,
+    ) -> bool {
         let is_on_disk = self.on_disk.changes == self.changes.len();
+        // Without IDs, the last entry of a path is about the node that is there now.
+        let is_same = |last: &RawChange| back_end == BackEnd::Fsx || last.id == id;
         let Some(last) = self.changes.last_mut().filter(|last| {
-            !is_on_disk && last.id == id && last.info.path == *path && last.info.change != ChangeKind::Delete
+            !is_on_disk && is_same(last) && last.info.path == *path && last.info.change != ChangeKind::Delete
         }) else {
             return false;
         };

@@ -9,12 +9,14 @@ use std::path::Path;
 use base::Result;
 
 use super::spill::SpillFile;
-use crate::format::changes::{self, RawChange};
+use crate::format::changes::RawChange;
+use crate::format::fs_format::BackEnd;
 use crate::tree::Fs;
 
 /// The log.
 #[derive(Debug)]
 pub(crate) struct ChangeLog {
+    back_end: BackEnd,
     /// The entries that are not in the file.
     recent: Vec<RawChange>,
     /// Bytes of their paths.
@@ -37,8 +39,9 @@ struct SpilledRun {
 
 impl ChangeLog {
     /// Makes an empty log.
-    pub(super) fn new(max_in_memory: usize) -> ChangeLog {
+    pub(super) fn new(back_end: BackEnd, max_in_memory: usize) -> ChangeLog {
         ChangeLog {
+            back_end,
             recent: Vec::new(),
             recent_bytes: 0,
             spilled: 0,
@@ -121,7 +124,7 @@ impl ChangeLog {
             let head = text.len();
             text.extend_from_slice(&((self.spilled + at) as u64).to_le_bytes());
             text.extend_from_slice(&[0; 8]);
-            changes::encode_entry(&mut text, &self.recent[at]);
+            self.back_end.encode_change(&self.recent[at], &mut text);
             let length = (text.len() - head - HEADER_LEN) as u64;
             text[head + 8..head + HEADER_LEN].copy_from_slice(&length.to_le_bytes());
         }
@@ -155,7 +158,7 @@ impl ChangeLog {
 
     fn next_of(&self, reader: &mut RunReader) -> Result<Option<ChangeLogEntry>> {
         let spill_file = self.spill_file.as_ref();
-        reader.next(spill_file.expect("because runs are in the file"))
+        reader.next(self.back_end, spill_file.expect("because runs are in the file"))
     }
 }
 
@@ -208,7 +211,7 @@ impl RunReader {
         }
     }
 
-    fn next(&mut self, spill_file: &SpillFile) -> Result<Option<ChangeLogEntry>> {
+    fn next(&mut self, back_end: BackEnd, spill_file: &SpillFile) -> Result<Option<ChangeLogEntry>> {
         if self.at == self.end && self.position == self.buffer.len() {
             return Ok(None);
         }
@@ -217,7 +220,7 @@ impl RunReader {
             [0, 1].map(|at| u64::from_le_bytes(words[at]))
         };
         let length = usize::try_from(length).map_err(|_| spill_file.is_damaged())?;
-        let change = changes::parse(self.take(spill_file, length)?, true)?.pop();
+        let change = back_end.parse_change_log(self.take(spill_file, length)?)?.pop();
         let change = change.ok_or_else(|| spill_file.is_damaged())?;
         Ok(Some(ChangeLogEntry { number, change }))
     }

@@ -48,7 +48,7 @@ use super::commit_files::{file_of, make_shard, revprops, write_revprops};
 use super::edit::{Committed, Txn, TxnStatus};
 use super::folded_log::FoldedLog;
 use super::proto_rev::ProtoWriter;
-use super::state::{ROOT, TxnState};
+use super::state::TxnState;
 use super::tree::{TreeWriter, WrittenTree};
 use crate::format::changes::{ChangeKind, RawChange};
 use crate::format::short_line::NextIds;
@@ -391,7 +391,7 @@ pub(super) fn is_taken(e: &Error) -> bool {
 
 /// Checks that the root is a directory and a successor of the previous revision's root.
 fn check_root(fs: &Fs, state: &TxnState, previous: Revnum) -> Result<()> {
-    let (root, before) = (state.node(ROOT)?, fs.root_noderev(previous)?);
+    let (root, before) = (state.node(state.root())?, fs.root_noderev(previous)?);
     if root.noderev.count == before.count + 1 && root.noderev.kind == NodeKind::Dir {
         return Ok(());
     }

@@ -3,7 +3,6 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use base::hashdump::{self, Terminator};
 use base::{Date, Error, Props, Result, Revnum, props};
 
 use super::begin::{CHECK_LOCKS, CHECK_OOD, CLIENT_DATE};
@@ -87,7 +86,7 @@ pub(super) fn revprops(state: &TxnState, now: &dyn Fn() -> Date) -> Props {
 pub(super) fn write_revprops(fs: &Fs, rev: Revnum, list: &Props, sync: bool) -> Result<()> {
     let path = fs.layout().revprops(rev);
     let mut text = Vec::new();
-    hashdump::write_props(&mut text, list, Terminator::End);
+    fs.format().back_end.encode_revprops(list, &mut text);
     let disk = fs.disk();
     let mut file = match disk.write(&path, Create::Replace) {
         // Left by a commit that failed, and read-only.

@@ -30,7 +30,6 @@ use crate::txn::commit::is_taken;
 use crate::txn::commit_files::make_shard;
 use crate::txn::strays;
 use crate::txn::{CommitMode, Committed, Txn, TxnOptions, Verify};
-use base::number::push_base36;
 
 /// Commits in groups. Dropping it without [`CommitGroup::flush`] discards what was committed since the last flush.
 pub struct CommitGroup {
@@ -66,7 +65,6 @@ impl Fs {
     /// # Errors
     /// The system's.
     pub fn commit_group(&self) -> Result<CommitGroup> {
-        self.refuse_fsx("commits")?;
         let youngest = self.youngest()?;
         Ok(CommitGroup {
             committed_fs: self.clone(),
@@ -109,8 +107,7 @@ impl CommitGroup {
                 let first = this.group_fs.take_txn_numbers(NUMBERS_PER_GROUP)?;
                 this.txn_numbers = first..first.saturating_add(NUMBERS_PER_GROUP);
             }
-            let mut name = format!("{base}-");
-            push_base36(&mut name, this.txn_numbers.start);
+            let name = this.group_fs.txn_name(base, this.txn_numbers.start);
             this.txn_numbers.start += 1;
             this.group_fs.begin_named(&name, base, options, now)
         })

@@ -6,8 +6,8 @@
 use std::io;
 use std::sync::Arc;
 
-use base::number::parse_base36;
-use base::{Code, Error, Props, Result};
+use base::number::{parse_base36, push_base36};
+use base::{Code, Error, Props, Result, Revnum};
 
 use crate::format::fs_format::BackEnd;
 use crate::format::id::TxnId;
@@ -80,8 +80,18 @@ impl Fs {
         self.shared_fs().map(|shared| &shared.nodes)
     }
 
+    /// Returns the name of a transaction.
+    pub(super) fn txn_name(&self, base: Revnum, number: u64) -> String {
+        let mut name = match self.format().back_end {
+            BackEnd::Fsfs => format!("{base}-"),
+            BackEnd::Fsx => String::new(),
+        };
+        push_base36(&mut name, number);
+        name
+    }
+
     /// Parses the name of a transaction.
-    fn parse_txn_name(&self, name: &str) -> Result<TxnId> {
+    pub(super) fn parse_txn_name(&self, name: &str) -> Result<TxnId> {
         let txn = match self.format().back_end {
             BackEnd::Fsfs => TxnId::parse(name.as_bytes()).ok(),
             BackEnd::Fsx => {

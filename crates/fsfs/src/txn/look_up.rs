@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use base::{FsPath, Result};
 
-use super::state::{NodeKey, ROOT, TxnNode, TxnState};
+use super::state::{NodeKey, TxnNode, TxnState};
 use crate::format::noderev::NodeRev;
 use crate::store::path_chain::{Link, prefix};
 use crate::tree::Fs;
@@ -23,7 +23,7 @@ impl TxnState {
     pub(crate) fn look_up(&self, fs: &Fs, path: &FsPath) -> Result<PathLookup> {
         let start = self.path_chain.lock().start(path);
         let (at, dir) = match start.link {
-            None => (0, self.node(ROOT)?.noderev.clone()),
+            None => (0, self.node(self.root())?.noderev.clone()),
             Some(link) => (link.end, self.noderev(fs, &link.id)?),
         };
         // The chain of a transaction needs no copies.
@@ -80,7 +80,7 @@ impl TxnState {
     /// Those of reading.
     pub(super) fn make_parents_mutable(&mut self, fs: &Fs, path: &FsPath) -> Result<NodeKey> {
         let mut chain = std::mem::take(self.path_chain.get_mut());
-        let mut parent = ROOT;
+        let mut parent = self.root();
         for at in chain.owned.saturating_sub(1)..chain.links().len() {
             let Link { id, end, .. } = chain.links()[at];
             parent = match self.key_of(&id) {
@@ -132,7 +132,7 @@ impl TxnState {
         mut change: impl FnMut(&mut TxnState, NodeKey) -> Result<()>,
     ) -> Result<()> {
         let chain = std::mem::take(self.path_chain.get_mut());
-        change(self, ROOT)?;
+        change(self, self.root())?;
         for link in chain.links() {
             if let Some(key) = self.key_of(&link.id) {
                 change(self, key)?;

@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use base::{Code, Error, NodeKind, Props, Result, Revnum};
 
-use super::state::{NodeKey, ROOT, TxnState};
+use super::state::{NodeKey, TxnState};
 use crate::format::dir::{DirEntries, EntryChange};
-use crate::format::id::NodeRevId;
+use crate::format::id::{IdPart, NodeRevId};
 use crate::format::noderev::NodeRev;
 use crate::format::rep_line::RepLocation;
 use crate::store::path_chain::PathChain;
@@ -60,7 +60,7 @@ impl TxnState {
         let mut plan = MergePlan::default();
         let (ancestor, source) = (fs.root_noderev(self.base())?, fs.root_noderev(to)?);
         let mut path = String::new();
-        let mut comparisons = vec![self.compare_dir(fs, &ancestor, &source, ROOT, &path)?];
+        let mut comparisons = vec![self.compare_dir(fs, &ancestor, &source, self.root(), &path)?];
         while let Some(comparison) = comparisons.last_mut() {
             path.truncate(comparison.path_len);
             match self.plan_entries(fs, comparison, &mut path, &mut plan)? {
@@ -105,7 +105,7 @@ impl TxnState {
         let (ancestor_entries, source_entries) = (fs.dir_entries(ancestor)?, fs.dir_entries(source)?);
         if !same_props(fs, ancestor, source)?
             || (self.changed_props(fs, ancestor, target)?
-                && !have_same_lineages(&ancestor_entries, &source_entries)?)
+                && !have_same_lineages(fs, &ancestor_entries, &source_entries)?)
         {
             return Err(conflict(path));
         }
@@ -161,13 +161,14 @@ impl TxnState {
             let all_dirs = [before.kind, now.0, ours.0]
                 .iter()
                 .all(|kind| *kind == NodeKind::Dir);
-            let lineage = |id: &NodeRevId| (id.node, id.copy);
-            let same_lineage =
-                lineage(&before_id) == lineage(&now.1) && lineage(&before_id) == lineage(&ours.1);
-            let Some(key) = self.key_of(&ours.1).filter(|_| all_dirs && same_lineage) else {
+            let Some(key) = self.key_of(&ours.1).filter(|_| all_dirs) else {
                 return Err(conflict(path));
             };
             let (ancestor, source) = (fs.noderev(&before_id)?, fs.noderev(&now.1)?);
+            let own = lineage(&self.node(key)?.noderev);
+            if lineage(&ancestor) != lineage(&source) || lineage(&ancestor) != own {
+                return Err(conflict(path));
+            }
             return self.compare_dir(fs, &ancestor, &source, key, path).map(Some);
         }
         Ok(None)
@@ -219,8 +220,13 @@ fn props_of(fs: &Fs, node: &Arc<NodeRev>) -> Result<Arc<Props>> {
     Node::new(root, node.created_path.clone(), node.clone()).props()
 }
 
+/// The node ID and the copy ID.
+fn lineage(node: &NodeRev) -> (IdPart, IdPart) {
+    (node.node_id(), node.copy_id())
+}
+
 /// True if both directories have the same names, with the same node IDs and copy IDs.
-fn have_same_lineages(a: &DirEntries, b: &DirEntries) -> Result<bool> {
+fn have_same_lineages(fs: &Fs, a: &DirEntries, b: &DirEntries) -> Result<bool> {
     if a.len() != b.len() {
         return Ok(false);
     }
@@ -229,7 +235,12 @@ fn have_same_lineages(a: &DirEntries, b: &DirEntries) -> Result<bool> {
             return Ok(false);
         };
         let (a, b) = (a.id()?, b.id()?);
-        if (a.node, a.copy) != (b.node, b.copy) {
+        let are_same = match a.is_item() {
+            false => (a.node, a.copy) == (b.node, b.copy),
+            // Only the node-revisions have both.
+            true => a == b || lineage(&*fs.noderev(&a)?) == lineage(&*fs.noderev(&b)?),
+        };
+        if !are_same {
             return Ok(false);
         }
     }

@@ -11,7 +11,7 @@
 //! - `merge` brings in what was committed since the transaction began, `folded_log` makes one changed-path entry per path, `tree`
 //!   writes the items of the revision, `commit` makes the revision (with `commit_files`) and `commit_group` many of them together. `strays`
 //!   deals with revision files beyond `current`.
-//! - `proto_rev` and `proto_writer` are the file that becomes the revision file.
+//! - `proto_rev` and `proto_writer` are the file that becomes the revision file; `item_numbers` counts what is in it.
 //!
 //! `history_index` adds new revisions to the history index. `lock_write` (with `lock_files`) and `revprops_write` change users' locks and revision properties.
 
@@ -26,8 +26,10 @@ mod commit_shared;
 mod edit;
 mod fingerprint;
 mod folded_log;
+mod fsx_changes;
 mod fsx_revprops;
 pub(crate) mod history_index;
+mod item_numbers;
 mod list;
 mod lock_files;
 mod lock_write;

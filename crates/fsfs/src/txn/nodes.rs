@@ -16,14 +16,16 @@ use base::{NodeKind, Result};
 use super::change_log::MAX_PATH_BYTES;
 use super::children::Children;
 use super::spill::SpillFile;
-use super::state::{NodeKey, ROOT, TxnNode};
-use crate::format::dir::DirEntries;
-use crate::format::noderev::NodeRev;
+use super::state::{NodeKey, TxnNode};
+use crate::format::fs_format::BackEnd;
 use crate::tree::Fs;
 
 /// The node-revisions.
 #[derive(Debug)]
 pub(crate) struct Nodes {
+    back_end: BackEnd,
+    /// The key of the root.
+    root: NodeKey,
     slots: HashMap<NodeKey, Slot>,
     /// Number of node-revisions in memory.
     in_memory: usize,
@@ -74,9 +76,11 @@ impl Deref for NodeRef<'_> {
 
 impl Nodes {
     /// Starts with the root. About `max_in_memory` node-revisions are held in memory.
-    pub(super) fn new(root: TxnNode, max_in_memory: usize) -> Nodes {
+    pub(super) fn new(back_end: BackEnd, root: NodeKey, node: TxnNode, max_in_memory: usize) -> Nodes {
         Nodes {
-            slots: HashMap::from([(ROOT, Slot::InMemory(root))]),
+            back_end,
+            root,
+            slots: HashMap::from([(root, Slot::InMemory(node))]),
             in_memory: 1,
             limit: max_in_memory,
             max_in_memory,
@@ -93,7 +97,7 @@ impl Nodes {
 
     /// The root.
     pub(super) fn root(&self) -> Option<&TxnNode> {
-        match self.slots.get(&ROOT) {
+        match self.slots.get(&self.root) {
             Some(Slot::InMemory(node)) => Some(node),
             Some(Slot::Spilled(_)) | None => None,
         }
@@ -132,6 +136,7 @@ impl Nodes {
         if let Slot::Spilled(spilled_node) = slot.get() {
             let spill_file = self.spill_file.as_ref();
             let node = read(
+                self.back_end,
                 spill_file.expect("because spilled node-revisions are in the file"),
                 *spilled_node,
             )?;
@@ -187,6 +192,7 @@ impl Nodes {
         &mut self,
         mut write: impl FnMut(NodeKey, &mut TxnNode) -> Result<()>,
     ) -> Result<()> {
+        let back_end = self.back_end;
         let mut spill_file = self.spill_file.take();
         let mut run = || {
             for (key, slot) in &mut self.slots {
@@ -194,7 +200,7 @@ impl Nodes {
                     (Slot::InMemory(node), _) => write(*key, node)?,
                     (Slot::Spilled(spilled_node), Some(spill_file)) if !spilled_node.is_on_disk => {
                         // The flags in the spill file are older than `is_on_disk`.
-                        write(*key, &mut read(spill_file, *spilled_node)?)?;
+                        write(*key, &mut read(back_end, spill_file, *spilled_node)?)?;
                         spilled_node.is_on_disk = true;
                     }
                     (Slot::Spilled(_), _) => {}
@@ -214,9 +220,9 @@ impl Nodes {
             return;
         }
         self.new_bytes = 0;
-        let spill_round = self.spill_round;
+        let (root, spill_round) = (self.root, self.spill_round);
         let is_idle = |key: &NodeKey, slot: &Slot| match slot {
-            Slot::InMemory(node) if *key != ROOT => match &node.children {
+            Slot::InMemory(node) if *key != root => match &node.children {
                 None => node.used_in_round < spill_round || node.noderev.kind == NodeKind::File,
                 Some(children) => {
                     node.used_in_round < spill_round && children.unwritten.as_ref().is_none_or(Vec::is_empty)
@@ -240,7 +246,7 @@ impl Nodes {
         for key in keys {
             if let Some(Slot::InMemory(node)) = self.slots.get(key) {
                 let start = text.len();
-                encode(node, &mut text)?;
+                encode(self.back_end, node, &mut text)?;
                 // No real directory is longer than 4 GiB: such a node-revision stays in memory.
                 let Ok(length) = u32::try_from(text.len() - start) else {
                     text.truncate(start);
@@ -270,6 +276,7 @@ impl Nodes {
     fn read(&self, spilled_node: SpilledNode) -> Result<TxnNode> {
         let spill_file = self.spill_file.as_ref();
         read(
+            self.back_end,
             spill_file.expect("because spilled node-revisions are in the file"),
             spilled_node,
         )
@@ -287,7 +294,7 @@ fn is_on_disk(node: &TxnNode) -> bool {
 }
 
 /// Appends a node-revision in the form of the spill file: flags, the lengths of its three parts, the parts.
-fn encode(node: &TxnNode, out: &mut Vec<u8>) -> Result<()> {
+fn encode(back_end: BackEnd, node: &TxnNode, out: &mut Vec<u8>) -> Result<()> {
     let mut flags = 0;
     let mut set = |flag, on: bool| flags |= if on { flag } else { 0 };
     set(NODEREV_ON_DISK, node.is_on_disk);
@@ -303,11 +310,10 @@ fn encode(node: &TxnNode, out: &mut Vec<u8>) -> Result<()> {
     let head = out.len();
     out.resize(head + HEADER_LEN, flags);
     let mut starts = [out.len(); 4];
-    // The node-revision lines of every format are a subset of these.
-    node.noderev.encode(out, true, true);
+    back_end.encode_noderev(&node.noderev, out);
     starts[1] = out.len();
     if let Some(children) = &node.children {
-        out.extend_from_slice(children.entries()?.text());
+        out.extend_from_slice(&back_end.encode_dir(&children.entries()?)?);
     }
     starts[2] = out.len();
     if let Some(list) = &node.props {
@@ -325,13 +331,13 @@ fn encode(node: &TxnNode, out: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-fn read(spill_file: &SpillFile, spilled_node: SpilledNode) -> Result<TxnNode> {
+fn read(back_end: BackEnd, spill_file: &SpillFile, spilled_node: SpilledNode) -> Result<TxnNode> {
     let text = spill_file.read(spilled_node.offset, spilled_node.length as usize)?;
-    let node = decode(&text, spilled_node.is_on_disk)?;
+    let node = decode(back_end, &text, spilled_node.is_on_disk)?;
     node.ok_or_else(|| spill_file.is_damaged())
 }
 
-fn decode(text: &[u8], is_on_disk: bool) -> Result<Option<TxnNode>> {
+fn decode(back_end: BackEnd, text: &[u8], is_on_disk: bool) -> Result<Option<TxnNode>> {
     let Some((head, mut rest)) = text.split_at_checked(HEADER_LEN) else {
         return Ok(None);
     };
@@ -344,14 +350,15 @@ fn decode(text: &[u8], is_on_disk: bool) -> Result<Option<TxnNode>> {
         (*part, rest) = (own, others);
     }
     let has = |flag| head[0] & flag != 0;
-    let Some((noderev, _)) = NodeRev::parse(parts[0])? else {
+    let Some(noderev) = back_end.parse_txn_noderev(parts[0])? else {
         return Ok(None);
     };
+    let id = noderev.id;
     let mut node = TxnNode::new(noderev);
     node.is_on_disk = is_on_disk || has(NODEREV_ON_DISK);
     node.props_on_disk = has(HAS_PROPS) && (is_on_disk || has(PROPS_ON_DISK));
     if has(HAS_CHILDREN) {
-        let mut children = Children::new(DirEntries::parse(Arc::new(parts[1].to_vec()), None)?);
+        let mut children = Children::new(back_end.parse_dir(Arc::new(parts[1].to_vec()), &id, None)?);
         children.unwritten = (is_on_disk || has(HAS_FILE)).then(Vec::new);
         node.children = Some(Box::new(children));
     }

@@ -14,6 +14,7 @@ use std::sync::{Arc, Weak};
 use base::{Code, Error, Result};
 use parking_lot::Mutex;
 
+use super::item_numbers::ItemNumbers;
 pub(crate) use super::proto_writer::ProtoWriter;
 use crate::format::id::TxnId;
 use crate::format::p2l::P2lEntry;
@@ -41,8 +42,8 @@ pub(super) struct ProtoRevState {
     pub(super) end: u64,
     /// The items, in order of offset (logical addressing).
     pub(super) items: Vec<P2lEntry>,
-    /// Number of the next item (logical addressing).
-    pub(super) next_item: u64,
+    /// The numbers of items (logical addressing).
+    pub(super) numbers: ItemNumbers,
     /// Number of items in the index files on disk, and the next item number there.
     on_disk: (usize, u64),
     /// The open file between two writers; `None` before the first one and while one writes.
@@ -60,7 +61,7 @@ impl ProtoRev {
     ///
     /// # Errors
     /// The system's.
-    pub(crate) fn create(fs: &Fs, txn: TxnId) -> Result<ProtoRev> {
+    pub(crate) fn create(fs: &Fs, txn: TxnId, numbers: ItemNumbers) -> Result<ProtoRev> {
         let layout = fs.layout();
         let make = |path: PathBuf| {
             let created = fs.disk().write(&path, Create::New);
@@ -73,7 +74,7 @@ impl ProtoRev {
         let state = ProtoRevState {
             end: 0,
             items: Vec::new(),
-            next_item: proto_index::FIRST_ITEM,
+            numbers,
             on_disk: (0, proto_index::FIRST_ITEM),
             file,
             is_writing: false,
@@ -83,18 +84,18 @@ impl ProtoRev {
         Ok(Self::of(fs, txn, state))
     }
 
-    /// Opens the file of a transaction that is on disk, and reads its index.
+    /// Opens the file of a transaction that is on disk and has `nodes` node-revisions, and reads its index.
     ///
     /// # Errors
     /// `FS_INDEX_CORRUPTION` and its kin; the system's.
-    pub(crate) fn open(fs: &Fs, txn: TxnId) -> Result<ProtoRev> {
+    pub(crate) fn open(fs: &Fs, txn: TxnId, nodes: usize) -> Result<ProtoRev> {
         let path = fs.layout().proto_rev(txn);
         let stat = fs.disk().metadata(&path);
         let stat = stat.map_err(|e| Error::io("Can't open file", &path, &e))?;
         let mut state = ProtoRevState {
             end: stat.len,
             items: Vec::new(),
-            next_item: proto_index::FIRST_ITEM,
+            numbers: ItemNumbers::starting_at(proto_index::FIRST_ITEM),
             on_disk: (0, 0),
             file: None,
             is_writing: false,
@@ -102,15 +103,18 @@ impl ProtoRev {
             lock: None,
         };
         if fs.format().logical {
-            state.items = proto_index::parse_p2l(&read_proto_index(fs, txn, P2L_FILE)?)?;
-            state.next_item = proto_index::parse_next_item(&read_proto_index(fs, txn, NEXT_ITEM_FILE)?)?;
-            let max_number = (state.items.len() as u64).saturating_mul(MAX_GAP) + MAX_UNUSED;
+            let items = read_proto_index(fs, txn, P2L_FILE)?;
+            state.items = fs.format().back_end.parse_proto_items(&items)?;
+            let next = proto_index::parse_next_item(&read_proto_index(fs, txn, NEXT_ITEM_FILE)?)?;
+            let used = state.items.len().saturating_add(nodes) as u64;
+            let max_number = used.saturating_mul(MAX_GAP).saturating_add(MAX_UNUSED);
             let items = state.items.iter().map(|entry| entry.item);
-            if items.chain([state.next_item]).any(|item| item > max_number) {
+            if items.chain([next]).any(|item| item > max_number) {
                 return Err(proto_index::ProtoIndexError::Number.into());
             }
+            state.numbers = ItemNumbers::starting_at(next);
             state.end = state.items.last().map_or(0, P2lEntry::end);
-            state.on_disk = (state.items.len(), state.next_item);
+            state.on_disk = (state.items.len(), next);
         }
         Ok(Self::of(fs, txn, state))
     }
@@ -146,6 +150,11 @@ impl ProtoRev {
             }
         }
         Ok(())
+    }
+
+    /// The numbers of items.
+    pub(super) fn numbers(&self) -> ItemNumbers {
+        self.0.state.lock().numbers.clone()
     }
 
     /// The length of what is written so far, in bytes.
@@ -258,17 +267,16 @@ impl ProtoRev {
     pub(crate) fn write_to_disk(&self) -> Result<()> {
         let ProtoRevInner { fs, txn, state, .. } = &*self.0;
         let mut state = state.lock();
-        let now = (state.items.len(), state.next_item);
+        let now = (state.items.len(), state.numbers.next());
         if !fs.format().logical || state.on_disk == now {
             return Ok(());
         }
         let (mut l2p, mut p2l) = (Vec::new(), Vec::new());
         for entry in &state.items[state.on_disk.0..] {
-            proto_index::push_l2p(&mut l2p, entry);
-            proto_index::push_p2l(&mut p2l, entry);
+            fs.format().back_end.push_proto_item(entry, &mut l2p, &mut p2l);
         }
         let directory = fs.layout().txn(&txn.to_string());
-        let next = state.next_item.to_string().into_bytes();
+        let next = now.1.to_string().into_bytes();
         for (name, how, bytes) in [
             (PROTO_L2P, Create::Append, l2p),
             (P2L_FILE, Create::Append, p2l),

@@ -1,16 +1,15 @@
 //! Writing to a proto-revision file: items one after the other, and at the end the indexes or the trailer of a revision file.
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use base::checksum::{FnvStream, Md5};
+use base::checksum::FnvStream;
 use base::{Error, Result, Revnum};
 
 use super::proto_rev::{ProtoRev, ProtoRevState};
-use crate::format::footer::Footer;
 use crate::format::p2l::{ItemKind, P2lEntry};
 use crate::format::rev_trailer::RevTrailer;
-use crate::format::{l2p, p2l};
 use crate::store::disk::{self, Disk, DiskFile, DiskWriter};
 use crate::store::guard::FileLock;
 
@@ -25,7 +24,8 @@ pub(crate) struct ProtoWriter {
     buffer: Vec<u8>,
     /// Items that this writer has added.
     items: Vec<P2lEntry>,
-    next_item: u64,
+    /// The last numbers that were taken, without others in between.
+    numbers: Range<u64>,
     /// Start of the current item, and the checksum of its bytes so far.
     item: (u64, FnvStream),
     /// `None` in a group, where no other process can write.
@@ -48,7 +48,7 @@ impl ProtoWriter {
             written: state.end,
             buffer: Vec::new(),
             items: Vec::new(),
-            next_item: state.next_item,
+            numbers: 0..0,
             item: (state.end, FnvStream::new()),
             lock,
         }
@@ -66,8 +66,12 @@ impl ProtoWriter {
         if !self.is_logical() {
             return self.offset();
         }
-        self.next_item += 1;
-        self.next_item - 1
+        let number = self.proto.0.state.lock().numbers.take();
+        if self.numbers.end != number {
+            self.numbers.start = number;
+        }
+        self.numbers.end = number + 1;
+        number
     }
 
     /// Appends a whole item. `item` is a number from [`ProtoWriter::next_item`] or a fixed one; `None` takes the next. It is
@@ -124,6 +128,29 @@ impl ProtoWriter {
         Ok(item)
     }
 
+    /// Appends unused bytes.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(crate) fn pad(&mut self, mut length: u64) -> Result<()> {
+        let (offset, size) = (self.offset(), length);
+        while length > 0 {
+            let part = length.min(BUFFER_SIZE as u64);
+            self.buffer.resize(self.buffer.len() + part as usize, 0);
+            self.flush()?;
+            length -= part;
+        }
+        self.items.push(P2lEntry {
+            offset,
+            size,
+            kind: ItemKind::Unused,
+            rev: Revnum::ZERO,
+            item: 0,
+            checksum: 0,
+        });
+        Ok(())
+    }
+
     /// Discards the current item.
     ///
     /// # Errors
@@ -168,7 +195,7 @@ impl ProtoWriter {
         let mut state = self.proto.0.state.lock();
         state.end = self.written;
         state.items.append(&mut self.items);
-        state.next_item = self.next_item;
+        self.numbers = 0..0;
         Ok(())
     }
 
@@ -197,31 +224,12 @@ impl ProtoWriter {
         let mut items = std::mem::take(&mut self.proto.0.state.lock().items);
         let kept = items.len();
         items.append(&mut self.items);
-        let mut offsets = vec![
-            None;
-            items
-                .iter()
-                .map(|entry| entry.item as usize + 1)
-                .max()
-                .unwrap_or(1)
-        ];
         for entry in &mut items {
             entry.rev = rev;
-            offsets[entry.item as usize] = Some(entry.offset);
         }
         let fs = &self.proto.0.fs;
-        let l2p_offset = self.offset();
-        l2p::encode(out, rev, fs.conf().l2p_page_size as usize, &[offsets]);
-        let l2p_end = out.len();
-        p2l::encode(out, rev, l2p_offset, fs.conf().p2l_page_size, &items);
-        let footer = Footer {
-            l2p_offset,
-            l2p_md5: Md5::of(&out[..l2p_end]),
-            p2l_offset: l2p_offset + l2p_end as u64,
-            p2l_md5: Md5::of(&out[l2p_end..]),
-            footer_offset: l2p_offset + out.len() as u64,
-        };
-        footer.encode(out);
+        fs.format()
+            .encode_indexes(out, rev, self.offset(), fs.conf().page_sizes(), &items);
         // The commit may still fail: the items of the transaction stay as they were.
         items.truncate(kept);
         self.proto.0.state.lock().items = items;
@@ -298,6 +306,7 @@ impl Drop for ProtoWriter {
     fn drop(&mut self) {
         let mut state = self.proto.0.state.lock();
         state.is_writing = false;
+        state.numbers.give_back(self.numbers.clone());
         if let Some(mut file) = self.file.take() {
             if state.is_held {
                 state.lock = self.lock.take();

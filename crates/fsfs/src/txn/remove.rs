@@ -52,9 +52,9 @@ impl Fs {
     }
 
     /// Takes the directory of a committed transaction away from it, for the next transaction of the group. False if there is no group,
-    /// or if it fails.
+    /// if the file in it has a name of its own, or if it fails.
     pub(super) fn keep_txn_dir(&self, name: &str) -> bool {
-        if !self.is_group_view() {
+        if !self.is_group_view() || !self.format().has_fixed_root_name() {
             return false;
         }
         let gone = self.layout().transactions().join(format!("{name}{GONE_SUFFIX}"));

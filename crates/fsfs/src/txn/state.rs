@@ -16,19 +16,19 @@ use parking_lot::Mutex;
 
 use super::change_log::ChangeLog;
 use super::children::Children;
+use super::item_numbers::ItemNumbers;
 use super::nodes::{NodeRef, Nodes};
 use crate::format::dir::{DirEntry, EntryChange};
+use crate::format::fs_format::BackEnd;
 use crate::format::id::{IdPart, IdTail, NodeRevId, TxnId};
-use crate::format::noderev::{CopyRoot, NodeRev};
+use crate::format::noderev::{CopyRoot, NodeLine, NodeRev};
+use crate::format::proto_index::FIRST_ITEM;
 use crate::format::rep_line::Rep;
 use crate::store::path_chain::PathChain;
 use crate::tree::Fs;
 use crate::tree::root::Root;
 
 pub(crate) use crate::tree::open_txns::NodeKey;
-
-/// The key of the root directory.
-pub(crate) const ROOT: NodeKey = (IdPart::ROOT, IdPart::ROOT);
 
 /// The tree, counters, properties and log of a transaction.
 #[derive(Debug)]
@@ -39,6 +39,8 @@ pub(crate) struct TxnState {
     /// The next number for a node ID or a uniquifier.
     pub(crate) next_node: u64,
     pub(crate) next_copy: u64,
+    /// The numbers of items, which in FSX node-revisions have too.
+    pub(crate) items: ItemNumbers,
     /// The log of changes, oldest first.
     pub(crate) changes: ChangeLog,
     /// The transaction's own properties.
@@ -103,14 +105,23 @@ impl TxnNode {
 
 impl TxnState {
     /// A transaction without changes. About `max_in_memory` node-revisions, and as many entries of the log, are held in memory.
-    pub(crate) fn new(id: TxnId, name: String, root: NodeRev, props: Props, max_in_memory: usize) -> Self {
+    pub(crate) fn new(
+        fs: &Fs,
+        id: TxnId,
+        name: String,
+        root: NodeRev,
+        props: Props,
+        max_in_memory: usize,
+    ) -> Self {
+        let back_end = fs.format().back_end;
         TxnState {
             id,
             name,
-            nodes: Nodes::new(TxnNode::new(root), max_in_memory),
+            nodes: Nodes::new(back_end, id.root(), TxnNode::new(root), max_in_memory),
             next_node: 0,
             next_copy: 0,
-            changes: ChangeLog::new(max_in_memory),
+            items: ItemNumbers::starting_at(FIRST_ITEM),
+            changes: ChangeLog::new(back_end, max_in_memory),
             props: Arc::new(props),
             removed: HashSet::new(),
             copyroots: HashMap::new(),
@@ -124,6 +135,27 @@ impl TxnState {
         let predecessor = self.nodes.root().and_then(|root| root.noderev.predecessor);
         let base = predecessor.and_then(|id| id.rev()).or(self.id.base());
         base.unwrap_or(Revnum::ZERO)
+    }
+
+    /// Returns the key of the root directory.
+    pub(crate) fn root(&self) -> NodeKey {
+        self.id.root()
+    }
+
+    /// Returns the ID of a new node-revision of a node and a copy, and both parts if the ID does not have them.
+    pub(super) fn new_noderev_id(
+        &self,
+        fs: &Fs,
+        node: IdPart,
+        copy: IdPart,
+    ) -> (NodeRevId, Option<Box<NodeLine>>) {
+        match fs.format().back_end {
+            BackEnd::Fsfs => (self.node_id((node, copy)), None),
+            BackEnd::Fsx => (
+                NodeRevId::of_txn_item(self.id, self.items.take()),
+                Some(Box::new(NodeLine { node, copy })),
+            ),
+        }
     }
 
     /// Returns the ID of one of the transaction's own node-revisions.
@@ -204,18 +236,19 @@ impl TxnState {
     ) -> Result<NodeRev> {
         let is_branch = self.is_copy_target(fs, old)?;
         let parent = self.node(parent)?.noderev.clone();
-        let copy = if old.id.copy == IdPart::ROOT || old.id.copy == parent.id.copy || !is_branch {
-            parent.id.copy
+        let copy = if old.copy_id() == IdPart::ROOT || old.copy_id() == parent.copy_id() || !is_branch {
+            parent.copy_id()
         } else if old.created_path == path {
-            old.id.copy
+            old.copy_id()
         } else {
             // A copy inside of a copy, reached through the outer copy: it becomes a branch of its own.
             self.new_copy_id()
         };
         let copyroot = if is_branch { old } else { &*parent };
+        let (id, line) = self.new_noderev_id(fs, old.node_id(), copy);
         Ok(NodeRev {
-            line: None,
-            id: self.node_id((old.id.node, copy)),
+            line,
+            id,
             kind: old.kind,
             predecessor: Some(old.id),
             count: old.count + 1,
@@ -239,18 +272,18 @@ impl TxnState {
             return Ok(true);
         }
         if path.is_root() {
-            return Ok(node.id.node == IdPart::ROOT);
+            return Ok(node.node_id() == IdPart::ROOT);
         }
         let key = (rev, path.clone());
         let there = match self.copyroots.get(&key) {
             Some(there) => *there,
             None => {
-                let there = fs.root(rev)?.node(path)?.id().node;
+                let there = fs.root(rev)?.node(path)?.noderev().node_id();
                 self.copyroots.insert(key, there);
                 there
             }
         };
-        Ok(there == node.id.node)
+        Ok(there == node.node_id())
     }
 
     /// Sets or deletes an entry of one of the transaction's own directories.
@@ -268,7 +301,7 @@ impl TxnState {
             node.children = Some(Box::new(Children::new(base)));
             node.change().text = Some(Rep::MUTABLE);
             // Subversion takes a uniquifier here and does not use it. The numbers must be the same.
-            if fs.format().has_rep_sharing() {
+            if fs.format().has_uniquifiers() {
                 self.next_node += 1;
             }
         }
@@ -317,7 +350,7 @@ impl TxnState {
         }
         self.for_each_parent(|state, key| state.add_mergeinfo_to(key, added, removed))?;
         match node {
-            Some(key) if key != ROOT => self.add_mergeinfo_to(key, added, removed),
+            Some(key) if key != self.root() => self.add_mergeinfo_to(key, added, removed),
             _ => Ok(()),
         }
     }

@@ -103,7 +103,7 @@ impl TextWriter {
                 ),
             ));
         }
-        let uniquifier = txn.fs.format().has_rep_sharing().then(|| {
+        let uniquifier = txn.fs.format().has_uniquifiers().then(|| {
             let mut state = txn.state.write();
             state.next_node += 1;
             Uniquifier {

@@ -7,19 +7,19 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use base::hashdump::{self, Terminator};
 use base::{Code, Error, NodeKind, Props, Result, Revnum};
 use delta::window::WINDOW_SIZE;
 
 use super::children::Children;
 use super::folded_log::FoldedLog;
 use super::proto_rev::ProtoWriter;
-use super::state::{NodeKey, ROOT, TxnState};
+use super::state::{NodeKey, TxnState};
 use crate::format::change_list::ChangeList;
 use crate::format::changes;
 use crate::format::dir::{DirEntries, DirEntry};
+use crate::format::fs_format::BackEnd;
 use crate::format::id::{IdPart, IdTail, NodeRevId};
-use crate::format::noderev::{CopyRoot, NodeRev};
+use crate::format::noderev::{CopyRoot, NodeLine, NodeRev};
 use crate::format::p2l::ItemKind;
 use crate::format::rep_line::{Rep, RepLocation, Uniquifier};
 use crate::format::short_line::NextIds;
@@ -37,7 +37,8 @@ pub(super) struct WrittenTree {
     root_noderev: Option<Arc<NodeRev>>,
     /// At most [`MAX_CACHED`] of each kind.
     noderevs: Vec<Arc<NodeRev>>,
-    dirs: Vec<(u64, DirEntries)>,
+    /// Items of directories, with their contents as stored.
+    dirs: Vec<(u64, DirEntries, Arc<Vec<u8>>)>,
     props: Vec<(u64, Arc<Props>)>,
     /// `None` if there are more than [`MAX_CACHED`].
     changed_paths: Option<ChangeList>,
@@ -86,9 +87,12 @@ impl TreeWriter<'_> {
         let mut next_number = self.state.next_node;
         // Permanent IDs of nodes whose parents are not written yet.
         let mut ids: HashMap<NodeKey, NodeRevId> = HashMap::new();
-        let mut stack = vec![self.frame(ROOT)?];
+        let mut stack = vec![self.frame(self.state.root())?];
         // The transaction may have been read from files, which any process can have written: it need not be a tree.
-        let mut seen = self.sharing.reads_disk().then(|| HashSet::from([ROOT]));
+        let mut seen = self
+            .sharing
+            .reads_disk()
+            .then(|| HashSet::from([self.state.root()]));
         while let Some(top) = stack.last_mut() {
             if let Some(child) = top.children.pop() {
                 if seen.as_mut().is_some_and(|seen| !seen.insert(child)) {
@@ -105,7 +109,7 @@ impl TreeWriter<'_> {
         if let Some(NodeRevId {
             tail: IdTail::Rev(_, item),
             ..
-        }) = ids.get(&ROOT)
+        }) = ids.get(&self.state.root())
         {
             written.root = *item;
         }
@@ -113,13 +117,22 @@ impl TreeWriter<'_> {
         Ok(written)
     }
 
-    /// Writes the list of changed paths in pieces. A list that is too long for readers is an error.
+    /// Writes the list of changed paths.
     fn write_changes(&mut self, log: &FoldedLog<'_>) -> Result<u64> {
+        match self.fs.format().back_end {
+            BackEnd::Fsfs => self.stream_changes(log),
+            BackEnd::Fsx => self.write_fsx_changes(log),
+        }
+    }
+
+    /// Writes the list of changed paths in pieces. A list that is too long for readers is an error.
+    pub(super) fn stream_changes(&mut self, log: &FoldedLog<'_>) -> Result<u64> {
+        let back_end = self.fs.format().back_end;
         let mut piece = Vec::new();
         let mut total = 0;
         self.proto.start_item();
         log.each(&mut |change| {
-            changes::encode_entry(&mut piece, change);
+            back_end.encode_change(change, &mut piece);
             if piece.len() >= WINDOW_SIZE {
                 total += piece.len();
                 if total + WINDOW_SIZE > changes::MAX_LENGTH {
@@ -164,7 +177,7 @@ impl TreeWriter<'_> {
             noderev.text = noderev.text.map(|rep| self.sharing.commit_text(rep, self.rev));
         }
         if let Some(list) = &node.props {
-            let uniquifier = format.has_rep_sharing().then(|| {
+            let uniquifier = format.has_uniquifiers().then(|| {
                 *next_number += 1;
                 Uniquifier {
                     txn: self.state.id,
@@ -172,7 +185,7 @@ impl TreeWriter<'_> {
                 }
             });
             let mut content = Vec::new();
-            hashdump::write_props(&mut content, list, Terminator::End);
+            format.back_end.encode_props(list, &mut content);
             let rep = self.write_small(SmallRep::Props(uniquifier), &content, &noderev)?;
             if let RepLocation::Rev(rev, item) = rep.location
                 && rev == self.rev
@@ -181,9 +194,10 @@ impl TreeWriter<'_> {
             }
             noderev.props = Some(rep);
         }
-        self.finish_node(&mut noderev, key == ROOT)?;
+        let is_root = key == self.state.root();
+        self.finish_node(&mut noderev, is_root)?;
         let mut text = Vec::new();
-        noderev.encode(&mut text, format.has_mergeinfo(), format.has_placeholders());
+        format.encode_noderev(&noderev, &mut text);
         let item = match noderev.id.tail {
             IdTail::Rev(_, item) => item,
             IdTail::Txn(_) => return Err(unfinished(&noderev)),
@@ -191,7 +205,7 @@ impl TreeWriter<'_> {
         self.proto.append_item(ItemKind::NodeRev, Some(item), &text)?;
         let id = noderev.id;
         let noderev = Arc::new(noderev);
-        if key == ROOT {
+        if is_root {
             written.root_noderev = Some(noderev.clone());
         }
         push_limited(&mut written.noderevs, noderev);
@@ -216,11 +230,12 @@ impl TreeWriter<'_> {
             }
         }
         let entries = entries.with_changes(committed.into_iter())?;
-        let rep = self.write_small(SmallRep::Dir, entries.text(), noderev)?;
+        let content = self.fs.format().back_end.encode_dir(&entries)?;
+        let rep = self.write_small(SmallRep::Dir, &content, noderev)?;
         if let RepLocation::Rev(rev, item) = rep.location
             && rev == self.rev
         {
-            push_limited(&mut written.dirs, (item, entries));
+            push_limited(&mut written.dirs, (item, entries, content));
         }
         Ok(rep)
     }
@@ -232,14 +247,22 @@ impl TreeWriter<'_> {
     /// Turns a node-revision of the transaction into the revision's.
     fn finish_node(&mut self, noderev: &mut NodeRev, is_root: bool) -> Result<()> {
         let rev = self.rev;
-        let item = match is_root && self.fs.format().logical {
-            true => ROOT_ITEM,
-            false => self.proto.next_item(),
-        };
-        noderev.id = NodeRevId {
-            node: self.permanent(noderev.id.node, |counters| counters.node),
-            copy: self.permanent(noderev.id.copy, |counters| counters.copy),
-            tail: IdTail::Rev(rev, item),
+        let node = self.permanent(noderev.node_id(), |counters| counters.node);
+        let copy = self.permanent(noderev.copy_id(), |counters| counters.copy);
+        (noderev.id, noderev.line) = match self.fs.format().back_end {
+            BackEnd::Fsfs => {
+                let item = match is_root && self.fs.format().logical {
+                    true => ROOT_ITEM,
+                    false => self.proto.next_item(),
+                };
+                let tail = IdTail::Rev(rev, item);
+                (NodeRevId { node, copy, tail }, None)
+            }
+            // The item number stays.
+            BackEnd::Fsx => (
+                NodeRevId::of_item(rev, noderev.id.node.number()),
+                Some(Box::new(NodeLine { node, copy })),
+            ),
         };
         if let Some(root) = &mut noderev.copyroot {
             root.rev.get_or_insert(rev);
@@ -295,8 +318,7 @@ impl WrittenTree {
                 cache.insert(Key::new::<Arc<NodeRev>>(instance, rev, item), noderev);
             }
         }
-        for (item, entries) in self.dirs {
-            let content = entries.text().clone();
+        for (item, entries, content) in self.dirs {
             cache.insert(Key::new::<DirEntries>(instance, rev, item), entries);
             // The next version of the directory is likely to be a delta against this one.
             if content.len() <= WINDOW_SIZE {
@@ -339,7 +361,7 @@ fn unfinished(noderev: &NodeRev) -> Error {
 const MAX_CACHED: usize = 4096;
 
 /// Item number of the changed-path list (logical addressing).
-const CHANGES_ITEM: u64 = 1;
+pub(super) const CHANGES_ITEM: u64 = 1;
 
 /// Item number of the root node-revision (logical addressing).
 const ROOT_ITEM: u64 = 2;

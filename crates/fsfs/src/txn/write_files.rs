@@ -5,13 +5,10 @@
 
 use std::path::{Path, PathBuf};
 
-use base::hashdump::{self, Terminator};
 use base::{Error, Result};
 
 use super::children::Children;
-use super::state::{NodeKey, ROOT, TxnNode, TxnState};
-use crate::format::changes;
-use crate::format::dir;
+use super::state::{NodeKey, TxnNode, TxnState};
 use crate::format::id::TxnId;
 use crate::store::disk::{Create, is_missing};
 use crate::tree::Fs;
@@ -20,9 +17,9 @@ use base::number::push_base36;
 impl TxnState {
     /// Writes the root's node-revision into `dir`: enough for the incumbent to open and to remove the transaction.
     pub(super) fn write_root(&mut self, fs: &Fs, dir: &Path) -> Result<()> {
-        let [path, ..] = node_files(fs, self.id, ROOT);
+        let [path, ..] = node_files(fs, self.id, self.root());
         let name = path.file_name().unwrap_or_default();
-        write_noderev(fs, &dir.join(name), self.node_mut(ROOT)?)
+        write_noderev(fs, &dir.join(name), self.node_mut(self.root())?)
     }
 
     /// Writes what is not on disk yet.
@@ -46,7 +43,7 @@ impl TxnState {
             }
             if let (Some(list), false) = (&node.props, node.props_on_disk) {
                 let mut text = Vec::new();
-                hashdump::write_props(&mut text, list, Terminator::End);
+                fs.format().back_end.encode_props(list, &mut text);
                 write_file(fs, &props, Create::Replace, &text)?;
                 node.props_on_disk = true;
             }
@@ -54,7 +51,7 @@ impl TxnState {
         })?;
         let mut log = Vec::new();
         self.changes.each_from(self.on_disk.changes, &mut |change| {
-            changes::encode_entry(&mut log, change);
+            fs.format().back_end.encode_change(change, &mut log);
             Ok(())
         })?;
         write_file(fs, &dir.join("changes"), Create::Append, &log)?;
@@ -72,7 +69,7 @@ impl TxnState {
         }
         if !self.on_disk.props {
             let mut text = Vec::new();
-            hashdump::write_props(&mut text, &self.props, Terminator::End);
+            fs.format().back_end.encode_props(&self.props, &mut text);
             write_file(fs, &dir.join("props"), Create::Replace, &text)?;
             self.on_disk.props = true;
         }
@@ -82,10 +79,8 @@ impl TxnState {
 
 fn write_noderev(fs: &Fs, path: &Path, node: &mut TxnNode) -> Result<()> {
     if !node.is_on_disk {
-        let format = fs.format();
         let mut text = Vec::new();
-        node.noderev
-            .encode(&mut text, format.has_mergeinfo(), format.has_placeholders());
+        fs.format().encode_noderev(&node.noderev, &mut text);
         write_file(fs, path, Create::Replace, &text)?;
         node.is_on_disk = true;
     }
@@ -95,13 +90,9 @@ fn write_noderev(fs: &Fs, path: &Path, node: &mut TxnNode) -> Result<()> {
 /// Writes the file of a directory, or appends records for the names that have changed since.
 fn write_children(fs: &Fs, path: &Path, children: &mut Children) -> Result<()> {
     let mut text = Vec::new();
+    let back_end = fs.format().back_end;
     let mut record = |name: &str| -> Result<()> {
-        match children.find(name)? {
-            Some((kind, id)) => {
-                dir::encode_entry(&mut text, name.as_bytes(), kind, id.to_string().as_bytes());
-            }
-            None => hashdump::write_delete(&mut text, name.as_bytes()),
-        }
+        back_end.encode_child(name, children.find(name)?, &mut text);
         Ok(())
     };
     let how = match &children.unwritten {
@@ -112,7 +103,9 @@ fn write_children(fs: &Fs, path: &Path, children: &mut Children) -> Result<()> {
         }
         None => {
             children.overlay.keys().try_for_each(|name| record(name))?;
-            let mut whole = children.base.with_changes(std::iter::empty())?.text().to_vec();
+            let mut whole = back_end
+                .encode_dir(&children.base.with_changes(std::iter::empty())?)?
+                .to_vec();
             whole.append(&mut text);
             text = whole;
             Create::Replace

@@ -147,6 +147,7 @@ fn unsupported_options_of_a_format_are_errors() {
     let repo = without_db("1.14");
     let refused = |format, shard_size, log_addressing, conf: Option<&str>| {
         let options = CreateOptions {
+            back_end: fsfs::BackEnd::Fsfs,
             format,
             shard_size,
             log_addressing,

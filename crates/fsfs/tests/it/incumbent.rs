@@ -41,15 +41,16 @@ pub struct Repository {
 }
 
 impl Repository {
-    /// Makes an empty repository. `version` is what `--compatible-version` takes; `conf` replaces fsfs.conf;
-    /// `shard_size` replaces the 1000 of sharded layouts (0: linear).
+    /// Makes an empty repository. `version` is what `--compatible-version` takes, or `fsx`; `conf` replaces fsfs.conf or
+    /// fsx.conf; `shard_size` replaces the 1000 of sharded layouts (0: linear).
     pub fn create(version: &str, shard_size: u64, conf: &str) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let repository = Repository { dir };
-        run(
-            "svnadmin",
-            &["create", "--compatible-version", version, arg(&repository.path())],
-        );
+        let kind = match version {
+            "fsx" => ["--fs-type", "fsx"],
+            version => ["--compatible-version", version],
+        };
+        run("svnadmin", &["create", kind[0], kind[1], arg(&repository.path())]);
         let format = repository.db().join("format");
         if let Ok(text) = std::fs::read_to_string(&format) {
             let layout = match shard_size {
@@ -68,11 +69,28 @@ impl Repository {
                 }
             }
         }
-        let path = repository.db().join("fsfs.conf");
-        if path.exists() && !conf.is_empty() {
-            std::fs::write(&path, conf).unwrap();
+        for name in ["fsfs.conf", "fsx.conf"] {
+            let path = repository.db().join(name);
+            if path.exists() && !conf.is_empty() {
+                std::fs::write(&path, conf).unwrap();
+            }
         }
         repository
+    }
+
+    /// The file of a revision that is not packed.
+    pub fn rev_file(&self, rev: u64) -> PathBuf {
+        let revs = self.db().join("revs");
+        let format = std::fs::read_to_string(self.db().join("format")).unwrap_or_default();
+        let size = format
+            .lines()
+            .find_map(|line| line.strip_prefix("layout sharded ")?.parse::<u64>().ok());
+        let dir = match size.filter(|size| *size > 0) {
+            Some(size) => revs.join((rev / size).to_string()),
+            None => revs,
+        };
+        let is_fsx = self.db().join("fsx.conf").exists();
+        dir.join(format!("{}{rev}", if is_fsx { "r" } else { "" }))
     }
 
     pub fn path(&self) -> PathBuf {

@@ -13,6 +13,7 @@ use std::path::{Path, absolute};
 use std::sync::Arc;
 
 use base::{Code, Date, Error, Result, disk_path};
+use fsfs::BackEnd;
 
 use crate::repo::Repository;
 
@@ -21,7 +22,7 @@ use crate::repo::Repository;
 pub struct CreateOptions {
     /// The oldest release (its minor number, 1.x) that must be able to use it.
     pub compatible: u32,
-    /// The name of the storage engine; `fsfs` is the only one.
+    /// The name of the storage engine, `fsfs` or `fsx`; `None` is `fsfs`.
     pub fs_type: Option<String>,
 }
 
@@ -41,16 +42,21 @@ impl Default for CreateOptions {
 /// `REPOS_BAD_ARGS` if `path` is a repository or inside of one, `DIR_NOT_EMPTY`, `FS_UNKNOWN_FS_TYPE`; the system's.
 pub fn create(path: &Path, options: &CreateOptions, now: Date) -> Result<()> {
     let minor = options.compatible;
-    if let Some(name) = options.fs_type.as_deref().filter(|name| *name != "fsfs") {
-        return Err(Error::new(
-            Code::FS_UNKNOWN_FS_TYPE,
-            format!("Unknown FS type '{name}'"),
-        ));
-    }
+    let back_end = match options.fs_type.as_deref() {
+        None | Some("fsfs") => BackEnd::Fsfs,
+        Some("fsx") => BackEnd::Fsx,
+        Some(name) => {
+            return Err(Error::new(
+                Code::FS_UNKNOWN_FS_TYPE,
+                format!("Unknown FS type '{name}'"),
+            ));
+        }
+    };
     refuse_nested(path)?;
     let is_ours = make_top(path).map_err(|e| e.context(FAILED))?;
     let made = fill(path, minor).and_then(|()| {
         let db = fsfs::CreateOptions {
+            back_end,
             format: fs_format(minor),
             ..Default::default()
         };

@@ -44,32 +44,34 @@ pub(crate) fn parse_log(text: &[u8]) -> Result<Vec<ChangedPath>, DecodeError> {
     Ok(list)
 }
 
-/// Appends the list of a revision.
-pub(crate) fn encode(list: &[ChangedPath], out: &mut Vec<u8>) {
-    for change in list {
-        let action = match change.change {
-            ChangeKind::Modify => "modify",
-            ChangeKind::Add => "add",
-            ChangeKind::Delete => "delete",
-            ChangeKind::Replace => "replace",
-        };
-        let kind = if change.node_kind == NodeKind::Dir {
-            "dir"
-        } else {
-            "file"
-        };
-        let mergeinfo_mod = change.mergeinfo_mod.unwrap_or_default();
-        let flags = format!("{} {} {mergeinfo_mod}", change.text_mod, change.prop_mod);
-        out.extend_from_slice(format!("{action}-{kind} {flags} ").as_bytes());
-        path_text::encode(&change.path, out);
-        out.push(b'\n');
-        if let Some((rev, path)) = &change.copyfrom {
-            out.extend_from_slice(format!("{rev} ").as_bytes());
-            path_text::encode(path, out);
-        }
-        out.push(b'\n');
+/// Appends an entry.
+pub(crate) fn encode_entry(change: &ChangedPath, out: &mut Vec<u8>) {
+    let action = change.change.word();
+    let kind = if change.node_kind == NodeKind::Dir {
+        "dir"
+    } else {
+        "file"
+    };
+    let mergeinfo_mod = change.mergeinfo_mod.unwrap_or_default();
+    let flags = format!("{} {} {mergeinfo_mod}", change.text_mod, change.prop_mod);
+    out.extend_from_slice(format!("{action}-{kind} {flags} ").as_bytes());
+    path_text::encode(&change.path, out);
+    out.push(b'\n');
+    if let Some((rev, path)) = &change.copyfrom {
+        out.extend_from_slice(format!("{rev} ").as_bytes());
+        path_text::encode(path, out);
     }
     out.push(b'\n');
+}
+
+/// The end of the list of a revision: an empty line.
+pub(crate) const END: u8 = b'\n';
+
+/// Appends the list of a revision.
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) fn encode(list: &[ChangedPath], out: &mut Vec<u8>) {
+    list.iter().for_each(|change| encode_entry(change, out));
+    out.push(END);
 }
 
 /// The entry of `line`, which begins at `start`; reads its second line.

@@ -21,7 +21,9 @@ use base::{Code, NodeKind, Revnum};
 
 use super::cursor::{DecodeError, Subject};
 use super::packed_data::PackedData;
+use super::packed_writer::{Coding, PackedWriter};
 use super::string_table::StringTable;
+use super::string_table_writer::StringTableWriter;
 
 const SUBJECT: Subject = Subject::file("Changes container");
 
@@ -72,6 +74,39 @@ impl ChangesContainer {
             .collect()
     }
 
+    /// Makes a container of lists. `None` if they are too long for readers.
+    pub(crate) fn encode(lists: &[&[ChangedPath]]) -> Option<Vec<u8>> {
+        let rows: usize = lists.iter().map(|list| list.len()).sum();
+        if rows > MAX_CHANGES {
+            return None;
+        }
+        let mut strings = StringTableWriter::new();
+        let (mut offsets, mut columns) = (vec![0], [const { Vec::new() }; 4]);
+        for list in lists {
+            for change in *list {
+                let row = row_of(change, &mut strings)?;
+                columns
+                    .iter_mut()
+                    .zip(row)
+                    .for_each(|(column, value)| column.push(value));
+            }
+            offsets.push(columns[0].len() as u64);
+        }
+        let mut out = Vec::new();
+        strings.finish(&mut out);
+        let mut writer = PackedWriter::default();
+        writer.column(&offsets, true);
+        let [flags, paths, revs, sources] = &columns;
+        writer.table(&[
+            (flags, Coding::Differences),
+            (paths, Coding::Differences),
+            (revs, Coding::SignedDifferences),
+            (sources, Coding::Differences),
+        ]);
+        writer.finish(&mut out);
+        Some(out)
+    }
+
     fn change(&self, row: usize) -> Result<ChangedPath, DecodeError> {
         let fault = |what| DecodeError::new(SUBJECT, what, row as u64);
         let [flags, path, rev, from] = self.changes.each_ref().map(|column| column[row]);
@@ -104,5 +139,53 @@ impl ChangesContainer {
     /// The memory that the container takes, bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.strings.bytes() + 8 * (self.offsets.len() + 4 * self.changes[0].len())
+    }
+}
+
+/// Returns the row of a change.
+fn row_of<'s>(change: &'s ChangedPath, strings: &mut StringTableWriter<'s>) -> Option<[u64; 4]> {
+    let kind = if change.node_kind == NodeKind::Dir { 2 } else { 1 };
+    let action = match change.change {
+        ChangeKind::Modify => 0,
+        ChangeKind::Add => 1,
+        ChangeKind::Delete => 2,
+        ChangeKind::Replace => 3,
+    };
+    let mergeinfo_mod = change.mergeinfo_mod.unwrap_or_default();
+    let flags = [change.text_mod, change.prop_mod, mergeinfo_mod];
+    let flags = flags
+        .iter()
+        .rev()
+        .fold(0, |bits, flag| bits << 1 | u64::from(*flag));
+    let path = strings.add(change.path.as_str().as_bytes())?;
+    let (rev, source) = match &change.copyfrom {
+        Some((rev, path)) => (rev.0, strings.add(path.as_str().as_bytes())?),
+        None => (u64::MAX, 0),
+    };
+    Some([flags | kind << 3 | action << 5, path, rev, source])
+}
+
+/// The most changes of a container: its columns stay far below what [`PackedData`] accepts.
+pub(crate) const MAX_CHANGES: usize = 1 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::super::changes;
+    use super::*;
+
+    #[test]
+    fn lists_are_read_as_they_were_written() {
+        let texts = [
+            "add-dir false false false /a b\n\nreplace-file true false false /c\n4 /d \x1bA\n\n",
+            "\n",
+            "delete-dir false false false /e\n\nmodify-dir false true true /f\n\n\n",
+        ];
+        let lists = texts.map(|text| changes::parse(text.as_bytes()).expect("a list"));
+        let bytes = ChangesContainer::encode(&lists.each_ref().map(Vec::as_slice)).expect("short");
+        let container = ChangesContainer::decode(&bytes).expect("what was written");
+        assert_eq!(container.len(), 3);
+        for (at, list) in (0..).zip(lists) {
+            assert_eq!(container.get(at), Ok(list));
+        }
     }
 }

@@ -84,11 +84,7 @@ impl FsxDirEntries {
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         varint::write(self.0.len() as u64, out);
         for entry in self.iter() {
-            out.extend_from_slice(entry.name.as_bytes());
-            out.push(0);
-            varint::write(if entry.kind == NodeKind::Dir { DIR } else { FILE }, out);
-            varint::write(unsigned(entry.id.change_set.number()), out);
-            varint::write(entry.id.number, out);
+            encode_change(&entry.name, Some((entry.kind, entry.id)), out);
         }
     }
 
@@ -104,6 +100,32 @@ impl FsxDirEntries {
             .map(|entry| (&*entry.name, Some((entry.kind, entry.id.noderev_id()))));
         DirEntries::default().with_changes(entries)
     }
+}
+
+/// Appends the form of a directory of the storage layer.
+///
+/// # Errors
+/// Those of malformed entries, which decoders exclude.
+pub(crate) fn encode_entries(entries: &DirEntries, out: &mut Vec<u8>) -> base::Result<()> {
+    varint::write(entries.len() as u64, out);
+    for entry in entries.iter() {
+        encode_change(entry.name, Some((entry.kind, FsxId::of(&entry.id()?))), out);
+    }
+    Ok(())
+}
+
+/// Appends an entry to the file of a directory that a transaction has changed. `None` removes the name.
+pub(crate) fn encode_change(name: &str, node: Option<(NodeKind, FsxId)>, out: &mut Vec<u8>) {
+    out.extend_from_slice(name.as_bytes());
+    out.push(0);
+    let (kind, change_set, number) = match node {
+        Some((NodeKind::Dir, id)) => (DIR, id.change_set.number(), id.number),
+        Some((_, id)) => (FILE, id.change_set.number(), id.number),
+        None => (REMOVED, -1, 0),
+    };
+    varint::write(kind, out);
+    varint::write(unsigned(change_set), out);
+    varint::write(number, out);
 }
 
 /// A name with the kind and the ID of its node; without them if the entry removes the name.
@@ -131,6 +153,7 @@ fn entry(cursor: &mut Cursor<'_>) -> Result<NamedNode, DecodeError> {
 
 const FILE: u64 = 1;
 const DIR: u64 = 2;
+const REMOVED: u64 = 3;
 
 #[cfg(test)]
 mod tests {
@@ -150,7 +173,8 @@ mod tests {
         assert_eq!(entry.id().expect("an ID"), NodeRevId::of_item(Revnum(200), 3));
         let mut out = Vec::new();
         entries.encode(&mut out);
-        assert_eq!(out, sample);
+        encode_entries(&shared, &mut out).expect("IDs");
+        assert_eq!(out, sample.repeat(2));
         let empty = FsxDirEntries::decode(b"\x00").expect("empty");
         assert!(empty.entries().expect("short").is_empty());
     }
@@ -164,6 +188,10 @@ mod tests {
             .map(|entry| (&*entry.name, entry.id.to_string()))
             .collect();
         assert_eq!(names, [("g", "4-2".to_owned()), ("h", "5+2".to_owned())]);
+        let mut written = b"\x01f\0\x01\x02\x03g\0\x02\x03\x04".to_vec();
+        encode_change("f", None, &mut written);
+        encode_change("h", Some((NodeKind::File, entries.0[1].id)), &mut written);
+        assert_eq!(written, children);
     }
 
     #[test]

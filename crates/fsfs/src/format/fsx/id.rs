@@ -96,6 +96,14 @@ impl FsxId {
         }
     }
 
+    /// The stored form of the ID of a node or of a copy, in a node-revision of `owner`, which has assigned temporary IDs.
+    pub(crate) fn of_part(part: IdPart, owner: ChangeSet) -> Self {
+        FsxId {
+            change_set: part.revision().map_or(owner, ChangeSet::Revision),
+            number: part.number(),
+        }
+    }
+
     /// Parses the text form.
     pub(crate) fn parse(text: &[u8]) -> Result<Self, DecodeError> {
         let bad = |at: usize| DecodeError::new(SUBJECT, "malformed ID", at as u64);

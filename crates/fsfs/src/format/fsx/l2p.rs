@@ -21,6 +21,7 @@
 
 use std::ops::Range;
 
+use base::number::push_uint;
 use base::{Code, Revnum};
 
 use super::cursor::{Cursor, DecodeError, Subject};
@@ -245,6 +246,83 @@ impl L2pPage {
     }
 }
 
+/// Appends the index of a file: for each revision from `first_rev` on, the place of each item number, `None` for an unused one.
+/// No revision is without items.
+pub(crate) fn encode(
+    out: &mut Vec<u8>,
+    first_rev: Revnum,
+    page_size: usize,
+    revisions: &[Vec<Option<L2pEntry>>],
+) {
+    let (mut counts, mut table, mut pages) = (Vec::new(), Vec::new(), Vec::new());
+    for entries in revisions {
+        let before = counts.len();
+        let mut count = 0;
+        for page in entries.chunks(page_size) {
+            let start = pages.len();
+            encode_page(&mut pages, page);
+            push_uint(&mut table, (pages.len() - start) as u64);
+            push_uint(&mut table, page.len() as u64);
+            count += 1;
+        }
+        debug_assert!(count > 0 && before == counts.len());
+        counts.push(count);
+    }
+    out.extend_from_slice(PREFIX);
+    for number in [
+        first_rev.0,
+        revisions.len() as u64,
+        page_size as u64,
+        counts.iter().sum(),
+    ] {
+        push_uint(out, number);
+    }
+    for run in counts.chunk_by(|one, other| *one == 1 && *other == 1) {
+        match run {
+            [pages] => push_uint(out, *pages),
+            run => {
+                push_uint(out, 0);
+                push_uint(out, run.len() as u64 - 1);
+            }
+        }
+    }
+    out.append(&mut table);
+    out.append(&mut pages);
+}
+
+/// As [`encode`], for a file of one revision without containers of several records: the offsets of its items.
+pub(crate) fn encode_plain(out: &mut Vec<u8>, rev: Revnum, page_size: usize, offsets: &[Option<u64>]) {
+    let place = |offset: &Option<u64>| offset.map(|offset| L2pEntry { offset, sub_item: 0 });
+    encode(out, rev, page_size, &[offsets.iter().map(place).collect()]);
+}
+
+fn encode_page(out: &mut Vec<u8>, entries: &[Option<L2pEntry>]) {
+    let mut sorted: Vec<L2pEntry> = entries.iter().flatten().copied().collect();
+    sorted.sort_unstable_by_key(|entry| entry.offset);
+    let of_containers = sorted.chunk_by(|one, other| one.offset == other.offset);
+    let of_containers = of_containers.filter(|group| group.len() > 1 || group[0].sub_item != 0);
+    let containers: Vec<u64> = of_containers.map(|group| group[0].offset).collect();
+    let count = containers.len() as u64;
+    push_uint(out, count);
+    let mut last = 0;
+    for offset in &containers {
+        push_uint(out, offset + 1 - last);
+        last = offset + 1;
+    }
+    for entry in entries {
+        match entry {
+            None => push_uint(out, 0),
+            Some(entry) => match containers.binary_search(&entry.offset) {
+                Ok(at) => {
+                    push_uint(out, at as u64 + 1);
+                    push_uint(out, entry.sub_item);
+                }
+                Err(_) => push_uint(out, entry.offset + 1 + count),
+            },
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -275,6 +353,9 @@ mod tests {
         let entries = page.entries(data).expect("a page");
         assert_eq!(entries, [None, plain(57), plain(0)]);
         assert_eq!(entry, 2);
+        let mut written = Vec::new();
+        encode(&mut written, Revnum(0), 8192, &[entries]);
+        assert_eq!(written, R0);
         let code = |rev, item| header.page_of(Revnum(rev), item).map_err(|e| e.code());
         assert_eq!(code(0, 3), Err(Code::FS_INDEX_OVERFLOW));
         assert_eq!(code(0, u64::MAX), Err(Code::FS_INDEX_OVERFLOW));
@@ -343,6 +424,35 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn every_index_is_read_as_it_was_written(
+            first in 0u64..1 << 40,
+            page_bits in 0u32..4,
+            revisions in prop::collection::vec(
+                prop::collection::vec(prop::option::of((0u64..40, 0u64..3)), 1..30),
+                1..9,
+            ),
+        ) {
+            let place = |(offset, sub_item)| L2pEntry { offset, sub_item };
+            let revisions: Vec<Vec<_>> = revisions
+                .into_iter()
+                .map(|items| items.into_iter().map(|item| item.map(place)).collect())
+                .collect();
+            let mut index = Vec::new();
+            encode(&mut index, Revnum(first), 1 << page_bits, &revisions);
+            let header = L2pHeader::parse(&index, expect(first, revisions.len() as u64, &index));
+            let header = header.expect("valid").expect("whole");
+            for (rev, items) in (first..).zip(&revisions) {
+                let mut read = Vec::new();
+                for page in header.pages_of(Revnum(rev)).expect("in the file") {
+                    let page = header.page(page as usize);
+                    let data = &index[page.offset as usize..][..page.length as usize];
+                    read.extend(page.entries(data).expect("a page"));
+                }
+                prop_assert_eq!(&read, items);
+            }
+        }
+
         #[test]
         fn damage_never_panics(damage in prop::collection::vec((0..R0.len(), any::<u8>()), 1..4)) {
             let mut index = R0.to_vec();

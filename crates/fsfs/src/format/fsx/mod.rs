@@ -1,4 +1,4 @@
-//! Decoders of everything that FSX stores, without any I/O.
+//! Decoders of everything that FSX stores, and the encoders of what a transaction and a commit write, without any I/O.
 //!
 //! | module | subject | section of the description |
 //! |---|---|---|
@@ -11,7 +11,7 @@
 //! | [`noderev`], [`changes`] | node-revisions and changed paths as text | 8, 9 |
 //! | [`l2p`], [`p2l`] | the indexes of a revision or pack file | 11, 12 |
 //! | [`packed_data`], [`string_table`] | the parts of containers | 13, 14 |
-//! | [`packed_writer`] | making packed data | 13 |
+//! | [`packed_writer`], [`string_table_writer`] | making them | 13, 14 |
 //! | [`noderev_container`], [`changes_container`], [`rep_container`] | the containers of a pack file | 15 to 17 |
 //! | [`revprops_pack`] | packed revision properties | 18 |
 //! | [`proto_index`] | the indexes of a transaction | 19 |
@@ -46,3 +46,4 @@ pub(crate) mod rep_line;
 pub(crate) mod revprops_pack;
 pub(crate) mod small_files;
 pub(crate) mod string_table;
+pub(crate) mod string_table_writer;

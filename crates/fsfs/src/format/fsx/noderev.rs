@@ -117,6 +117,28 @@ impl FsxNodeRev {
         })
     }
 
+    /// The stored form of a node-revision of the storage layer.
+    pub(crate) fn of(noderev: &NodeRev) -> Self {
+        let id = FsxId::of(&noderev.id);
+        let rep = |rep: &Option<Rep>| rep.as_ref().map(|rep| FsxRep::of(rep, id.change_set));
+        let (root_rev, root_path) = noderev.copyroot();
+        FsxNodeRev {
+            id,
+            node: FsxId::of_part(noderev.node_id(), id.change_set),
+            copy: FsxId::of_part(noderev.copy_id(), id.change_set),
+            kind: noderev.kind,
+            predecessor: noderev.predecessor.as_ref().map(FsxId::of),
+            count: noderev.count,
+            text: rep(&noderev.text),
+            props: rep(&noderev.props),
+            created_path: noderev.created_path.clone(),
+            copyfrom: noderev.copyfrom.clone(),
+            copyroot: (root_rev, root_path.clone()),
+            mergeinfo_count: noderev.mergeinfo_count,
+            has_mergeinfo: noderev.has_mergeinfo,
+        }
+    }
+
     /// Parses a node-revision, which takes all of `text`.
     pub(crate) fn parse(text: &[u8]) -> Result<Self, DecodeError> {
         let mut cursor = Cursor::new(text, SUBJECT);
@@ -283,6 +305,25 @@ mod tests {
         let copy = FsxNodeRev::parse(COPY.as_bytes()).expect("valid");
         assert_eq!(copy.created_path.as_str(), "/b/\x01: c");
         assert_eq!(copy.copyroot, (Some(Revnum(5)), copy.created_path.clone()));
+    }
+
+    #[test]
+    fn node_revisions_of_the_storage_layer_are_stored_as_they_were_read() {
+        let in_txn = TXN.replace("props: -1\n", "");
+        for text in [
+            R0,
+            COPY,
+            &in_txn.replace(
+                "-98 0 1 2 cc0b088b5c9e1af40a6ddbe64f0264e3",
+                "-98 0 0 0 00000000000000000000000000000000",
+            ),
+        ] {
+            let stored = FsxNodeRev::parse(text.as_bytes()).expect(text);
+            let noderev = stored.into_noderev().expect("its own contents");
+            let mut out = Vec::new();
+            FsxNodeRev::of(&noderev).encode(&mut out);
+            assert_eq!(String::from_utf8_lossy(&out), text);
+        }
     }
 
     #[test]

@@ -24,10 +24,11 @@
 //! An entry starts where the one before it ends. The last entry of the last page is an unused range up to the end of the
 //! page.
 
-use base::number::signed;
+use base::number::{push_int, push_uint, signed};
 use base::{Code, Revnum};
 
 use super::cursor::{Cursor, DecodeError, Subject};
+use crate::format::p2l;
 
 /// The first bytes of the index.
 pub(crate) const PREFIX: &[u8] = b"P2L-INDEX\n";
@@ -68,6 +69,20 @@ impl ItemType {
             10 => ItemType::RepContainer,
             _ => return None,
         })
+    }
+
+    /// The type of an item of an unpacked revision.
+    fn of(kind: p2l::ItemKind) -> Self {
+        match kind {
+            p2l::ItemKind::Unused => ItemType::Unused,
+            p2l::ItemKind::FileText => ItemType::FileText,
+            p2l::ItemKind::DirText => ItemType::DirText,
+            p2l::ItemKind::FileProps => ItemType::FileProps,
+            p2l::ItemKind::DirProps => ItemType::DirProps,
+            p2l::ItemKind::NodeRev => ItemType::NodeRev,
+            p2l::ItemKind::Changes => ItemType::Changes,
+            p2l::ItemKind::ChangesContainer => ItemType::ChangesContainer,
+        }
     }
 
     /// True for a representation of its own.
@@ -256,6 +271,85 @@ fn parse_entry(cursor: &mut Cursor<'_>, offset: u64, expect: ExpectedP2l) -> Res
     })
 }
 
+/// Appends the index of a file whose items take `items_len` bytes. The entries come in order, without gaps.
+pub(crate) fn encode(
+    out: &mut Vec<u8>,
+    first_rev: Revnum,
+    items_len: u64,
+    page_size: u64,
+    entries: &[P2lEntry],
+) {
+    let rest = P2lEntry {
+        offset: items_len,
+        size: items_len.next_multiple_of(page_size) - items_len,
+        item_type: ItemType::Unused,
+        checksum: 0,
+        items: Box::default(),
+    };
+    let (mut data, mut lengths, mut page_start, mut page_end) = (Vec::new(), Vec::new(), 0, page_size);
+    for entry in entries.iter().chain([&rest]) {
+        while entry.end() > page_end {
+            lengths.push(data.len() - page_start);
+            page_start = data.len();
+            page_end += page_size;
+        }
+        if data.len() == page_start {
+            push_uint(&mut data, entry.offset);
+        }
+        encode_entry(&mut data, first_rev, entry);
+    }
+    lengths.push(data.len() - page_start);
+    out.extend_from_slice(PREFIX);
+    for number in [first_rev.0, items_len, page_size, lengths.len() as u64] {
+        push_uint(out, number);
+    }
+    lengths
+        .into_iter()
+        .for_each(|length| push_uint(out, length as u64));
+    out.append(&mut data);
+}
+
+/// As [`encode`], for a file of one revision without containers of several records.
+pub(crate) fn encode_plain(
+    out: &mut Vec<u8>,
+    rev: Revnum,
+    items_len: u64,
+    page_size: u64,
+    items: &[p2l::P2lEntry],
+) {
+    let entry = |item: &p2l::P2lEntry| {
+        let item_type = ItemType::of(item.kind);
+        P2lEntry {
+            offset: item.offset,
+            size: item.size,
+            item_type,
+            checksum: item.checksum,
+            items: match item_type {
+                ItemType::Unused => Box::default(),
+                _ => Box::new([(rev, item.item)]),
+            },
+        }
+    };
+    let entries: Vec<P2lEntry> = items.iter().map(entry).collect();
+    encode(out, rev, items_len, page_size, &entries);
+}
+
+fn encode_entry(out: &mut Vec<u8>, first_rev: Revnum, entry: &P2lEntry) {
+    push_uint(out, entry.size);
+    push_uint(out, entry.item_type as u64 + 16 * entry.items.len() as u64);
+    push_uint(out, u64::from(entry.checksum));
+    let mut last = first_rev.0;
+    for (rev, _) in &entry.items {
+        push_int(out, rev.0.wrapping_sub(last) as i64);
+        last = rev.0;
+    }
+    let mut last = 0;
+    for (_, number) in &entry.items {
+        push_int(out, number.wrapping_sub(last) as i64);
+        last = *number;
+    }
+}
+
 /// The item number of changed-path lists.
 pub(crate) const CHANGES_ITEM: u64 = 1;
 
@@ -292,6 +386,9 @@ mod tests {
         );
         assert_eq!(&*entries[0].items, [(Revnum(0), 2)]);
         assert_eq!(entries[1].checksum, base::checksum::fnv1a_32x4(b"\n"));
+        let mut written = Vec::new();
+        encode(&mut written, Revnum(0), 58, 1 << 20, &entries[..2]);
+        assert_eq!(written, R0);
         for cut in 0..17 {
             assert_eq!(P2lHeader::parse(&R0[..cut], expect(R0)), Ok(None), "{cut}");
         }
@@ -342,6 +439,39 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn every_index_is_read_as_it_was_written(
+            sizes in prop::collection::vec((1u64..300, prop::collection::vec((7u64..9, 2u64..1 << 40), 0..4), any::<u32>()), 1..30),
+        ) {
+            let (mut offset, mut entries) = (0, Vec::new());
+            for (size, items, checksum) in sizes {
+                let items: Vec<_> = items.into_iter().map(|(rev, number)| (Revnum(rev), number)).collect();
+                let (item_type, checksum) = match items.len() {
+                    0 => (ItemType::Unused, 0),
+                    1 => (ItemType::NodeRev, checksum),
+                    _ => (ItemType::NodeRevContainer, checksum),
+                };
+                entries.push(P2lEntry { offset, size, item_type, checksum, items: items.into() });
+                offset += size;
+            }
+            let mut index = Vec::new();
+            encode(&mut index, Revnum(7), offset, 256, &entries);
+            let expect = ExpectedP2l {
+                first_rev: Revnum(7),
+                rev_count: 2,
+                items_len: offset,
+                index_len: index.len() as u64,
+            };
+            let header = P2lHeader::parse(&index, expect).expect("valid").expect("whole");
+            let mut read = Vec::new();
+            for page in 0..header.page_count() {
+                let (start, end) = header.page_range(page);
+                read.extend(parse_page(&index[start as usize..end as usize], expect).expect("a page"));
+            }
+            prop_assert_eq!(read.pop().map(|rest| rest.end() % 256), Some(0));
+            prop_assert_eq!(read, entries);
+        }
+
         #[test]
         fn damage_never_panics(damage in prop::collection::vec((0..R0.len(), any::<u8>()), 1..4)) {
             let mut index = R0.to_vec();

@@ -1,12 +1,24 @@
-//! [`PackedWriter`]: makes [packed data](super::packed_data) of integer streams without substreams and one byte stream.
+//! [`PackedWriter`]: makes [packed data](super::packed_data) of integer streams, of tables (streams with a substream for each
+//! column), and of byte streams.
 //!
-//! That is all that revision properties need. A payload is compressed if that makes it shorter.
+//! A payload is compressed if that makes it shorter.
 
 use base::number::{push_uint, unsigned};
 use delta::svndiff::Codec;
 
 /// The zlib level of the incumbent.
 const LEVEL: u8 = 5;
+
+/// How the values of a column are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Coding {
+    /// As they are.
+    Plain = 0,
+    /// As the differences between them.
+    Differences = 1,
+    /// As differences, and marked as signed.
+    SignedDifferences = 3,
+}
 
 /// Packed data that is being made.
 #[derive(Default)]
@@ -24,19 +36,45 @@ pub(crate) struct PackedWriter {
 impl PackedWriter {
     /// Adds an integer stream, stored as `values` or as the differences between them.
     pub(crate) fn column(&mut self, values: &[u64], as_differences: bool) {
-        let (mut content, mut last) = (Vec::new(), 0);
+        let coding = match as_differences {
+            true => Coding::Differences,
+            false => Coding::Plain,
+        };
+        let mut content = Vec::new();
+        self.describe(values, coding, &mut content);
+        self.count += 1;
+        self.payloads[0].push(content);
+    }
+
+    /// Adds an integer stream with a substream for each column. All columns have the same length.
+    pub(crate) fn table(&mut self, columns: &[(&[u64], Coding)]) {
+        let values: usize = columns.iter().map(|(values, _)| values.len()).sum();
+        push_uint(&mut self.columns, 4 * columns.len() as u64);
+        push_uint(&mut self.columns, values as u64);
+        push_uint(&mut self.columns, 0);
+        let mut content = Vec::new();
+        for (values, coding) in columns {
+            self.describe(values, *coding, &mut content);
+        }
+        self.count += 1;
+        self.payloads[0].push(content);
+    }
+
+    /// Adds the description of a stream or substream, and appends its values to `content`.
+    fn describe(&mut self, values: &[u64], coding: Coding, content: &mut Vec<u8>) {
+        let (start, mut last) = (content.len(), 0);
         for &value in values {
-            match as_differences {
-                true => push_uint(&mut content, unsigned(value.wrapping_sub(last) as i64)),
-                false => push_uint(&mut content, value),
+            match coding {
+                Coding::Plain => push_uint(content, value),
+                Coding::Differences | Coding::SignedDifferences => {
+                    push_uint(content, unsigned(value.wrapping_sub(last) as i64));
+                }
             }
             last = value;
         }
-        push_uint(&mut self.columns, u64::from(as_differences));
+        push_uint(&mut self.columns, coding as u64);
         push_uint(&mut self.columns, values.len() as u64);
-        push_uint(&mut self.columns, content.len() as u64);
-        self.count += 1;
-        self.payloads[0].push(content);
+        push_uint(&mut self.columns, (content.len() - start) as u64);
     }
 
     /// Adds a byte stream, and the integer stream with the lengths of its strings.
@@ -84,11 +122,18 @@ mod tests {
             plain: Vec<u64>,
             differences: Vec<u64>,
             strings in prop::collection::vec(prop::collection::vec(0u8..3, 0..900), 0..5),
+            rows: Vec<[u64; 3]>,
         ) {
+            let table = [0, 1, 2].map(|column| rows.iter().map(|row| row[column]).collect::<Vec<_>>());
             let strings: Vec<&[u8]> = strings.iter().map(Vec::as_slice).collect();
             let mut writer = PackedWriter::default();
             writer.column(&plain, false);
             writer.column(&differences, true);
+            writer.table(&[
+                (&table[0], Coding::Plain),
+                (&table[1], Coding::Differences),
+                (&table[2], Coding::SignedDifferences),
+            ]);
             writer.strings(&strings);
             let mut bytes = Vec::new();
             writer.finish(&mut bytes);
@@ -97,6 +142,7 @@ mod tests {
             prop_assert!(rest.is_empty());
             prop_assert_eq!(data.column(0).and_then(|column| column.values()), Ok(plain));
             prop_assert_eq!(data.column(1).and_then(|column| column.values()), Ok(differences));
+            prop_assert_eq!(data.column(2).and_then(|column| column.table::<3>()), Ok(table));
             prop_assert_eq!(data.strings(0), Ok(strings));
         }
     }

@@ -12,6 +12,7 @@
 use base::{Code, Revnum};
 
 use super::cursor::{Cursor, DecodeError, Subject};
+use crate::format::p2l::{ItemKind, P2lEntry};
 
 const L2P: Subject = Subject {
     name: "File index.l2p",
@@ -75,6 +76,71 @@ pub(crate) fn parse_p2l(file: &[u8]) -> Result<(Vec<ProtoItem>, u64), DecodeErro
     Ok((entries, end))
 }
 
+/// Decodes `index.p2l` of a transaction into items of its proto-revision file, in order of their offsets.
+pub(crate) fn parse_items(file: &[u8]) -> Result<Vec<P2lEntry>, DecodeError> {
+    let (items, _) = parse_p2l(file)?;
+    let mut entries: Vec<P2lEntry> = Vec::with_capacity(items.len());
+    for item in items {
+        let fault = |what| DecodeError::new(P2L, what, item.offset);
+        let end = item
+            .offset
+            .checked_add(item.size)
+            .filter(|&end| end <= i64::MAX as u64);
+        if end.is_none() || item.offset != entries.last().map_or(0, P2lEntry::end) {
+            return Err(fault("items are not contiguous"));
+        }
+        let [(None, number)] = item.items[..] else {
+            return Err(fault("not one item of the transaction"));
+        };
+        entries.push(P2lEntry {
+            offset: item.offset,
+            size: item.size,
+            kind: ItemKind::from_number(item.item_type).ok_or(fault("invalid item type"))?,
+            rev: Revnum::ZERO,
+            item: number,
+            checksum: u32::try_from(item.checksum).map_err(|_| fault("invalid checksum"))?,
+        });
+    }
+    Ok(entries)
+}
+
+/// Appends the records of an item of the transaction to the texts of `index.l2p` and `index.p2l`.
+pub(crate) fn push_item(entry: &P2lEntry, by_number: &mut Vec<u8>, by_offset: &mut Vec<u8>) {
+    push_l2p(by_number, entry.offset, entry.item);
+    let item = ProtoItem {
+        offset: entry.offset,
+        size: entry.size,
+        item_type: entry.kind as u64,
+        checksum: u64::from(entry.checksum),
+        items: vec![(None, entry.item)],
+    };
+    push_p2l(by_offset, &item);
+}
+
+/// Appends the record of an item of the transaction to the text of `index.l2p`.
+fn push_l2p(out: &mut Vec<u8>, offset: u64, number: u64) {
+    push_words(out, &[offset + 1, number, 0]);
+}
+
+/// Appends the record of an item to the text of `index.p2l`.
+fn push_p2l(out: &mut Vec<u8>, item: &ProtoItem) {
+    let count = item.items.len() as u64;
+    push_words(
+        out,
+        &[item.offset, item.size, item.item_type, item.checksum, count],
+    );
+    for (rev, number) in &item.items {
+        push_words(out, &[rev.map_or(0, |rev| rev.0 + 1), *number]);
+    }
+    push_words(out, &[item.offset + item.size]);
+}
+
+fn push_words(out: &mut Vec<u8>, words: &[u64]) {
+    for word in words {
+        out.extend_from_slice(&word.to_le_bytes());
+    }
+}
+
 fn word(cursor: &mut Cursor<'_>) -> Result<u64, DecodeError> {
     let bytes = cursor.take(8)?.try_into();
     bytes.map(u64::from_le_bytes).map_err(|_| cursor.early_end())
@@ -107,8 +173,25 @@ mod tests {
             checksum: 77,
             items: vec![(None, 3)],
         };
+        let (mut l2p, mut p2l) = (Vec::new(), Vec::new());
+        push_p2l(&mut p2l, &item);
+        push_l2p(&mut l2p, 49, 3);
+        assert_eq!((&p2l, l2p), (&file, words(&[50, 3, 0])));
         assert_eq!(parse_p2l(&file), Ok((vec![item], 39)));
         assert_eq!(parse_p2l(b""), Ok((Vec::new(), 0)));
+        let entries = parse_items(&file).expect("valid");
+        let (mut by_number, mut by_offset) = (Vec::new(), Vec::new());
+        push_item(&entries[0], &mut by_number, &mut by_offset);
+        assert_eq!((by_number, &by_offset), (words(&[1, 3, 0]), &file));
+        for bad in [
+            words(&[1, 39, 1, 77, 1, 0, 3, 40]),
+            words(&[0, 39, 9, 77, 1, 0, 3, 39]),
+            words(&[0, 39, 1, 1 << 32, 1, 0, 3, 39]),
+            words(&[0, 39, 1, 77, 1, 6, 3, 39]),
+            words(&[0, u64::MAX, 1, 77, 1, 0, 3, 39]),
+        ] {
+            assert!(parse_items(&bad).is_err());
+        }
         for bad in [&file[..63], &words(&[0, 39, 1, 77, u64::MAX, 0, 3, 39])] {
             assert!(parse_p2l(bad).is_err());
         }

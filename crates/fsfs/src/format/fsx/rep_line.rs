@@ -55,6 +55,22 @@ impl FsxRep {
         })
     }
 
+    /// The rep line of a content of a node-revision of `owner`. A content in a file of its own has item 0.
+    pub(crate) fn of(rep: &Rep, owner: ChangeSet) -> Self {
+        let (change_set, number) = match rep.location {
+            RepLocation::Rev(rev, item) => (ChangeSet::Revision(rev), item),
+            RepLocation::Txn(item) => (owner, item),
+            RepLocation::Mutable => (owner, 0),
+        };
+        FsxRep {
+            id: Some(FsxId { change_set, number }),
+            size: rep.length,
+            expanded: rep.expanded,
+            md5: rep.md5,
+            sha1: rep.sha1,
+        }
+    }
+
     /// Parses a line without its newline; `None` if it is malformed.
     pub(crate) fn parse(line: &[u8]) -> Option<Self> {
         if line == b"-1" {

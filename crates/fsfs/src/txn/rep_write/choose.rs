@@ -1,11 +1,12 @@
 //! The choice of the delta base of a new content.
 //!
 //! Mostly it is the direct predecessor, so that deltas are small. For every power of two in the number of predecessors it is one
-//! further back (*skip deltas*), so that chains stay short. Chains across many shards are kept shorter still. The choice is the
-//! one of Subversion 1.14, delta for delta.
+//! further back (*skip deltas*), so that chains stay short; in FSX it is always the direct predecessor. Chains across many shards
+//! are kept shorter still. The choice is the one of Subversion 1.14, delta for delta.
 
 use base::{Result, Revnum};
 
+use crate::format::fs_format::BackEnd;
 use crate::format::noderev::NodeRev;
 use crate::format::rep_header::{MAX_HEADER, RepHeader};
 use crate::format::rep_line::{Rep, RepLocation, RepSize};
@@ -44,6 +45,8 @@ pub(crate) fn delta_base(
         return Ok(None);
     }
     let steps = match walk < conf.max_linear_deltification {
+        // Subversion never steps further back in FSX.
+        _ if fs.format().is_fsx() => 1,
         true if is_near(fs, node, walk, youngest)? => 1,
         _ => walk,
     };
@@ -131,8 +134,20 @@ impl RevItem {
 
     fn header(self, fs: &Fs) -> Result<RepHeader> {
         fs.with_rev_file(self.rev, |file| {
-            let offset = file.item_offset(fs.cache(), self.rev, self.item)?;
-            let end = file.items_end(self.rev)?;
+            let (offset, end) = match fs.format().back_end {
+                BackEnd::Fsfs => (
+                    file.item_offset(fs.cache(), self.rev, self.item)?,
+                    file.items_end(self.rev)?,
+                ),
+                BackEnd::Fsx => {
+                    let item = file.fsx(fs.cache())?.item(self.rev, self.item)?;
+                    if !item.item_type.is_rep() {
+                        // A text in a container has no base.
+                        return Ok(RepHeader::Plain);
+                    }
+                    (item.offset, item.offset + item.size)
+                }
+            };
             let parse = |bytes: &[u8]| Ok(RepHeader::parse(bytes)?.map(|(header, _)| header));
             file.bytes().parse_at(offset, end, MAX_HEADER, MAX_HEADER, parse)
         })

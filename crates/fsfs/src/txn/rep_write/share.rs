@@ -174,9 +174,10 @@ impl RepSharing {
         let dir = self.fs.layout().txn(&self.txn.to_string());
         while let Some(sha1) = self.unwritten.last() {
             if let Some(text) = self.texts.get(sha1) {
-                let mut line = String::new();
-                text.rep(*sha1, self.txn)
-                    .encode(&mut line, self.fs.format().has_placeholders());
+                let line = self
+                    .fs
+                    .format()
+                    .text_rep_line(&text.rep(*sha1, self.txn), self.txn);
                 let path = dir.join(sha1.to_string());
                 let file = self.fs.disk().write(&path, Create::Replace);
                 let mut file = file.map_err(|e| Error::io("Can't open file", &path, &e))?;
@@ -282,7 +283,12 @@ impl RepSharing {
         }
         let path = self.fs.layout().txn(&self.txn.to_string()).join(sha1.to_string());
         match self.fs.disk().read_small(&path) {
-            Ok(line) => Ok(Some(Rep::parse(&line)?)),
+            Ok(line) => self
+                .fs
+                .format()
+                .back_end
+                .parse_text_rep(&line, self.txn)
+                .map(Some),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(e) => Err(Error::io("Can't open file", &path, &e)),
         }

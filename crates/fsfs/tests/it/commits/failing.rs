@@ -248,6 +248,16 @@ fn permanent_failure_in_format_8() {
 }
 
 #[test]
+fn one_failed_call_in_fsx() {
+    fail_everywhere("fsx", false);
+}
+
+#[test]
+fn permanent_failure_in_fsx() {
+    fail_everywhere("fsx", true);
+}
+
+#[test]
 fn permanent_failure_in_format_4() {
     fail_everywhere("1.7", true);
 }
@@ -259,7 +269,13 @@ fn one_failed_call_in_format_2() {
 
 #[test]
 fn failures_while_most_of_the_transaction_is_spilled() {
-    let template = start("1.14");
+    for version in ["1.14", "fsx"] {
+        fail_while_spilled(version);
+    }
+}
+
+fn fail_while_spilled(version: &str) {
+    let template = start(version);
     let edit = |disk_fails_after: i64| {
         let repository = copy_of(&template);
         let (fs, disk) = open(&repository);
@@ -271,7 +287,7 @@ fn failures_while_most_of_the_transaction_is_spilled() {
         let made = match applied {
             Ok(()) => {
                 assert_eq!(txn.commit(&now).unwrap().rev, Revnum(3));
-                Some(std::fs::read(repository.db().join("revs/1/3")).unwrap())
+                Some(std::fs::read(repository.rev_file(3)).unwrap())
             }
             Err(_) => {
                 txn.abort().unwrap();

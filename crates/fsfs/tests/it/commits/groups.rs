@@ -22,7 +22,7 @@ fn steps() -> Vec<CommitStep> {
 
 #[test]
 fn groups_make_the_same_revisions_and_are_visible_when_flushed() {
-    for (version, shard) in [("1.4", 0), ("1.8", 7), ("1.14", 7)] {
+    for (version, shard) in [("1.4", 0), ("1.8", 7), ("1.14", 7), ("fsx", 7)] {
         let grouped = Repository::create(version, shard, "");
         let single = copy_of(&grouped);
         let (fs, other, one) = (
@@ -57,14 +57,7 @@ fn groups_make_the_same_revisions_and_are_visible_when_flushed() {
         verify(&grouped);
         assert_eq!(compare::open(&grouped).youngest().unwrap(), flushed);
         assert!(fs.list_txns().unwrap().is_empty());
-        let file = |repository: &Repository, rev: u64| {
-            let revs = repository.db().join("revs");
-            let path = match shard {
-                0 => revs.join(rev.to_string()),
-                size => revs.join((rev / size).to_string()).join(rev.to_string()),
-            };
-            std::fs::read(path).ok()
-        };
+        let file = |repository: &Repository, rev: u64| std::fs::read(repository.rev_file(rev)).ok();
         for rev in 1..=flushed.0 {
             assert!(file(&grouped, rev) == file(&single, rev), "{version} r{rev}");
         }

@@ -68,7 +68,7 @@ fn cases() -> Vec<(Vec<CommitStep>, Vec<CommitStep>, Option<&'static str>)> {
 
 #[test]
 fn transactions_merge_or_conflict_as_with_the_incumbent() {
-    for version in ["1.4", "1.8", "1.14"] {
+    for version in ["1.4", "1.8", "1.14", "fsx"] {
         let repository = Repository::create(version, 1000, "");
         let fs = compare::open(&repository);
         let start = [

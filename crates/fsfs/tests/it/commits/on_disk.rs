@@ -9,7 +9,7 @@ use super::script::{CommitStep, apply, begin, copy_of, now, ours, path, verify};
 use crate::compare;
 use crate::incumbent::{Repository, arg, run};
 
-const VERSIONS: [&str; 7] = ["1.3", "1.4", "1.5", "1.6", "1.8", "1.9", "1.14"];
+const VERSIONS: [&str; 8] = ["1.3", "1.4", "1.5", "1.6", "1.8", "1.9", "1.14", "fsx"];
 
 fn text(text: &str) -> Vec<u8> {
     text.as_bytes().to_vec()

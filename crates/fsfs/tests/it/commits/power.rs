@@ -326,7 +326,7 @@ fn cut_everywhere(version: &str, youngest: &[u64], work: impl FnOnce(&Fs)) {
 
 #[test]
 fn power_cuts_during_a_commit() {
-    for version in ["1.4", "1.14"] {
+    for version in ["1.4", "1.14", "fsx"] {
         cut_everywhere(version, &[2, 3], |fs| {
             let mut txn = begin(fs);
             apply(fs, &mut txn, &edits()).unwrap();
@@ -337,16 +337,18 @@ fn power_cuts_during_a_commit() {
 
 #[test]
 fn power_cuts_during_two_groups() {
-    cut_everywhere("1.14", &[2, 5, 7], |fs| {
-        let mut batch = fs.commit_group().unwrap();
-        for (at, op) in edits().into_iter().enumerate() {
-            let mut txn = batch.begin_txn(TxnOptions::default(), now()).unwrap();
-            apply(batch.fs(), &mut txn, &[op]).unwrap();
-            batch.commit(txn, &now).unwrap();
-            if at % 3 == 2 {
-                batch.flush().unwrap();
+    for version in ["1.14", "fsx"] {
+        cut_everywhere(version, &[2, 5, 7], |fs| {
+            let mut batch = fs.commit_group().unwrap();
+            for (at, op) in edits().into_iter().enumerate() {
+                let mut txn = batch.begin_txn(TxnOptions::default(), now()).unwrap();
+                apply(batch.fs(), &mut txn, &[op]).unwrap();
+                batch.commit(txn, &now).unwrap();
+                if at % 3 == 2 {
+                    batch.flush().unwrap();
+                }
             }
-        }
-        batch.flush().unwrap();
-    });
+            batch.flush().unwrap();
+        });
+    }
 }

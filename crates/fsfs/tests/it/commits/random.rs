@@ -128,13 +128,7 @@ fn run(version: &str, conf: &str, seed: u8, steps: usize) {
             ours(&fs, &op).unwrap_or_else(|e| panic!("{version} seed {seed} r{at} {op:?}: {e:?}"));
         assert_eq!(committed.rev, Revnum(at as u64));
         theirs(&b, &op);
-        let read = |repository: &Repository| {
-            let revs = repository.db().join("revs");
-            let path = [revs.join("0").join(at.to_string()), revs.join(at.to_string())];
-            std::fs::read(&path[0])
-                .or_else(|_| std::fs::read(&path[1]))
-                .unwrap()
-        };
+        let read = |repository: &Repository| std::fs::read(repository.rev_file(at as u64)).unwrap();
         let (mine, other) = (read(&a), read(&b));
         assert!(
             mine == other,
@@ -157,6 +151,13 @@ pub(crate) fn seeds() -> u8 {
 fn random_commits_make_equal_files_in_format_8() {
     for seed in 0..=seeds() {
         run("1.14", "[deltification]\ncompression = none\n", 10 + seed, 60);
+    }
+}
+
+#[test]
+fn random_commits_make_equal_files_in_fsx() {
+    for seed in 0..=seeds() {
+        run("fsx", "", 110 + seed, 60);
     }
 }
 

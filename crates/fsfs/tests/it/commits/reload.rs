@@ -43,7 +43,7 @@ fn start(version: &str) -> Repository {
 
 #[test]
 fn a_reloaded_transaction_has_the_hooks_tree_and_properties() {
-    for version in ["1.3", "1.6", "1.14"] {
+    for version in ["1.3", "1.6", "1.14", "fsx"] {
         let (repository, at_once) = (start(version), start(version));
         let first = [
             Put("a/f", b"client\n".to_vec()),
@@ -107,7 +107,7 @@ fn a_transaction_that_was_removed_is_not_found() {
 fn two_processes_edit_a_transaction_in_turns() {
     for seed in 0..number("SVEN_RELOADS", 12) {
         let mut random = TestRandom(seed);
-        let version = ["1.3", "1.6", "1.8", "1.14"][random.below(4)];
+        let version = ["1.3", "1.6", "1.8", "1.14", "fsx"][random.below(5)];
         let (repository, at_once) = (
             Repository::create(version, 3, ""),
             Repository::create(version, 3, ""),

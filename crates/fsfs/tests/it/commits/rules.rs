@@ -14,7 +14,7 @@ fn text(text: &str) -> Vec<u8> {
 
 #[test]
 fn the_date_is_that_of_the_commit_unless_the_client_set_one() {
-    for version in ["1.3", "1.8", "1.14"] {
+    for version in ["1.3", "1.8", "1.14", "fsx"] {
         let repository = Repository::create(version, 1000, "");
         let fs = compare::open(&repository);
         let early = base::Date(1_000_000_000_000_000);

@@ -71,11 +71,7 @@ fn look_up(random: &mut TestRandom, txn: &Txn, tree: &TreePaths) {
 }
 
 fn revision(repository: &Repository, rev: usize) -> Vec<u8> {
-    let revs = repository.db().join("revs");
-    let sharded = revs.join("0").join(rev.to_string());
-    std::fs::read(sharded)
-        .or_else(|_| std::fs::read(revs.join(rev.to_string())))
-        .unwrap()
+    std::fs::read(repository.rev_file(rev as u64)).unwrap()
 }
 
 fn run(version: &str, seed: u8, commits: usize) {
@@ -150,7 +146,7 @@ fn run(version: &str, seed: u8, commits: usize) {
 fn spilled_transactions_make_equal_revisions() {
     for seed in 0..8 + 4 * super::random::seeds() {
         run(
-            ["1.14", "1.8", "1.4"][usize::from(seed % 3)],
+            ["1.14", "1.8", "1.4", "fsx"][usize::from(seed % 4)],
             100u8.wrapping_add(seed),
             8,
         );

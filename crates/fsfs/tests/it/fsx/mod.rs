@@ -1,6 +1,8 @@
 //! FSX, against repositories of Subversion's tools.
 
+mod commits;
 mod compare;
+mod create;
 mod damage;
 mod expected;
 mod known_faults;
