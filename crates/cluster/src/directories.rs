@@ -28,7 +28,7 @@ use uuid::Uuid;
 use crate::cluster::{Cluster, RepositoryInfo};
 use crate::database::sql_error;
 use crate::files::{RepositoryFiles, deliver, version_in};
-use crate::node_dir::{first_number, make_dirs, node_dirs, read_epoch, replace, write};
+use crate::node_dir::{ListedRepository, first_number, make_dirs, node_dirs, read_epoch, replace, write};
 use crate::settings::ClusterSettings;
 
 /// The file that says what a directory belongs to.
@@ -154,20 +154,6 @@ impl Cluster {
         });
         listed.collect()
     }
-}
-
-/// What the directories of a node were made from. A directory that is there and whose repository has not changed is not looked at again.
-#[derive(Default)]
-pub(crate) struct PreparedDirectories(HashMap<PathBuf, ListedRepository>);
-
-/// A repository, as far as its directory depends on it.
-#[derive(PartialEq, Eq)]
-struct ListedRepository {
-    name: String,
-    instance: Uuid,
-    files_version: u64,
-    /// The content of `db/uuid`, if it was changed since the repository was made.
-    changed_uuid: Option<String>,
 }
 
 /// Makes the directory of a repository.

@@ -7,6 +7,7 @@
 //!
 //! What is absent: the database and the objects.
 
+use std::collections::HashMap;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -15,6 +16,7 @@ use std::path::{Path, PathBuf};
 use base::number::push_base36;
 use base::{Error, Result};
 use fsfs::shared::SHARED_FS_TYPE;
+use uuid::Uuid;
 
 use crate::settings::ClusterSettings;
 
@@ -48,6 +50,20 @@ pub(crate) fn take_over(settings: &ClusterSettings, epoch: i64) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// What the directories of a node were made from. A directory that is there and whose repository has not changed is not looked at again.
+#[derive(Default)]
+pub(crate) struct PreparedDirectories(pub(crate) HashMap<PathBuf, ListedRepository>);
+
+/// A repository, as far as its directory depends on it.
+#[derive(PartialEq, Eq)]
+pub(crate) struct ListedRepository {
+    pub(crate) name: String,
+    pub(crate) instance: Uuid,
+    pub(crate) files_version: u64,
+    /// The content of `db/uuid`, if it was changed since the repository was made.
+    pub(crate) changed_uuid: Option<String>,
 }
 
 /// Lists the directories of repositories.

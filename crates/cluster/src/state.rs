@@ -12,9 +12,9 @@ use tokio_postgres::Row;
 
 use crate::block_cache::BlockCache;
 use crate::database::{Database, sql_error};
-use crate::directories::PreparedDirectories;
 use crate::head_reader::HeadReader;
 use crate::metrics::ClusterMetrics;
+use crate::node_dir::PreparedDirectories;
 use crate::nodes::Nodes;
 use crate::objects::Objects;
 use crate::row_cache::RowCache;

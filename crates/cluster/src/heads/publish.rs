@@ -94,8 +94,8 @@ impl Heads {
         Ok(outcome)
     }
 
-    /// Puts what was just made into the caches: the next commit reads the revision, and the response to this one its properties. Nobody has
-    /// changed the properties up to the version `known_version`, at which the revision did not exist.
+    /// Puts what was just made into the caches: the next commit reads the revision, and the response to this one its properties. The
+    /// properties did not change up to the version `known_version`, at which the revision did not exist.
     fn remember(&self, made: &Publication, known_version: u64) {
         let mut lists = Vec::with_capacity(made.revs.len());
         for (at, rev) in made.revs.iter().enumerate() {
