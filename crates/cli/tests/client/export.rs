@@ -216,7 +216,7 @@ fn trees_files_and_options() {
     let mut differences = Vec::new();
     let repo = repository();
     for access in Access::ALL {
-        let twins = TwinClients::for_table(&repo, access);
+        let twins = TwinClients::new(&repo, access);
         for line in [
             "svn export {URL}/trunk --ignore-externals",
             "svn export {URL}/trunk out -r2",

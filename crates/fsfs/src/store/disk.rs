@@ -33,8 +33,8 @@ use rustix::io::Errno;
 
 pub use machine::{RealDisk, UnsyncedDisk};
 pub use metered::{IoCounts, IoMeter, MeteredDisk};
-pub(crate) use replace::create_unique;
 pub use replace::write_atomic;
+pub(crate) use replace::{create_unique, write_volatile};
 pub use throttle::{Clock, SystemClock, Throttle};
 
 /// The operations that the engine needs.

@@ -22,7 +22,7 @@ use super::state::{NodeKey, OnDisk, TxnNode, TxnState, explicit_copyroot};
 use crate::format::id::{IdTail, NodeRevId, TxnId};
 use crate::format::noderev::NodeRev;
 use crate::format::rep_line::RepLocation;
-use crate::store::disk::write_atomic;
+use crate::store::disk::{write_atomic, write_volatile};
 use crate::tree::Fs;
 use crate::txn::rep_write::RepSharing;
 use base::number::{parse_base36, push_base36};
@@ -190,7 +190,11 @@ impl Fs {
         let mut line = String::new();
         push_base36(&mut line, number);
         line.push('\n');
-        write_atomic(self.disk(), &path, line.as_bytes(), &path)
+        // A machine that shares the filesystem loses its transactions with its power, and gets other numbers when it comes back.
+        match self.shared_fs() {
+            Some(_) => write_volatile(self.disk(), &path, line.as_bytes(), &path),
+            None => write_atomic(self.disk(), &path, line.as_bytes(), &path),
+        }
     }
 
     /// Creates the directory of a transaction in formats 1 and 2, which have no counter: the first free number is taken.

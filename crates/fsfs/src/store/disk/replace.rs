@@ -14,28 +14,46 @@ use super::{Create, Disk, DiskWriter};
 /// # Errors
 /// The system's. The old file is then still in place, unless only the sync of the directory failed.
 pub fn write_atomic(disk: &dyn Disk, path: &Path, bytes: &[u8], perms_like: &Path) -> Result<()> {
+    replace(disk, path, bytes, perms_like, true)?;
+    let directory = directory_of(path);
+    disk.sync_dir(directory)
+        .map_err(|e| Error::io("Can't flush directory", directory, &e))
+}
+
+/// As [`write_atomic`], for a file that is not needed after a power failure: it may have its old content then, or none.
+///
+/// # Errors
+/// The system's. The old file is then still in place.
+pub(crate) fn write_volatile(disk: &dyn Disk, path: &Path, bytes: &[u8], perms_like: &Path) -> Result<()> {
+    replace(disk, path, bytes, perms_like, false)
+}
+
+fn directory_of(path: &Path) -> &Path {
     // The parent of a relative name without a slash is empty.
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let directory = parent.unwrap_or(Path::new("."));
+    parent.unwrap_or(Path::new("."))
+}
+
+fn replace(disk: &dyn Disk, path: &Path, bytes: &[u8], perms_like: &Path, sync: bool) -> Result<()> {
+    let directory = directory_of(path);
     let (temporary, mut file) = create_unique(disk, directory)?;
     let write = || -> Result<()> {
         file.append(bytes)
             .map_err(|e| Error::io("Can't write to file", &temporary, &e))?;
-        file.sync()
-            .map_err(|e| Error::io("Can't flush file", &temporary, &e))?;
+        if sync {
+            file.sync()
+                .map_err(|e| Error::io("Can't flush file", &temporary, &e))?;
+        }
         drop(file);
         disk.copy_permissions(perms_like, &temporary)
             .map_err(|e| Error::io("Can't set permissions on file", &temporary, &e))?;
         disk.rename(&temporary, path)
             .map_err(|e| Error::io("Can't move a file to", path, &e))
     };
-    if let Err(e) = write() {
+    write().inspect_err(|_| {
         // This may fail as well. A left-over temporary file has no effect.
         _ = disk.remove_file(&temporary);
-        return Err(e);
-    }
-    disk.sync_dir(directory)
-        .map_err(|e| Error::io("Can't flush directory", directory, &e))
+    })
 }
 
 /// Creates a file in `directory` under a name that no other file has.
