@@ -188,7 +188,10 @@ impl Sandbox {
 
     /// `text` with the names of the guide.
     fn documented(&self, text: &str) -> String {
-        let replace = |text: String, (name, real): &(String, String)| text.replace(real, name);
+        let replace = |text: String, (name, real): &(String, String)| match real.parse::<u16>() {
+            Ok(_) => replace_number(&text, real, name),
+            Err(_) => text.replace(real, name),
+        };
         let text = self.names.iter().rev().fold(text.to_owned(), replace);
         text.replace(&format!("{}/home/", self.folder.path().display()), "")
     }
@@ -238,4 +241,20 @@ fn reserve_port() -> (u16, Socket) {
             return (port, socket);
         }
     }
+}
+
+/// Replaces a port, but not the same digits within a longer number, such as that of an error.
+fn replace_number(text: &str, from: &str, to: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(from) {
+        let (before, after) = (&rest[..at], &rest[at + from.len()..]);
+        let is_digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
+        let is_part = is_digit(before.chars().next_back()) || is_digit(after.chars().next());
+        out.push_str(before);
+        out.push_str(if is_part { from } else { to });
+        rest = after;
+    }
+    out.push_str(rest);
+    out
 }
