@@ -30,6 +30,7 @@ use crate::database::sql_error;
 use crate::files::{RepositoryFiles, deliver, version_in};
 use crate::node_dir::{ListedRepository, first_number, make_dirs, node_dirs, read_epoch, replace, write};
 use crate::settings::ClusterSettings;
+use crate::uuids::write_uuid;
 
 /// The file that says what a directory belongs to.
 #[derive(Debug, Serialize, Deserialize)]
@@ -126,12 +127,9 @@ impl Cluster {
             let repository = self.repository(&listed.name)?;
             deliver(&self.repository_files(&repository)?, dir)?;
         }
-        let path = dir.join("db/uuid");
         match &listed.changed_uuid {
-            Some(text) if fs::read(&path).is_ok_and(|found| found != text.as_bytes()) => {
-                replace(&path, text.as_bytes(), 0o666)
-            }
-            _ => Ok(()),
+            Some(text) => write_uuid(dir, text),
+            None => Ok(()),
         }
     }
 

@@ -3,10 +3,14 @@
 //! The UUID is in the row of the repository, and in the file `db/uuid` of each node's directory, where the engine reads it. A node
 //! compares both each time that it renews its lease. A server opens a repository again when the file has changed.
 
+use std::fs;
+use std::path::Path;
+
 use base::{Code, Error, Result};
 use uuid::Uuid;
 
 use crate::cluster::{Cluster, RepositoryInfo};
+use crate::node_dir::{is_node_dir, replace};
 
 impl Cluster {
     /// Gives a repository this UUID, or a new one. The directory of this node has it on return, those of the other nodes after a third of
@@ -33,7 +37,17 @@ impl Cluster {
             let text = text.clone();
             async move { client.execute(UPDATE, &[&id, &text]).await.map(drop) }
         })?;
-        self.prepare_directories()
+        write_uuid(&self.0.settings.repositories().join(&repository.name), &text)
+    }
+}
+
+/// Writes the UUID to the directory of a node, if that is there and has another one.
+pub(crate) fn write_uuid(dir: &Path, text: &str) -> Result<()> {
+    let db = dir.join("db");
+    let path = db.join("uuid");
+    match is_node_dir(&db) && fs::read(&path).is_ok_and(|found| found != text.as_bytes()) {
+        true => replace(&path, text.as_bytes(), 0o666),
+        false => Ok(()),
     }
 }
 

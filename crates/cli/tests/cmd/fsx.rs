@@ -110,11 +110,7 @@ fn svnlook_reads_as_the_incumbent_does() {
 fn random_histories() {
     each_seed("FSX_SEEDS", 0..4, |seed| {
         let mut random = Random::new(seed);
-        let revisions = 15 + random.below(30) as u64;
-        let stream = match random.below(2) {
-            0 => branch_history::history(seed, revisions).stream,
-            _ => random_history::history(seed, revisions, true).stream,
-        };
+        let stream = some_history(&mut random, seed);
         let spec = Spec::fsx()
             .with(stream)
             .shard(one_of(&mut random, &[2, 3, 7, 50, 1000]))
@@ -317,11 +313,7 @@ fn dump(side: Side, repo: &std::path::Path, is_last: bool) -> Vec<u8> {
 fn loads_and_commits_in_turn() {
     each_seed("FSX_SEEDS", 0..6, |seed| {
         let mut random = Random::new(seed);
-        let revisions = 15 + random.below(30) as u64;
-        let stream = match random.below(2) {
-            0 => branch_history::history(seed, revisions).stream,
-            _ => random_history::history(seed, revisions, true).stream,
-        };
+        let stream = some_history(&mut random, seed);
         let youngest = stream.youngest();
         let folder = testkit::scratch();
         let [ours, twin, fsfs] = ["ours", "twin", "fsfs"].map(|name| folder.path().join(name));
@@ -415,4 +407,13 @@ fn loads_and_commits_in_turn() {
             "seed {seed}: their last tree"
         );
     });
+}
+
+/// A history of branches, or of random changes.
+fn some_history(random: &mut Random, seed: u64) -> DumpStream {
+    let revisions = 15 + random.below(30) as u64;
+    match random.below(2) {
+        0 => branch_history::history(seed, revisions).stream,
+        _ => random_history::history(seed, revisions, true).stream,
+    }
 }

@@ -5,7 +5,7 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::uri::Authority;
@@ -100,16 +100,18 @@ impl Upstream {
         self.body = None;
         let gone = || io::Error::from(io::ErrorKind::UnexpectedEof);
         let mut head = self.head.take().ok_or_else(gone)?;
-        let begun = Instant::now();
-        loop {
-            let left = self.wait.stall().saturating_sub(begun.elapsed());
-            if left.is_zero() || !is_alive() {
-                return Err(io::ErrorKind::TimedOut.into());
+        // One wait, so that its limits hold for all of it.
+        let expected = async {
+            loop {
+                match timeout(BETWEEN_QUESTIONS, &mut head).await {
+                    Ok(head) => return head.unwrap_or_else(|_| Err(gone())),
+                    Err(_) if !is_alive() => return Err(io::ErrorKind::TimedOut.into()),
+                    Err(_) => {}
+                }
             }
-            if let Some(head) = self.wait.wait(Some(left.min(BETWEEN_QUESTIONS)), &mut head) {
-                return head.map_err(|_| gone())?;
-            }
-        }
+        };
+        let waited = self.wait.wait(Some(self.wait.stall()), expected);
+        waited.unwrap_or_else(|| Err(io::ErrorKind::TimedOut.into()))
     }
 
     /// Returns the next piece of the response's body; `None` at its end.
