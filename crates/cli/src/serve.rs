@@ -5,7 +5,7 @@
 //! machine alone and prints commands to try.
 //!
 //! [`listeners`] opens the sockets, [`activation`] takes those that systemd passes, [`running`] runs the server and
-//! reloads its settings, [`storage_health`] tells it the state of a cluster, [`error_log`] writes the log, [`notify`] reports the state to systemd, [`discovery`] lists
+//! reloads its settings, [`shared_storage`] tells it the state of a cluster, [`error_log`] writes the log, [`notify`] reports the state to systemd, [`discovery`] lists
 //! the served repositories for the terminal.
 
 mod activation;
@@ -14,7 +14,7 @@ mod error_log;
 mod listeners;
 mod notify;
 mod running;
-mod storage_health;
+mod shared_storage;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -129,7 +129,7 @@ impl ServeArgs {
             Some(_) => Some(Box::new(move || this.settings())),
             None => None,
         };
-        let storage = cluster.clone().map(storage_health::of_cluster);
+        let storage = cluster.clone().map(shared_storage::of_cluster);
         running::run(settings, listeners, storage, reload)?;
         drop(cluster);
         Ok(())

@@ -17,13 +17,13 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use base::{Error, Result, Revnum};
-use bytes::Bytes;
 use fsfs::disk::DiskFile;
 use fsfs::shared::{SharedBlobs, Uploaded};
 use rustix::io::Errno;
 use uuid::Uuid;
 
 use crate::block_cache::{BLOCK, BlockCache, BlockKey};
+use crate::block_source::BlockSource;
 use crate::database::{Database, sql_error};
 use crate::heads::MAX_INLINE;
 use crate::metrics::ClusterMetrics;
@@ -40,6 +40,7 @@ struct BlobsState {
     instance: Uuid,
     objects: Arc<Objects>,
     cache: Arc<BlockCache>,
+    source: Arc<BlockSource>,
     rows: Arc<RowCache>,
     metrics: Arc<ClusterMetrics>,
     /// Blocks that are being fetched ahead.
@@ -61,6 +62,7 @@ impl Blobs {
         instance: Uuid,
         objects: Arc<Objects>,
         cache: Arc<BlockCache>,
+        source: Arc<BlockSource>,
         rows: Arc<RowCache>,
         metrics: Arc<ClusterMetrics>,
     ) -> Blobs {
@@ -70,6 +72,7 @@ impl Blobs {
             instance,
             objects,
             cache,
+            source,
             rows,
             metrics,
             in_progress: AtomicUsize::new(0),
@@ -274,7 +277,7 @@ impl ObjectFile {
             return;
         }
         crate::database::spawn_blocking(move || {
-            let fetch = || blobs.objects.get(&key.object, number * BLOCK, length as u64);
+            let fetch = || blobs.source.fetch(&key, length);
             // A reader that needs the block gets the error itself.
             _ = blobs.cache.prefetch(&key, length, &fetch);
             blobs.in_progress.fetch_sub(1, Ordering::AcqRel);
@@ -290,8 +293,7 @@ impl DiskFile for ObjectFile {
         let number = offset / BLOCK;
         self.read_ahead(number);
         let (key, length) = (self.key(number), self.block_length(number));
-        let fetch =
-            || -> io::Result<Bytes> { self.blobs.objects.get(&self.name, number * BLOCK, length as u64) };
+        let fetch = || self.blobs.source.fetch(&key, length);
         let read = self
             .blobs
             .cache

@@ -135,7 +135,7 @@ impl BlockCache {
     }
 
     /// Reads bytes of a block at `offset` within it, at least one if it has as many. `length` is that of the whole block. `fetch`
-    /// returns the whole block from the store.
+    /// returns the whole block from elsewhere.
     ///
     /// # Errors
     /// Those of `fetch`; `TimedOut` if another reader of the block has waited for it for too long.
@@ -237,7 +237,6 @@ impl BlockCache {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         add(&self.metrics.block_misses, 1);
-        add(&self.metrics.fetched_bytes, bytes.len() as u64);
         Ok(bytes)
     }
 

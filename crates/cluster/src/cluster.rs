@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 
 use crate::blobs::Blobs;
 use crate::block_cache::BlockCache;
+use crate::block_source::{BlockSource, block_for_node};
 use crate::database::{Database, sql_error};
 use crate::head_reader::HeadReader;
 use crate::heads::Heads;
@@ -84,14 +85,21 @@ impl Cluster {
         let metrics = Arc::<ClusterMetrics>::default();
         let objects = Arc::new(Objects::connect(settings)?);
         let cache = BlockCache::open(&settings.cache_dir(), settings.cache_bytes, metrics.clone())?;
-        let nodes = Nodes::new(database.clone(), settings.clone(), metrics.clone(), secret);
+        let nodes = Arc::new(Nodes::new(
+            database.clone(),
+            settings.clone(),
+            metrics.clone(),
+            secret,
+        ));
+        let source = BlockSource::new(settings, objects.clone(), nodes.clone(), metrics.clone())?;
         Ok(Cluster(Arc::new(ClusterState {
             settings: settings.clone(),
             database,
             objects,
             cache: Arc::new(cache),
+            source: Arc::new(source),
             rows: Arc::default(),
-            nodes: Arc::new(nodes),
+            nodes,
             metrics,
             to_move: MoveQueue::default(),
             readers: Arc::default(),
@@ -113,6 +121,15 @@ impl Cluster {
     /// The epoch of this process, if it has one.
     pub fn epoch(&self) -> Option<u64> {
         self.0.nodes.epoch().and_then(|epoch| u64::try_from(epoch).ok())
+    }
+
+    /// Answers the request of another node for a block of an object: `query` is that of the request's URL, `seal` its header line. Returns the
+    /// block and the seal of the response; `None` if no node has sent the request, or there is no such block.
+    ///
+    /// # Errors
+    /// `FS_GENERAL`: the block could not be read.
+    pub fn block_for_node(&self, query: &str, seal: &str) -> Result<Option<(Vec<u8>, String)>> {
+        block_for_node(&self.0.source, &self.0.cache, &self.0.nodes, query, seal)
     }
 
     /// Checks that objects can be written, read and removed.
@@ -193,6 +210,7 @@ impl Cluster {
             repository.instance,
             self.0.objects.clone(),
             self.0.cache.clone(),
+            self.0.source.clone(),
             self.0.rows.clone(),
             self.0.metrics.clone(),
         );

@@ -13,6 +13,7 @@
 //! | `heads` | the parts that change |
 //! | `objects` | the object store, for blocking callers |
 //! | `row_cache`, `block_cache`, `blobs` | the parts that never change, with a cache on the machine's disk |
+//! | `block_source` | where these are read: the object store, or other nodes |
 //! | `nodes` | registration, leases, seals |
 //! | `node_dir`, `directories` | the directory of a node, and those of repositories in it |
 //! | `files` | configuration and hooks |
@@ -30,6 +31,7 @@
 
 mod blobs;
 mod block_cache;
+mod block_source;
 mod cluster;
 mod database;
 mod directories;

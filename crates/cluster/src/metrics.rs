@@ -21,10 +21,14 @@ pub struct ClusterMetrics {
     pub upload_micros: AtomicU64,
     /// Blocks of objects that were on the disk of the node.
     pub block_hits: AtomicU64,
-    /// Blocks that were read from the object store.
+    /// Blocks that were not there.
     pub block_misses: AtomicU64,
-    /// Bytes that were read from the object store.
+    /// Bytes of blocks that were read from the object store.
     pub fetched_bytes: AtomicU64,
+    /// Blocks that other nodes have sent.
+    pub blocks_of_nodes: AtomicU64,
+    /// Requests for blocks that other nodes have not answered.
+    pub failed_nodes: AtomicU64,
     /// Blocks on disk that were damaged, and read again.
     pub damaged_blocks: AtomicU64,
     /// Epochs that were lost: the node had to register again.

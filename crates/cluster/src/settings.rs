@@ -38,6 +38,9 @@ pub struct ClusterSettings {
     /// Bytes of the cache of objects on disk.
     #[serde(default = "default_cache")]
     pub cache_bytes: u64,
+    /// Whether this node asks other nodes for blocks of objects before the object store.
+    #[serde(default)]
+    pub fetch_from_nodes: bool,
     /// Milliseconds after which a node that does not renew its lease counts as dead.
     #[serde(default = "default_lease")]
     pub lease_ms: u64,
@@ -79,6 +82,7 @@ impl ClusterSettings {
             node: String::new(),
             url: String::new(),
             cache_bytes: default_cache(),
+            fetch_from_nodes: false,
             lease_ms: default_lease(),
             staleness_ms: default_staleness(),
             patience_ms: default_patience(),

@@ -11,6 +11,7 @@ use parking_lot::{Condvar, Mutex};
 use tokio_postgres::Row;
 
 use crate::block_cache::BlockCache;
+use crate::block_source::BlockSource;
 use crate::database::{Database, sql_error};
 use crate::head_reader::HeadReader;
 use crate::metrics::ClusterMetrics;
@@ -26,6 +27,7 @@ pub(crate) struct ClusterState {
     pub(crate) database: Database,
     pub(crate) objects: Arc<Objects>,
     pub(crate) cache: Arc<BlockCache>,
+    pub(crate) source: Arc<BlockSource>,
     pub(crate) rows: Arc<RowCache>,
     pub(crate) nodes: Arc<Nodes>,
     pub(crate) metrics: Arc<ClusterMetrics>,

@@ -1,7 +1,7 @@
 //! Work in the background of a node that serves: leases, notifications, and objects that are due.
 //!
-//! - The lease is renewed three times in the time that it lasts. Then the directories of new repositories are made, and changed
-//!   configuration and hooks written there.
+//! - The lease is renewed three times in the time that it lasts. Then the directories of new repositories are made, changed
+//!   configuration and hooks written there, and the list of nodes read if they are asked for blocks.
 //! - One connection listens for changes of repositories. It makes the known state of a repository younger before a client asks, and
 //!   directories change at once; nothing depends on it.
 //! - Revision files that were published within the database are moved to the object store. Two nodes may move the same one: it has
@@ -32,6 +32,7 @@ impl Cluster {
     pub fn serve(&self) -> Result<u64> {
         let epoch = self.0.nodes.register()?;
         self.prepare_directories()?;
+        self.0.source.see_nodes()?;
         if !self.0.is_listening.swap(true, Ordering::AcqRel) {
             begin(&self.0);
         }
@@ -67,6 +68,8 @@ fn renew_leases(weak: &Weak<ClusterState>) {
             );
         } else if let Err(e) = Cluster(state.clone()).prepare_directories() {
             tracing::error!("can't make the directories of repositories: {}", e.message());
+        } else if let Err(e) = state.source.see_nodes() {
+            tracing::warn!("can't list the nodes of the cluster: {}", e.message());
         }
         let pause = state.settings.lease() / 3;
         drop(state);

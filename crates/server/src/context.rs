@@ -34,16 +34,32 @@ pub(crate) struct ServerContext {
     pub(crate) limits: ResourceLimits,
     /// The server stops: sessions end after their current command.
     pub(crate) stopping: AtomicBool,
-    storage: OnceLock<Arc<dyn StorageHealth>>,
+    storage: OnceLock<Arc<dyn SharedStorage>>,
 }
 
-/// The state of storage that this machine shares with others.
-pub trait StorageHealth: Send + Sync {
+/// Storage that this machine shares with others.
+pub trait SharedStorage: Send + Sync {
     /// Returns why this machine should get no clients; `None` if it should get some. Must not wait for the storage.
     fn not_ready(&self) -> Option<String>;
 
     /// Returns numbers for the metrics.
     fn samples(&self) -> Vec<MetricSample>;
+
+    /// Answers the request of another machine for a part of the storage, of which it has sent the query of the URL and a seal. `None` if no
+    /// machine of the storage has sealed it, or there is no such part.
+    ///
+    /// # Errors
+    /// Those of the storage.
+    fn block(&self, query: &str, seal: &str) -> Result<Option<SealedBlock>>;
+}
+
+/// A part of shared storage for another machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SealedBlock {
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// Proves to the other machine that these are the bytes it has asked for.
+    pub seal: String,
 }
 
 /// Limits on what peers hold together.
@@ -93,10 +109,15 @@ impl ServerContext {
     }
 
     /// Adds the state of shared storage to the metrics and to the answer whether the server is ready. The first one stays.
-    pub(crate) fn set_storage(&self, storage: Arc<dyn StorageHealth>) {
+    pub(crate) fn set_storage(&self, storage: Arc<dyn SharedStorage>) {
         if self.storage.set(storage.clone()).is_ok() {
             self.metrics.watch(move || storage.samples());
         }
+    }
+
+    /// The storage that this machine shares with others, if it does.
+    pub(crate) fn storage(&self) -> Option<&dyn SharedStorage> {
+        self.storage.get().map(|storage| &**storage)
     }
 
     /// Returns why the storage is not ready for clients; `None` if it is.

@@ -71,7 +71,7 @@ mod svn;
 mod web;
 
 pub use config::{Options, Threads, Tunnel};
-pub use context::StorageHealth;
+pub use context::{SealedBlock, SharedStorage};
 pub use log::{AccessLog, LogFile, OperationLog};
 pub use metrics::MetricSample;
 pub use net::{Listener, Stream};

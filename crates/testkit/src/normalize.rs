@@ -59,7 +59,8 @@ fn mask(text: &str, shape: &str, by: &str) -> String {
     out
 }
 
-/// Replaces the names of transactions in messages (`transaction '9-n'`) and in the arguments of hooks (`<9-n>`).
+/// Replaces the names of transactions in messages (`transaction '9-n'`, `transactions/9-n.txn`), in URLs (`/txr/9-n/`) and
+/// in the arguments of hooks (`<9-n>`).
 pub fn mask_transactions(text: &str) -> String {
     let is_name = |name: &str| {
         name.split_once('-').is_some_and(|(rev, number)| {
@@ -69,7 +70,13 @@ pub fn mask_transactions(text: &str) -> String {
         })
     };
     let mut out = text.to_owned();
-    for (before, after, shown) in [("transaction '", '\'', "transaction '<txn>"), ("<", '>', "<txn")] {
+    for (before, after, shown) in [
+        ("ransaction '", '\'', "ransaction '<txn>"),
+        ("/transactions/", '.', "/transactions/<txn>"),
+        ("/txr/", '/', "/txr/<txn>"),
+        ("/txr/", '\'', "/txr/<txn>"),
+        ("<", '>', "<txn"),
+    ] {
         let mut parts = out.split(before);
         let mut masked = parts.next().unwrap_or_default().to_owned();
         for part in parts {

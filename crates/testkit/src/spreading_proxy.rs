@@ -9,6 +9,7 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use rustls::pki_types::pem::PemObject as _;
@@ -17,6 +18,10 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig, Server
 
 use crate::accept_loop::AcceptLoop;
 use crate::server::transport::{Transport, certificate};
+
+/// How long a client over HTTP may send nothing. A server ends such a connection after five seconds (in tests); the proxy does not see
+/// that while it waits for the rest of a request.
+const CLIENT_IDLE: Duration = Duration::from_secs(8);
 
 /// A running proxy. It ends with the value.
 #[derive(Debug)]
@@ -158,6 +163,9 @@ impl ProxyState {
     /// Serves one connection of a client.
     fn serve(&self, client: TcpStream) -> io::Result<()> {
         client.set_nodelay(true)?;
+        if self.transport != Transport::Svn {
+            client.set_read_timeout(Some(CLIENT_IDLE))?;
+        }
         match (self.transport, &self.tls) {
             (Transport::Svn, _) => self.pass_connection(client),
             (_, None) => self.serve_requests(client),
@@ -232,6 +240,12 @@ impl ProxyState {
                 Some(answer) => (answer, false),
                 None => {
                     let sent = copy_body(&head, &mut client, server.get_mut());
+                    if let Err(e) = &sent
+                        && e.kind() == io::ErrorKind::UnexpectedEof
+                    {
+                        // The client has gone, or sends nothing: so does the proxy.
+                        return sent;
+                    }
                     _ = server.get_mut().flush();
                     let answer = next_head(&mut server, &mut client, false)?;
                     (answer.ok_or(io::ErrorKind::InvalidData)?, sent.is_ok())
@@ -296,23 +310,45 @@ pub(crate) fn read_head(from: &mut impl BufRead) -> io::Result<Vec<u8>> {
 }
 
 /// Copies the body that belongs to a head.
+///
+/// # Errors
+/// `UnexpectedEof` if the sender fails or ends before its end; those of writing.
 pub(crate) fn copy_body(head: &[u8], from: &mut impl BufRead, to: &mut impl Write) -> io::Result<()> {
     if field(head, "transfer-encoding").is_some() {
         loop {
             let mut line = Vec::new();
-            from.read_until(b'\n', &mut line)?;
+            from.read_until(b'\n', &mut line)
+                .map_err(|_| io::ErrorKind::UnexpectedEof)?;
+            if !line.ends_with(b"\n") {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
             to.write_all(&line)?;
             let text = String::from_utf8_lossy(&line);
             let digits = text.split([';', '\r']).next().unwrap_or_default();
             let length = u64::from_str_radix(digits.trim(), 16).map_err(io::Error::other)?;
-            io::copy(&mut from.take(length + 2), to)?;
+            copy_exactly(from, length + 2, to)?;
             if length == 0 {
                 return Ok(());
             }
         }
     }
     let length = field(head, "content-length").and_then(|text| text.parse().ok());
-    io::copy(&mut from.take(length.unwrap_or(0)), to).map(drop)
+    copy_exactly(from, length.unwrap_or(0), to)
+}
+
+fn copy_exactly(from: &mut impl BufRead, length: u64, to: &mut impl Write) -> io::Result<()> {
+    let mut left = length;
+    while left > 0 {
+        let piece = from.fill_buf().map_err(|_| io::ErrorKind::UnexpectedEof)?;
+        let count = piece.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        if count == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        to.write_all(&piece[..count])?;
+        from.consume(count);
+        left -= count as u64;
+    }
+    Ok(())
 }
 
 /// Returns the value of a header line.

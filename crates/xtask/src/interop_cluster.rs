@@ -62,6 +62,15 @@ const LEFT_OUT: &[(&str, &str)] = &[
         "Subversion's server and Sven's write to the same files in turns",
     ),
     (
+        "http::interleaved::transactions_in_every_order",
+        "responses before the end of a request, and the state of connections: those of the proxy",
+    ),
+    ("http::sequences::", "as above"),
+    (
+        "http::mounted::",
+        "Subversion commits to the files under the server",
+    ),
+    (
         "http::proxy::",
         "the hooks copy revisions with Subversion's svnsync between the files of two repositories",
     ),

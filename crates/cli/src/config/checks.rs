@@ -355,6 +355,7 @@ impl ConfigChecks<'_> {
             cluster.node.is_some(),
             cluster.url.is_some(),
             cluster.cache.is_some(),
+            cluster.fetch_from_nodes.is_some(),
             cluster.lease.is_some(),
             cluster.staleness.is_some(),
             cluster.patience.is_some(),

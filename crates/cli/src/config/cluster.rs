@@ -55,6 +55,7 @@ impl Config {
                 *field = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
             }
         }
+        settings.fetch_from_nodes = given.fetch_from_nodes.unwrap_or_default();
         if let Some(pack) = given.pack {
             settings.pack = pack;
         }

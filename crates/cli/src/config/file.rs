@@ -220,6 +220,7 @@ pub struct ClusterTable {
     pub node: Option<String>,
     pub url: Option<String>,
     pub cache: Option<Size>,
+    pub fetch_from_nodes: Option<bool>,
     pub lease: Option<Period>,
     pub staleness: Option<Period>,
     pub patience: Option<Period>,

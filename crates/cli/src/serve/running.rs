@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use base::Result;
-use server::{AccessLog, MemoryBudget, OperationLog, Server, Service, Signals, Stop, StorageHealth};
+use server::{AccessLog, MemoryBudget, OperationLog, Server, Service, SharedStorage, Signals, Stop};
 use tracing_subscriber::filter::LevelFilter;
 
 use super::error_log::ErrorLog;
@@ -27,7 +27,7 @@ pub type ReloadSettings = Box<dyn Fn() -> Result<Settings> + Send>;
 pub fn run(
     settings: Settings,
     listeners: Listeners,
-    storage: Option<Arc<dyn StorageHealth>>,
+    storage: Option<Arc<dyn SharedStorage>>,
     reload: Option<ReloadSettings>,
 ) -> Result<()> {
     // Without a configuration file the log goes to a terminal, where only warnings and errors are useful.

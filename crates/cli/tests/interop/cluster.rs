@@ -495,3 +495,73 @@ impl TestNodes {
         self
     }
 }
+
+/// Each block is read from the object store once, by the node that is responsible for it. No node depends on that one.
+#[test]
+fn nodes_fetch_from_each_other() {
+    let test = TestNodes::start();
+    for node in 0..3 {
+        let text = std::fs::read_to_string(test.config(node)).unwrap();
+        std::fs::write(test.config(node), text + "fetch-from-nodes = true\n").unwrap();
+    }
+    let mut test = test.restarted();
+    let length = 12 << 20;
+    let text_of = |name: &str| {
+        let mut bytes = vec![0; length];
+        let seed = name.len() as u64;
+        let mut random = <rand_chacha::ChaCha8Rng as rand::SeedableRng>::seed_from_u64(seed);
+        rand::Rng::fill(&mut random, &mut bytes[..]);
+        bytes
+    };
+    let put = |test: &TestNodes, name: &str| {
+        let (url, source) = (test.url("r"), test.dir.path().join("source"));
+        std::fs::write(&source, text_of(name)).unwrap();
+        Tool::new("svnmucc")
+            .args(["-m", "x", "-U", &url, "put"])
+            .arg(&source)
+            .arg(name)
+            .ok();
+    };
+    // Every node knows every other one before the first is asked.
+    std::thread::sleep(Duration::from_secs(1));
+    put(&test, "first");
+    let read_all = |test: &TestNodes, name: &str| {
+        for address in test.addresses() {
+            let read = svn(&["cat", &format!("http://{address}/r/{name}")]);
+            assert!(read.stdout == text_of(name), "{name} of {address}");
+        }
+    };
+    let sum = |test: &TestNodes, line: &str| -> u64 {
+        let value = |address: &SocketAddr| {
+            let url = format!("http://{address}/-/metrics");
+            let page = Tool::new("curl").args(["-s", &url]).ok().out();
+            let found = page.lines().find_map(|text| text.strip_prefix(line));
+            let number = found.unwrap().rsplit(' ').next().unwrap();
+            number.parse::<u64>().unwrap()
+        };
+        test.addresses().iter().map(value).sum()
+    };
+    read_all(&test, "first");
+    let fetched = sum(&test, "sven_cluster_fetched_bytes_total");
+    let sent = sum(&test, "sven_cluster_node_blocks_total{result=\"sent\"}");
+    let bounds = length as u64..length as u64 * 3 / 2;
+    assert!(bounds.contains(&fetched), "{fetched} of {length}");
+    // Each of the blocks was needed by three nodes, and sent to two of them.
+    assert!(sent >= 2 * (length as u64 >> 20), "{sent}");
+    // A request that no node has sealed finds nothing.
+    let address = test.addresses()[0];
+    for seal in ["", "x-sven-seal: 00ff", "x-sven-seal: no"] {
+        let refused = Tool::new("curl")
+            .args(["-s", "-o", "/dev/null", "-w", "%{http_code}", "-H", seal])
+            .arg(format!("http://{address}/-/block?object&0&10"))
+            .ok();
+        assert_eq!(refused.out(), "404", "{seal}");
+    }
+    // One that dies is not waited for.
+    put(&test, "second");
+    drop(test.nodes[2].take());
+    read_all(&test, "second");
+    assert!(sum(&test, "sven_cluster_node_blocks_total{result=\"failed\"}") > 0);
+    put(&test, "the third");
+    read_all(&test, "the third");
+}

@@ -18,6 +18,7 @@ mod connection;
 mod exchange;
 mod fault;
 mod handler;
+mod node_blocks;
 mod request;
 mod request_body;
 mod request_framing;

@@ -13,6 +13,7 @@ use super::connection::ConnectionShared;
 use super::exchange::no_response;
 use super::fault::Fault;
 use super::handler::Handler;
+use super::node_blocks::{BLOCK_PATH, block};
 use super::request::Request;
 use super::response_body::ResponseBody;
 use super::response_writer::ResponseWriter;
@@ -92,6 +93,7 @@ fn dispatch<H: Handler>(
         (_, path) if is_status_page(path) && context.http_options().status => {
             status_page(context, request, reply)
         }
+        (_, BLOCK_PATH) if context.storage().is_some() => block(context, request, reply),
         (_, "*") => {
             reply
                 .head

@@ -17,7 +17,7 @@ use hyper_util::rt::TokioIo;
 use rustls::ClientConfig;
 use rustls_pki_types::ServerName;
 use tokio::net::TcpStream;
-use tokio::sync::mpsc::{self, Receiver, Sender};
+use tokio::sync::mpsc::{self, OwnedPermit, Receiver, Sender};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
@@ -35,10 +35,38 @@ const QUEUE: usize = 4;
 
 /// A request that is passed to another server, and its response.
 pub(crate) struct Upstream {
-    body: Option<Sender<io::Result<Bytes>>>,
+    body: Option<UpstreamBody>,
     head: Option<oneshot::Receiver<io::Result<response::Parts>>>,
     pieces: Receiver<io::Result<Bytes>>,
     wait: ClientWait,
+}
+
+/// The body of a request that is being sent. One that is dropped before its end ends with an error, so that the other server does not take
+/// its part for all of it.
+struct UpstreamBody {
+    pieces: Sender<io::Result<Bytes>>,
+    /// A place in the queue for that error; `None` when the body is whole.
+    error: Option<OwnedPermit<io::Result<Bytes>>>,
+}
+
+impl UpstreamBody {
+    fn new() -> (UpstreamBody, Receiver<io::Result<Bytes>>) {
+        let (pieces, from) = mpsc::channel(QUEUE + 1);
+        let error = pieces.clone().try_reserve_owned().ok();
+        (UpstreamBody { pieces, error }, from)
+    }
+
+    fn end(mut self) {
+        self.error = None;
+    }
+}
+
+impl Drop for UpstreamBody {
+    fn drop(&mut self) {
+        if let Some(place) = self.error.take() {
+            place.send(Err(io::ErrorKind::ConnectionAborted.into()));
+        }
+    }
 }
 
 impl Upstream {
@@ -54,8 +82,8 @@ impl Upstream {
         let wait = reply.wait().clone();
         let (body, ours) = match has_body {
             true => {
-                let (to, from) = mpsc::channel(QUEUE);
-                (Some(to), ResponseBody::Pieces { from, left: None })
+                let (body, from) = UpstreamBody::new();
+                (Some(body), ResponseBody::Pieces { from, left: None })
             }
             false => (None, ResponseBody::Whole(None)),
         };
@@ -84,20 +112,27 @@ impl Upstream {
     ///
     /// # Errors
     /// If the other server does not read it: then its response, or the lack of one, says why.
-    pub(crate) fn send(&self, piece: Bytes) -> io::Result<()> {
-        match &self.body {
-            Some(to) => self.wait.send(to, Ok(piece)),
+    pub(crate) fn send(&mut self, piece: Bytes) -> io::Result<()> {
+        let sent = match &self.body {
+            Some(body) => self.wait.send(&body.pieces, Ok(piece)),
             None => Err(io::ErrorKind::BrokenPipe.into()),
+        };
+        if sent.is_err() {
+            // It is not whole any more.
+            self.body = None;
         }
+        sent
     }
 
-    /// Ends the body and waits for the head of the response, as long as `is_alive` says of the other server; it is asked once a
+    /// Ends the body, which is whole, and waits for the head of the response, as long as `is_alive` says of the other server; it is asked once a
     /// second.
     ///
     /// # Errors
     /// Those of the connection; `NotConnected` if there was none, so that the other server has got nothing; `TimedOut`.
     pub(crate) fn response(&mut self, is_alive: &dyn Fn() -> bool) -> io::Result<response::Parts> {
-        self.body = None;
+        if let Some(body) = self.body.take() {
+            body.end();
+        }
         let gone = || io::Error::from(io::ErrorKind::UnexpectedEof);
         let mut head = self.head.take().ok_or_else(gone)?;
         // One wait, so that its limits hold for all of it.

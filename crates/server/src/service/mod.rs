@@ -21,7 +21,7 @@ pub(crate) use self::dirents::{dirent_fields, wire_dirent};
 use self::repositories::Repositories;
 use crate::auth::Authenticator;
 use crate::config::{HttpOptions, Options, TlsOptions};
-use crate::context::{ServerContext, StorageHealth};
+use crate::context::{ServerContext, SharedStorage};
 use crate::log::{AccessLog, OneLine, OperationLog, Origin};
 use crate::metrics::MetricSample;
 use crate::net::ConcurrencyLimit;
@@ -98,8 +98,9 @@ impl Service {
         self.context.set_access_log(log);
     }
 
-    /// Adds the state of storage that several machines share to the metrics, and to the answer whether the server is ready.
-    pub fn set_storage(&self, storage: Arc<dyn StorageHealth>) {
+    /// Adds the state of storage that several machines share to the metrics, and to the answer whether the server is ready. Other machines get
+    /// parts of it.
+    pub fn set_storage(&self, storage: Arc<dyn SharedStorage>) {
         self.context.set_storage(storage);
     }
 

@@ -1,6 +1,9 @@
 //! Write-through proxies: a mirror forwards writes to a master. Apache and Sven are tested in both roles.
 
+use std::io::Write as _;
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use tempfile::TempDir;
 use testkit::server::TestServer;
@@ -22,6 +25,11 @@ struct ProxyPair {
 
 impl ProxyPair {
     fn new(master: Side, slave: Side) -> ProxyPair {
+        ProxyPair::with(master, slave, "")
+    }
+
+    /// With more lines for the location, if Sven is the master.
+    fn with(master: Side, slave: Side, more: &str) -> ProxyPair {
         let root = scratch();
         let at = |name: &str| root.path().join(name).join("repo");
         let (repository, copy) = (at("master"), at("slave"));
@@ -51,7 +59,7 @@ impl ProxyPair {
         };
         let transport = transport();
         let folder = |of: &Path| of.parent().expect("because it has a name").to_owned();
-        let master = serve(master, transport, &folder(&repository), READ_FREELY, "");
+        let master = serve(master, transport, &folder(&repository), READ_FREELY, more);
         let url = format!("http://127.0.0.1:{}/svn", master.port());
         let apache = format!("{READ_FREELY}SVNMasterURI {url}\n");
         let ours = format!("master-uri = '{url}'\n");
@@ -154,4 +162,46 @@ fn commits_and_locks_go_through_a_copy_to_its_master() {
         eprintln!("{master:?} is the master of {slave:?}");
         compare(&received, &ProxyPair::new(master, slave).play());
     }
+}
+
+/// The master would make a revision of the part that has arrived.
+#[test]
+fn a_text_that_breaks_off_is_not_whole_for_the_master() {
+    let pair = ProxyPair::with(Side::Ours, Side::Ours, "autoversioning = true\n");
+    let youngest = || {
+        let looked = Tool::new("svnlook").arg("youngest").arg(&pair.repository).ok();
+        looked.out().trim().parse::<u64>().expect("a number")
+    };
+    let before = youngest();
+    for length in [1, 20_000, 900_000] {
+        let mut stream =
+            TcpStream::connect(("127.0.0.1", pair.slave.port())).expect("because the server listens");
+        let head = "PUT /svn/repo/iota HTTP/1.1\r\nHost: localhost\r\n\
+                    Authorization: Basic YWxpY2U6c2VjcmV0\r\nContent-Length: 1000000\r\n\r\n";
+        stream
+            .write_all(head.as_bytes())
+            .expect("because the server reads");
+        stream
+            .write_all(&vec![b'x'; length])
+            .expect("because the server reads");
+        // The master has got a part of it.
+        std::thread::sleep(Duration::from_millis(300));
+    }
+    std::thread::sleep(Duration::from_millis(500));
+    assert_eq!(youngest(), before);
+    let url = format!("http://127.0.0.1:{}/svn/repo/iota", pair.slave.port());
+    Tool::new("curl")
+        .args([
+            "-s",
+            "-f",
+            "-X",
+            "PUT",
+            "-u",
+            "alice:secret",
+            "--data",
+            "whole",
+            &url,
+        ])
+        .ok();
+    assert_eq!(youngest(), before + 1);
 }

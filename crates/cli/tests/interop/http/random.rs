@@ -515,12 +515,14 @@ fn one_history(plan: &ReportPlan, seed: u64, count: &mut ReportCounts) {
         ours: &ours,
         ..HttpSite::plain(root.path())
     };
-    let [mut theirs, mut ours] = Side::BOTH.map(|side| TestServer::http_site(side, &site));
-    let mut connections = [&theirs, &ours].map(|server| HttpConnection::new(server.port()));
     let mut random = Random::new(seed ^ 0x5eed);
     random.next();
+    // Before the servers start: a cluster has a copy of the repository.
+    let locks = lock(&mut random, &repo, &history);
+    let [mut theirs, mut ours] = Side::BOTH.map(|side| TestServer::http_site(side, &site));
+    let mut connections = [&theirs, &ours].map(|server| HttpConnection::new(server.port()));
     let mut maker = ReportRequestGenerator {
-        locks: lock(&mut random, &repo, &history),
+        locks,
         random,
         history: &history,
     };

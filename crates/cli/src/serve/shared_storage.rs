@@ -1,19 +1,20 @@
-//! The state of a cluster, for the health page and the metrics of the server.
+//! A cluster, as the server sees it: for the health page, the metrics, and the requests of other nodes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use base::Result;
 use cluster::{Cluster, ClusterMetrics};
-use server::{MetricSample, StorageHealth};
+use server::{MetricSample, SealedBlock, SharedStorage};
 
-/// Returns the state of a cluster in the form of the server.
-pub fn of_cluster(cluster: Cluster) -> Arc<dyn StorageHealth> {
-    Arc::new(ClusterHealth(cluster))
+/// Returns a cluster in the form of the server.
+pub fn of_cluster(cluster: Cluster) -> Arc<dyn SharedStorage> {
+    Arc::new(ClusterStorage(cluster))
 }
 
-struct ClusterHealth(Cluster);
+struct ClusterStorage(Cluster);
 
-impl StorageHealth for ClusterHealth {
+impl SharedStorage for ClusterStorage {
     fn not_ready(&self) -> Option<String> {
         self.0.why_not_ready().map(str::to_owned)
     }
@@ -33,6 +34,11 @@ impl StorageHealth for ClusterHealth {
         ];
         samples.extend(counters(self.0.metrics()));
         samples
+    }
+
+    fn block(&self, query: &str, seal: &str) -> Result<Option<SealedBlock>> {
+        let found = self.0.block_for_node(query, seal)?;
+        Ok(found.map(|(bytes, seal)| SealedBlock { bytes, seal }))
     }
 }
 
@@ -74,10 +80,46 @@ fn counters(metrics: &ClusterMetrics) -> Vec<MetricSample> {
             ],
         ),
         counter(
+            "cluster_node_blocks",
+            "Blocks that were asked of other nodes",
+            "result",
+            &[
+                ("sent", &metrics.blocks_of_nodes),
+                ("failed", &metrics.failed_nodes),
+            ],
+        ),
+        counter(
             "cluster_fetched_bytes",
             "Bytes that were read from the object store",
             "",
             &[("", &metrics.fetched_bytes)],
+        ),
+        counter(
+            "cluster_packed_shards",
+            "Shards that this node has packed",
+            "",
+            &[("", &metrics.packed_shards)],
+        ),
+        counter(
+            "cluster_removed_objects",
+            "Objects without a name in the database that this node has removed",
+            "",
+            &[("", &metrics.removed_objects)],
+        ),
+        counter(
+            "cluster_scrubbed_objects",
+            "Objects that this node has read to check them: all, and those that were missing or damaged",
+            "result",
+            &[
+                ("read", &metrics.scrubbed_objects),
+                ("damaged", &metrics.damaged_objects),
+            ],
+        ),
+        counter(
+            "cluster_scrubbed_bytes",
+            "Bytes of objects that this node has read to check them",
+            "",
+            &[("", &metrics.scrubbed_bytes)],
         ),
     ]
 }
