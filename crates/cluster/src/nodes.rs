@@ -5,12 +5,15 @@
 //! database's clock. A node that cannot renew it, or that was declared dead, does not commit: the statement that makes a revision
 //! checks the lease. It then registers again, under a new epoch; its open transactions are lost, as others have taken them for lost.
 //!
+//! The clock of a machine matters to the object store alone, which refuses requests with a wrong time. A node whose clock is far from the
+//! database's says that it is not ready.
+//!
 //! A tool that opens the directory of a node uses the epoch of the server there as long as that is alive: hooks change what their
 //! own server has begun.
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use base::{Code, Error, Result};
 use fsfs::shared::TxnOwner;
@@ -58,6 +61,8 @@ struct OwnEpoch {
     is_ours: bool,
     /// A time before the lease was last renewed.
     renewed: Option<Instant>,
+    /// True if the clock of this machine was far from the database's then.
+    is_clock_wrong: bool,
 }
 
 impl Nodes {
@@ -87,6 +92,7 @@ impl Nodes {
             epoch: Some(epoch),
             is_ours: true,
             renewed: Some(begun),
+            is_clock_wrong: own.is_clock_wrong,
         };
         Ok(epoch)
     }
@@ -157,20 +163,28 @@ impl Nodes {
         let renewed = self
             .database
             .run("renew the lease of this machine", |client| async move {
-                client.execute(RENEW, &[&epoch, &lease]).await
+                client.query_opt(RENEW, &[&epoch, &lease]).await
             })?;
-        if renewed == 0 {
+        let Some(renewed) = renewed else {
             tracing::warn!(
                 epoch,
                 "this machine was declared dead; it registers again, and its open transactions are lost"
             );
             self.lose(epoch);
-            self.register()?;
-        } else {
-            let mut own = self.epoch.lock();
-            if own.epoch == Some(epoch) {
-                own.renewed = Some(begun);
-            }
+            return self.register().map(drop);
+        };
+        let database_clock: f64 = renewed.try_get(0).map_err(sql_error)?;
+        let is_clock_wrong = difference(SystemTime::now(), database_clock) > CLOCK_LIMIT;
+        let mut own = self.epoch.lock();
+        if is_clock_wrong && !own.is_clock_wrong {
+            tracing::error!(
+                "the clock of this machine is wrong by more than {} minutes: the object store refuses its requests",
+                CLOCK_LIMIT.as_secs() / 60
+            );
+        }
+        own.is_clock_wrong = is_clock_wrong;
+        if own.epoch == Some(epoch) {
+            own.renewed = Some(begun);
         }
         Ok(())
     }
@@ -188,6 +202,7 @@ impl Nodes {
         let age = own.renewed.map(|renewed| renewed.elapsed());
         match (own.epoch, age) {
             (None, _) => Some("this machine has lost its epoch in the cluster"),
+            _ if own.is_clock_wrong => Some("the clock of this machine is wrong"),
             (_, Some(age)) if age < self.settings.lease() * 2 / 3 => None,
             (_, Some(age)) if age < self.settings.lease() => {
                 Some("the database of the cluster does not answer")
@@ -290,6 +305,13 @@ impl Nodes {
     }
 }
 
+/// Returns how far a time is from another one, which is given in seconds since 1970.
+fn difference(time: SystemTime, seconds: f64) -> Duration {
+    let time = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let other = Duration::try_from_secs_f64(seconds).unwrap_or_default();
+    time.abs_diff(other)
+}
+
 fn node_of(row: &tokio_postgres::Row) -> Result<NodeInfo> {
     let epoch: i64 = row.try_get(0).map_err(sql_error)?;
     Ok(NodeInfo {
@@ -310,6 +332,10 @@ impl Drop for Nodes {
 
 const PROGRAM: &str = env!("CARGO_PKG_VERSION");
 
+/// How far the clock of this machine may be from the database's. Object stores refuse requests whose time differs from theirs by a quarter of an
+/// hour.
+const CLOCK_LIMIT: Duration = Duration::from_mins(10);
+
 /// A lock that is held for longer is held by a registration.
 const REGISTRATION: Duration = Duration::from_millis(100);
 
@@ -319,7 +345,7 @@ const NODE_AGE: Duration = Duration::from_secs(1);
 const REGISTER: &str = "INSERT INTO sven_node (epoch, name, url, program, lease_until) \
      VALUES (nextval('sven_epoch'), $1, $2, $3, clock_timestamp() + make_interval(secs => $4)) RETURNING epoch";
 const RENEW: &str = "UPDATE sven_node SET lease_until = clock_timestamp() + make_interval(secs => $2) \
-     WHERE epoch = $1 AND NOT is_dead";
+     WHERE epoch = $1 AND NOT is_dead RETURNING extract(epoch FROM clock_timestamp())::double precision";
 const LEAVE: &str = "UPDATE sven_node SET lease_until = clock_timestamp() WHERE epoch = $1";
 const IS_ALIVE: &str =
     "SELECT NOT is_dead AND lease_until > clock_timestamp() FROM sven_node WHERE epoch = $1";

@@ -565,3 +565,84 @@ fn nodes_fetch_from_each_other() {
     put(&test, "the third");
     read_all(&test, "the third");
 }
+
+/// Leases are measured by the database's clock, and waiting times by clocks that do not jump. The object store refuses the requests of a
+/// machine whose clock is wrong by more than a quarter of an hour: then it is unreachable for that machine, until the clock is right again.
+#[test]
+fn clocks_that_jump_lose_nothing() {
+    let folders = std::fs::read_dir("/usr/lib").unwrap().flatten();
+    let library = folders
+        .map(|folder| folder.path().join("faketime/libfaketimeMT.so.1"))
+        .find(|library| library.exists())
+        .expect("because ./dev deps has installed faketime");
+    let mut test = TestNodes::start();
+    let clock = test.dir.path().join("clock");
+    let set = |jump: &str| std::fs::write(&clock, jump).unwrap();
+    set("+0");
+    test.nodes[1] = None;
+    let port = node_port(&test.config(1));
+    let variables = [
+        ("LD_PRELOAD", &*library.to_string_lossy()),
+        ("FAKETIME_TIMESTAMP_FILE", &*clock.to_string_lossy()),
+        ("FAKETIME_NO_CACHE", "1"),
+        ("DONT_FAKE_MONOTONIC", "1"),
+        ("FAKETIME_DONT_FAKE_MONOTONIC", "1"),
+    ];
+    test.nodes[1] = Some(TestServer::sven_serve_with(&test.config(1), port, &variables));
+    let (url, other) = (
+        format!("http://127.0.0.1:{port}/r"),
+        format!("http://127.0.0.1:{}/r", node_port(&test.config(0))),
+    );
+    let source = test.dir.path().join("source");
+    let ready = || {
+        let page = format!("http://127.0.0.1:{port}/-/ready");
+        Tool::new("curl").args(["-s", &page]).ok().out()
+    };
+    // Each round has a revision in the database, and one in the object store.
+    for (round, (jump, works)) in [
+        ("+0", true),
+        ("+8m", true),
+        ("+3d", false),
+        ("+0", true),
+        ("-8m", true),
+        ("-1000d", false),
+        ("+0", true),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        set(jump);
+        let expected = if jump.ends_with('d') {
+            "not ready: the clock of this machine is wrong\n"
+        } else {
+            "ready\n"
+        };
+        wait_for(expected, || ready() == expected);
+        let mut bytes = vec![0; 200_000];
+        let mut random = <rand_chacha::ChaCha8Rng as rand::SeedableRng>::seed_from_u64(round as u64);
+        rand::Rng::fill(&mut random, &mut bytes[..]);
+        std::fs::write(&source, &bytes).unwrap();
+        let put = |url: &str, name: &str| {
+            Tool::new("svnmucc")
+                .args(["-m", "x", "-U", url, "put"])
+                .arg(&source)
+                .arg(name)
+                .run()
+        };
+        let name = format!("f{round}");
+        let long = put(&url, &name);
+        assert_eq!(long.code == 0, works, "{jump}: {}", long.err());
+        if !works {
+            assert!(long.err().contains("E200000"), "{}", long.err());
+            // The other nodes go on.
+            put(&other, &name).expect_ok();
+        }
+        svn(&["mkdir", "-q", "-m", "x", &format!("{other}/d{round}")]).expect_ok();
+        assert!(
+            svn(&["cat", &format!("{other}/{name}")]).stdout == bytes,
+            "{jump}"
+        );
+    }
+    assert_eq!(svn(&["info", "--show-item", "revision", &url]).out().trim(), "14");
+    test.verified_export("r");
+}

@@ -98,9 +98,16 @@ impl TestServer {
 
     /// Starts `sven serve` with this configuration file, which says that it listens on `port`.
     pub fn sven_serve_on(config: &Path, port: u16) -> TestServer {
-        let child = Tool::new(sven_binary())
-            .args(["serve", "--config"])
-            .arg(config)
+        TestServer::sven_serve_with(config, port, &[])
+    }
+
+    /// As [`TestServer::sven_serve_on`], with variables in its environment.
+    pub fn sven_serve_with(config: &Path, port: u16, variables: &[(&str, &str)]) -> TestServer {
+        let tool = Tool::new(sven_binary()).args(["serve", "--config"]).arg(config);
+        let tool = variables
+            .iter()
+            .fold(tool, |tool, (name, value)| tool.env(name, value));
+        let child = tool
             .command()
             .stdin(Stdio::null())
             .stdout(Stdio::null())
