@@ -276,30 +276,6 @@ fn hotcopies() {
     }
 }
 
-#[test]
-fn what_is_not_written_yet_is_refused_and_changes_nothing() {
-    let repo = build(&Spec::fsx().shard(4).busy().named("fsx-refused")).copy();
-    let files = |repo: &Repo| {
-        Tool::new("sh")
-            .args([
-                "-c",
-                "cd db && find . -type f ! -name '*lock*' | sort | xargs sha1sum",
-            ])
-            .dir(repo.path())
-            .ok()
-            .out()
-    };
-    let before = files(&repo);
-    let ran = Side::Ours
-        .tool("svnadmin")
-        .args(["pack", "."])
-        .dir(repo.path())
-        .run();
-    assert_eq!(ran.code, 1);
-    assert!(ran.err().contains("E200007"), "{}", ran.err());
-    assert_eq!(files(&repo), before);
-}
-
 /// Dumps revisions, 0 and later ones or only the last.
 fn dump(side: Side, repo: &std::path::Path, is_last: bool) -> Vec<u8> {
     let range = if is_last { "HEAD" } else { "0:HEAD" };
