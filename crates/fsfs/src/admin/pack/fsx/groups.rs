@@ -22,7 +22,7 @@ use crate::store::fsx::in_file;
 const AIM: usize = 64 << 10;
 
 /// The size before compression from which on a container of representations is closed within the contents of a node, bytes.
-const MOST: usize = 512 << 10;
+const MOST: usize = 256 << 10;
 
 /// Changed-path lists. In a container, the incumbent reads them right wherever it is in the file; on its own, a list must not cross
 /// the end of a block.
