@@ -337,6 +337,7 @@ fn loads_commits_and_packs_in_turn() {
             .arg(&ours)
             .ok();
         let shard = one_of(&mut random, &[1, 2, 3, 4, 7, 1000]);
+        println!("seed {seed}: r{youngest}, shards of {shard}");
         Tool::new("svnadmin")
             .args(["create", "--fs-type", "fsx"])
             .arg(&twin)

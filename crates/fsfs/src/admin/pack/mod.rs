@@ -7,6 +7,8 @@
 //!
 //! While one shard is made durable and valid, the next is being written on another thread.
 //!
+//! In FSX, the packed revision properties are in the directory of the pack file, and the unpacked ones in that of the shard.
+//!
 //! The revisions of a shared filesystem are not files. For its storage, [`write_shard`] writes a pack to a directory of the machine,
 //! and [`packed_revprops`] returns what packed property lists look like in a filesystem of files.
 

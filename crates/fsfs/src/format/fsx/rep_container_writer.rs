@@ -201,6 +201,32 @@ mod tests {
     }
 
     #[test]
+    fn the_bytes_of_a_small_container() {
+        let mut writer = RepContainerWriter::new();
+        [&b"ab"[..], b"", b"c"].iter().for_each(|text| writer.push(text));
+        let mut bytes = Vec::new();
+        writer.finish(&mut bytes);
+        let structure = b"\x26\x05\x10\x00\x00\x03\x00\x00\x01\x00\x00\x01\x00\x00\x01\x00\x00\
+            \x01\x04\x04\x08\x04\x00\x03\x02\x02\x00\x02\x02\x00\x01\x01\x00\x01\x01\x01\x00\x04\x03";
+        let payloads =
+            b"\x01\x00\x05\x04\x00\x02\x00\x02\x05\x04\x00\x04\x02\x01\x02\x01\x00\x02\x01\x03\x04\x03abc";
+        assert_eq!(bytes, [&structure[..], payloads].concat());
+    }
+
+    #[test]
+    fn a_container_of_the_incumbent_is_not_written_longer() {
+        const SEED: &[u8] = include_bytes!("../../../../../fuzz/seeds/fsx_containers/reps");
+        let container = RepContainer::decode(SEED).expect("a container");
+        let mut writer = RepContainerWriter::new();
+        for at in 0..container.len() as u64 {
+            writer.push(&container.read(at, 0, usize::MAX).expect("a text"));
+        }
+        let mut bytes = Vec::new();
+        writer.finish(&mut bytes);
+        assert!(bytes.len() <= SEED.len(), "{} {}", bytes.len(), SEED.len());
+    }
+
+    #[test]
     fn checksums_roll() {
         let text: Vec<u8> = (0..1_000u32).map(|at| (at * at % 251) as u8).collect();
         let mut sum = checksum(text.first_chunk().expect("longer"));
