@@ -2,7 +2,7 @@
 //!
 //! Subversion 1.14 reads a list twice, the second time behind its end, if it crosses a boundary of the blocks in which the file is
 //! read. So a list that would cross one starts at the next block. A list that is longer than a block has the form that it would
-//! have in a pack file: that form is read rightly wherever it is.
+//! have in a pack file: that form is read rightly wherever it is. Subversion's own packing ends abnormally at it; this program's does not.
 
 use base::Result;
 

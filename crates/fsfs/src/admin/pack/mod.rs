@@ -7,12 +7,17 @@
 //!
 //! While one shard is made durable and valid, the next is being written on another thread.
 //!
+//! In FSX, the packed revision properties are in the directory of the pack file, and the unpacked ones in that of the shard.
+//!
 //! The revisions of a shared filesystem are not files. For its storage, [`write_shard`] writes a pack to a directory of the machine,
 //! and [`packed_revprops`] returns what packed property lists look like in a filesystem of files.
 
+mod fsx;
 mod logical;
 mod order;
+mod pack_file;
 mod physical;
+mod range;
 mod revprops;
 mod source;
 
@@ -22,6 +27,7 @@ use base::{Cancel, Code, Error, Result, Revnum};
 
 pub use self::revprops::packed_revprops;
 pub(super) use self::revprops::{pack as pack_revprops, remove_unpacked as remove_unpacked_revprops};
+use crate::format::fs_format::BackEnd;
 use crate::store::disk::{Disk, DiskWriter, is_missing, remove_file_in, write_atomic};
 use crate::store::guard::{PackLock, WriteLock};
 use crate::tree::Fs;
@@ -105,9 +111,8 @@ pub fn run_with_max_items(
 /// Returns the complete shards that are not packed; none in a linear layout.
 ///
 /// # Errors
-/// `UNSUPPORTED_FEATURE` below format 4, and for FSX; those of reading; the system's.
+/// `UNSUPPORTED_FEATURE` below format 4; those of reading; the system's.
 pub fn complete_shards(fs: &Fs) -> Result<std::ops::Range<u64>> {
-    fs.refuse_fsx("packing")?;
     let number = fs.format().number;
     if !fs.format().has_packing() {
         let message = format!("FSFS format ({number}) too old to pack; please upgrade the filesystem.");
@@ -158,13 +163,12 @@ fn write_files(
     cancel: &Cancel,
 ) -> Result<WrittenFiles> {
     let first = Revnum(shard * fs.format().shard_size);
-    match fs.format().logical {
-        true => Ok(vec![(
-            pack.to_owned(),
-            logical::write(fs, first, pack, max_items, cancel)?,
-        )]),
-        false => physical::write(fs, first, pack, manifest, cancel),
-    }
+    let file = match (fs.format().back_end, fs.format().logical) {
+        (BackEnd::Fsx, _) => fsx::write(fs, first, pack, max_items, cancel)?,
+        (BackEnd::Fsfs, true) => logical::write(fs, first, pack, max_items, cancel)?,
+        (BackEnd::Fsfs, false) => return physical::write(fs, first, pack, manifest, cancel),
+    };
+    Ok(vec![(pack.to_owned(), file)])
 }
 
 /// Default limit for items in memory.
@@ -224,7 +228,8 @@ impl PreparedPack {
         set_min_unpacked_rev(fs, Revnum((self.shard + 1) * fs.format().shard_size), &write_lock)?;
         // From here on the pack is valid; a crash leaves unpacked files that have no reader.
         remove_dir(disk, &shard_dir)?;
-        if fs.format().has_packed_revprops() {
+        // In FSX the property lists were in the same directory.
+        if fs.format().has_packed_revprops() && !fs.format().is_fsx() {
             revprops::remove_unpacked(fs, self.shard, &write_lock)?;
             // Left by interrupted runs.
             for shard in (1..self.shard).rev() {

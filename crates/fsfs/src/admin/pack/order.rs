@@ -78,10 +78,7 @@ pub(super) fn order(
         of_kind.sort_unstable_by(|a, b| b.cmp(a));
         of_kind.into_iter().for_each(|(_, at)| out.push_once(at));
     }
-    nodes.sort_unstable_by(|a, b| {
-        let by_path = a.sort_path.cmp(&b.sort_path);
-        by_path.then_with(|| (b.node, b.rev, b.item).cmp(&(a.node, a.rev, a.item)))
-    });
+    sort_by_path(&mut nodes);
     let nodes = sort_by_delta_chain(nodes, max_linear, positions, base_of)?;
     for (node, is_head) in &nodes {
         if *is_head {
@@ -95,6 +92,14 @@ pub(super) fn order(
     // Items without a reference: texts of files that were deleted in the transaction that added them.
     (0u32..).zip(items).for_each(|(at, _)| out.push_once(at));
     Ok(out.order)
+}
+
+/// Sorts the node-revisions by path and node, the newest first.
+pub(super) fn sort_by_path(nodes: &mut [NodeRecord]) {
+    nodes.sort_unstable_by(|a, b| {
+        let by_path = a.sort_path.cmp(&b.sort_path);
+        by_path.then_with(|| (b.node, b.rev, b.item).cmp(&(a.node, a.rev, a.item)))
+    });
 }
 
 /// Sorts the node-revisions (which are sorted by path) in the order in which their texts are to be placed; true marks the first

@@ -4,9 +4,11 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use base::{Error, Result, Revnum};
+use base::{Error, Result, ResultExt as _, Revnum};
 
 use super::{SMALL_CACHE, create_dir, remove_dir, sync_dir};
+use crate::format::fs_format::BackEnd;
+use crate::format::fsx::{self, prop_list};
 use crate::format::revprops_pack::{RevpropsManifest, RevpropsPack};
 use crate::store::cache::Cache;
 use crate::store::disk::{Create, DiskWriter, RealDisk, is_missing};
@@ -28,24 +30,39 @@ pub(in crate::admin) fn pack(fs: &Fs, shard: u64, aim: u64, compress: bool, _: &
             .map_err(|e| Error::io("Can't open file", &path, &e))
     });
     let lists = lists.collect::<Result<Vec<_>>>()?;
-    // Left by an interrupted run, and useless as the unpacked lists exist.
-    remove_dir(disk, &dir)?;
-    create_dir(disk, &dir)?;
+    // In FSX the directory has the pack file too.
+    if !fs.format().is_fsx() {
+        // Left by an interrupted run, and useless as the unpacked lists exist.
+        remove_dir(disk, &dir)?;
+        create_dir(disk, &dir)?;
+    }
     let mut unsynced = Vec::new();
-    each_file(first, &lists, aim, compress, &mut |name, bytes| {
+    let mut take = |name: &str, bytes: &[u8]| {
         unsynced.push(write(fs, &dir.join(name), bytes)?);
         // Flushing files together saves time, but the number of open files is limited.
         match unsynced.len() == FILES_PER_SYNC {
             true => sync(&mut unsynced),
             false => Ok(()),
         }
-    })?;
+    };
+    match fs.format().back_end {
+        BackEnd::Fsfs => each_file(first, &lists, aim, compress, &mut take)?,
+        BackEnd::Fsx => {
+            if shard == 0 {
+                let path = fs.layout().revprops(Revnum::ZERO);
+                let list = disk.read_small(&path);
+                take("p0", &list.map_err(|e| Error::io("Can't open file", &path, &e))?)?;
+            }
+            each_fsx_file(first, &lists, aim, &mut take)?;
+        }
+    }
     sync(&mut unsynced)?;
-    let shard_dir = fs.layout().file("revprops").join(shard.to_string());
-    disk.copy_permissions(&shard_dir, &dir)
+    let shard_dir = fs.layout().revprops(Revnum(shard * size));
+    let shard_dir = shard_dir.parent().unwrap_or(Path::new("."));
+    disk.copy_permissions(shard_dir, &dir)
         .map_err(|e| Error::io("Can't set permissions on directory", &dir, &e))?;
     sync_dir(disk, &dir)?;
-    sync_dir(disk, &fs.layout().file("revprops"))
+    sync_dir(disk, dir.parent().unwrap_or(Path::new(".")))
 }
 
 /// Returns the files with the property lists of a shard, in the form that packing gives them: names and contents, the manifest last.
@@ -90,6 +107,31 @@ fn each_file(
     let mut text = Vec::new();
     RevpropsManifest::of(names).encode(&mut text);
     take("manifest", &text)
+}
+
+/// As [`each_file`], for FSX. The lists have checksums, which are compared.
+fn each_fsx_file(
+    first: u64,
+    lists: &[impl AsRef<[u8]>],
+    aim: u64,
+    take: &mut dyn FnMut(&str, &[u8]) -> Result<()>,
+) -> Result<()> {
+    let sizes: Vec<u64> = lists.iter().map(|list| list.as_ref().len() as u64).collect();
+    let mut starts = Vec::new();
+    for part in parts(&sizes, aim) {
+        let start = Revnum(first + part.start as u64);
+        let lists = (start.0..).zip(&lists[part]).map(|(rev, list)| {
+            let list = prop_list::check_file(list.as_ref());
+            list.context(|| format!("Revprop file for r{rev} is corrupt"))
+        });
+        let bytes = fsx::revprops_pack::encode_pack(&lists.collect::<Result<Vec<_>>>()?);
+        take(&pack_file_name((start.0, 0)), &bytes)?;
+        starts.push(start);
+    }
+    take(
+        "manifest",
+        &fsx::revprops_pack::RevpropsManifest::of(&starts).encode(),
+    )
 }
 
 /// True if a shard has packed property lists.

@@ -3,13 +3,15 @@
 //! Each file is read once from front to back. Its bytes stay in memory as long as all files together are within a budget; the
 //! items of other files are read again when they are written to the pack.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::{Code, Error, Result, Revnum};
 use parking_lot::Mutex;
 
 use crate::format::footer::{Footer, MAX_FOOTER};
+use crate::format::fs_format::BackEnd;
+use crate::format::fsx;
 use crate::format::p2l::{self, P2lEntry, P2lHeader};
 use crate::store::Store;
 use crate::store::disk::DiskFile;
@@ -46,7 +48,13 @@ impl SourceRevision {
         let tail = part(file.len.saturating_sub(MAX_FOOTER as u64), file.len)?;
         let footer = Footer::parse(&tail, file.len).map_err(|e| file.fault(e))?;
         let index = part(footer.p2l_offset, footer.footer_offset)?;
-        let entries = items(&index, rev, footer.l2p_offset).map_err(|e| file.fault(e))?;
+        let items_len = footer.l2p_offset;
+        let entries = match store.format().back_end {
+            BackEnd::Fsfs => entries(&index, rev, items_len),
+            BackEnd::Fsx => fsx_entries(&index, rev, items_len),
+        };
+        let entries = entries.and_then(|entries| items(entries, rev, items_len));
+        let entries = entries.map_err(|e| file.fault(e))?;
         // The L2P index has at least one byte for each number.
         if let Some(entry) = entries.iter().find(|entry| entry.item >= file.len) {
             let message = format!("Item number {} is impossible", entry.item);
@@ -69,6 +77,11 @@ impl SourceRevision {
     /// Returns the revision.
     pub(super) fn rev(&self) -> Revnum {
         self.rev
+    }
+
+    /// The path of the file.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
     }
 }
 
@@ -186,41 +199,85 @@ impl SourceFile {
     }
 }
 
-/// Returns all items of a P2L index, which must cover the item area without gaps. Padding is left out.
-fn items(index: &[u8], rev: Revnum, file_size: u64) -> Result<Vec<P2lEntry>> {
+/// Returns the entries of a P2L index.
+fn entries(index: &[u8], rev: Revnum, items_len: u64) -> Result<Vec<P2lEntry>> {
     let expect = p2l::ExpectedP2l {
         first_rev: rev,
         rev_count: 1,
-        file_size,
+        file_size: items_len,
         index_len: index.len() as u64,
     };
     let header = P2lHeader::parse(index, expect)?.ok_or(p2l::P2lError::Truncated)?;
-    let mut items: Vec<P2lEntry> = Vec::new();
-    let mut end = 0;
+    let mut entries = Vec::new();
     for page in 0..header.page_count() {
         let (start, stop) = header.page_range(page).ok_or(p2l::P2lError::Offset)?;
         let data = index
             .get(start as usize..stop as usize)
             .ok_or(p2l::P2lError::PageLength)?;
-        for entry in p2l::parse_page(data, expect, header.limit())? {
-            if entry.offset != end {
-                let message = format!("P2L index of r{rev} has a gap at offset {end}");
+        entries.append(&mut p2l::parse_page(data, expect, header.limit())?);
+    }
+    Ok(entries)
+}
+
+/// As [`entries`], for FSX. The file of a revision has no containers of several items.
+fn fsx_entries(index: &[u8], rev: Revnum, items_len: u64) -> Result<Vec<P2lEntry>> {
+    let expect = fsx::p2l::ExpectedP2l {
+        first_rev: rev,
+        rev_count: 1,
+        items_len,
+        index_len: index.len() as u64,
+    };
+    // The index is complete, so its header is.
+    let header = fsx::p2l::P2lHeader::parse(index, expect)?.ok_or(p2l::P2lError::Truncated)?;
+    let mut entries = Vec::new();
+    for page in 0..header.page_count() {
+        let (start, stop) = header.page_range(page);
+        for entry in fsx::p2l::parse_page(&index[start as usize..stop as usize], expect)? {
+            let number = match *entry.items {
+                [] => Some(0),
+                [(_, number)] => Some(number),
+                _ => None,
+            };
+            let (Some(kind), Some(item)) = (entry.item_type.kind(), number) else {
+                let message = format!("The file of r{rev} has a container at offset {}", entry.offset);
                 return Err(Error::new(Code::FS_INDEX_CORRUPTION, message));
-            }
-            end = entry.end();
-            if entry.kind != p2l::ItemKind::Unused {
-                items.push(entry);
-            }
+            };
+            entries.push(P2lEntry {
+                offset: entry.offset,
+                size: entry.size,
+                kind,
+                rev,
+                item,
+                checksum: entry.checksum,
+            });
         }
     }
-    if end < file_size || items.last().is_some_and(|last| last.end() > file_size) {
+    Ok(entries)
+}
+
+/// Returns all items among the entries, which must cover the item area without gaps. Padding is left out.
+fn items(entries: Vec<P2lEntry>, rev: Revnum, items_len: u64) -> Result<Vec<P2lEntry>> {
+    let mut items: Vec<P2lEntry> = Vec::new();
+    let mut end = 0;
+    for entry in entries {
+        if entry.offset != end {
+            let message = format!("P2L index of r{rev} has a gap at offset {end}");
+            return Err(Error::new(Code::FS_INDEX_CORRUPTION, message));
+        }
+        end = entry.end();
+        if entry.kind != p2l::ItemKind::Unused {
+            items.push(entry);
+        }
+    }
+    let last = items.last();
+    if end < items_len || last.is_none_or(|last| last.end() > items_len) {
         let message = format!("P2L index of r{rev} does not cover its file");
         return Err(Error::new(Code::FS_INDEX_CORRUPTION, message));
     }
     Ok(items)
 }
 
-fn misplaced(path: &std::path::Path) -> Error {
+fn misplaced(path: &Path) -> Error {
     Error::new(
         Code::FS_CORRUPT,
         format!("Unexpected end of file '{}'", path.display()),

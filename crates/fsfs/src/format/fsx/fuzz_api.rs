@@ -12,6 +12,7 @@ use super::noderev::FsxNodeRev;
 use super::noderev_container::NodeRevContainer;
 use super::p2l::{self, ExpectedP2l, P2lHeader};
 use super::rep_container::RepContainer;
+use super::rep_container_writer::RepContainerWriter;
 use super::revprops_pack::{self, RevpropsManifest};
 use super::string_table::StringTable;
 use super::{changes, prop_list, proto_index, small_files};
@@ -95,22 +96,43 @@ fn announced_items_len(index: &[u8]) -> u64 {
     third().unwrap_or(1)
 }
 
-/// The three containers, a string table, and packed revision properties. Most inputs have a wrong checksum: one that is
-/// right is added.
+/// The three containers, which are encoded from what was decoded, a string table, and packed revision properties. Most inputs have a
+/// wrong checksum: one that is right is added.
 pub fn containers(data: &[u8]) {
     if let Ok(container) = NodeRevContainer::decode(data) {
-        for at in 0..container.len() as u64 {
-            let _ = container.get(at);
+        let nodes = (0..container.len() as u64).map(|at| container.get(at));
+        if let Ok(nodes) = nodes.collect::<Result<Vec<_>, _>>()
+            && let Some(bytes) = NodeRevContainer::encode(&nodes)
+        {
+            let container = NodeRevContainer::decode(&bytes).expect("because it was just encoded");
+            for (at, node) in (0..).zip(nodes) {
+                assert_eq!(container.get(at), Ok(node));
+            }
         }
     }
     if let Ok(container) = ChangesContainer::decode(data) {
-        for at in 0..container.len() as u64 {
-            let _ = container.get(at);
+        let lists = (0..container.len() as u64).map(|at| container.get(at));
+        if let Ok(lists) = lists.collect::<Result<Vec<_>, _>>()
+            && let Some(bytes) =
+                ChangesContainer::encode(&lists.iter().map(Vec::as_slice).collect::<Vec<_>>())
+        {
+            let container = ChangesContainer::decode(&bytes).expect("because it was just encoded");
+            for (at, list) in (0..).zip(lists) {
+                assert_eq!(container.get(at), Ok(list));
+            }
         }
     }
     if let Ok(container) = RepContainer::decode(data) {
-        for at in 0..container.len() as u64 {
-            let _ = container.read(at, 0, 1 << 16);
+        let texts = (0..container.len().min(20) as u64).map(|at| container.read(at, 0, 1 << 16));
+        if let Ok(texts) = texts.collect::<Result<Vec<_>, _>>() {
+            let mut writer = RepContainerWriter::new();
+            texts.iter().for_each(|text| writer.push(text));
+            let mut bytes = Vec::new();
+            writer.finish(&mut bytes);
+            let container = RepContainer::decode(&bytes).expect("because it was just encoded");
+            for (at, text) in (0..).zip(texts) {
+                assert_eq!(container.read(at, 0, usize::MAX), Ok(text));
+            }
         }
     }
     if let Ok(table) = StringTable::decode(&mut &data[..]) {

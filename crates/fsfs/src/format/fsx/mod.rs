@@ -1,4 +1,4 @@
-//! Decoders of everything that FSX stores, and the encoders of what a transaction and a commit write, without any I/O.
+//! Decoders and encoders of everything that FSX stores, without any I/O.
 //!
 //! | module | subject | section of the description |
 //! |---|---|---|
@@ -13,6 +13,7 @@
 //! | [`packed_data`], [`string_table`] | the parts of containers | 13, 14 |
 //! | [`packed_writer`], [`string_table_writer`] | making them | 13, 14 |
 //! | [`noderev_container`], [`changes_container`], [`rep_container`] | the containers of a pack file | 15 to 17 |
+//! | [`rep_container_writer`] | making a container of representations | 17 |
 //! | [`revprops_pack`] | packed revision properties | 18 |
 //! | [`proto_index`] | the indexes of a transaction | 19 |
 //!
@@ -42,6 +43,7 @@ pub(crate) mod path_text;
 pub(crate) mod prop_list;
 pub(crate) mod proto_index;
 pub(crate) mod rep_container;
+pub(crate) mod rep_container_writer;
 pub(crate) mod rep_line;
 pub(crate) mod revprops_pack;
 pub(crate) mod small_files;

@@ -72,7 +72,7 @@ impl ItemType {
     }
 
     /// The type of an item of an unpacked revision.
-    fn of(kind: p2l::ItemKind) -> Self {
+    pub(crate) fn of(kind: p2l::ItemKind) -> Self {
         match kind {
             p2l::ItemKind::Unused => ItemType::Unused,
             p2l::ItemKind::FileText => ItemType::FileText,
@@ -83,6 +83,21 @@ impl ItemType {
             p2l::ItemKind::Changes => ItemType::Changes,
             p2l::ItemKind::ChangesContainer => ItemType::ChangesContainer,
         }
+    }
+
+    /// What an item of an unpacked revision is; `None` for what only pack files have.
+    pub(crate) fn kind(self) -> Option<p2l::ItemKind> {
+        Some(match self {
+            ItemType::Unused => p2l::ItemKind::Unused,
+            ItemType::FileText => p2l::ItemKind::FileText,
+            ItemType::DirText => p2l::ItemKind::DirText,
+            ItemType::FileProps => p2l::ItemKind::FileProps,
+            ItemType::DirProps => p2l::ItemKind::DirProps,
+            ItemType::NodeRev => p2l::ItemKind::NodeRev,
+            ItemType::Changes => p2l::ItemKind::Changes,
+            ItemType::ChangesContainer => p2l::ItemKind::ChangesContainer,
+            ItemType::NodeRevContainer | ItemType::RepContainer => return None,
+        })
     }
 
     /// True for a representation of its own.

@@ -48,16 +48,35 @@ impl PackedWriter {
 
     /// Adds an integer stream with a substream for each column. All columns have the same length.
     pub(crate) fn table(&mut self, columns: &[(&[u64], Coding)]) {
+        let mut content = Vec::new();
+        self.describe_table(columns, &mut content);
+        self.count += 1;
+        self.payloads[0].push(content);
+    }
+
+    /// Adds an integer stream whose substreams are tables.
+    pub(crate) fn tables(&mut self, tables: &[&[(&[u64], Coding)]]) {
+        push_uint(&mut self.columns, 4 * tables.len() as u64);
+        // The incumbent counts no values here, as it fills each table for itself.
+        push_uint(&mut self.columns, 0);
+        push_uint(&mut self.columns, 0);
+        let mut content = Vec::new();
+        for columns in tables {
+            self.describe_table(columns, &mut content);
+        }
+        self.count += 1;
+        self.payloads[0].push(content);
+    }
+
+    /// Adds the description of a table, and appends its values to `content`.
+    fn describe_table(&mut self, columns: &[(&[u64], Coding)], content: &mut Vec<u8>) {
         let values: usize = columns.iter().map(|(values, _)| values.len()).sum();
         push_uint(&mut self.columns, 4 * columns.len() as u64);
         push_uint(&mut self.columns, values as u64);
         push_uint(&mut self.columns, 0);
-        let mut content = Vec::new();
         for (values, coding) in columns {
-            self.describe(values, *coding, &mut content);
+            self.describe(values, *coding, content);
         }
-        self.count += 1;
-        self.payloads[0].push(content);
     }
 
     /// Adds the description of a stream or substream, and appends its values to `content`.
@@ -134,6 +153,8 @@ mod tests {
                 (&table[1], Coding::Differences),
                 (&table[2], Coding::SignedDifferences),
             ]);
+            let first = [(&table[0][..], Coding::Differences)];
+            writer.tables(&[&first, &[(&table[1], Coding::Plain), (&table[2], Coding::Differences)]]);
             writer.strings(&strings);
             let mut bytes = Vec::new();
             writer.finish(&mut bytes);
@@ -142,7 +163,11 @@ mod tests {
             prop_assert!(rest.is_empty());
             prop_assert_eq!(data.column(0).and_then(|column| column.values()), Ok(plain));
             prop_assert_eq!(data.column(1).and_then(|column| column.values()), Ok(differences));
-            prop_assert_eq!(data.column(2).and_then(|column| column.table::<3>()), Ok(table));
+            prop_assert_eq!(data.column(2).and_then(|column| column.table::<3>()), Ok(table.clone()));
+            let inner = |number| data.column(3).and_then(|tables| tables.sub(number));
+            let [first, second, third] = table;
+            prop_assert_eq!(inner(0).and_then(|table| table.table::<1>()), Ok([first]));
+            prop_assert_eq!(inner(1).and_then(|table| table.table::<2>()), Ok([second, third]));
             prop_assert_eq!(data.strings(0), Ok(strings));
         }
     }

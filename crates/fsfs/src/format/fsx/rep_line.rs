@@ -20,7 +20,7 @@ use super::id::{ChangeSet, FsxId};
 use crate::format::rep_line::{Rep, RepLocation};
 
 /// A rep line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct FsxRep {
     /// The change set and item; `None` for the line `-1`.
     pub(crate) id: Option<FsxId>,

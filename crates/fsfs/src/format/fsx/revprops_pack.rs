@@ -27,6 +27,13 @@ pub(crate) struct RevpropsManifest {
 }
 
 impl RevpropsManifest {
+    /// The manifest of a shard that was never changed: its packs begin with `starts`.
+    pub(crate) fn of(starts: &[Revnum]) -> Self {
+        RevpropsManifest {
+            packs: starts.iter().map(|start| (*start, 0)).collect(),
+        }
+    }
+
     /// Decodes the manifest of the shard with `revisions` from `first` on.
     pub(crate) fn decode(file: &[u8], first: Revnum, revisions: u64) -> base::Result<Self> {
         const SUBJECT: Subject = Subject {
@@ -162,6 +169,7 @@ mod tests {
         assert_eq!(manifest.pack_of(Revnum(7)), Some((Revnum(4), "4.0".to_owned())));
         assert_eq!(manifest.pack_of(Revnum(3)), None);
         assert_eq!(manifest.encode(), MANIFEST);
+        assert_eq!(RevpropsManifest::of(&[Revnum(4)]), manifest);
         let mut split = manifest.clone();
         assert_eq!(split.split(&[Revnum(4), Revnum(6)]), ["4.1", "6.1"]);
         let read = RevpropsManifest::decode(&split.encode(), Revnum(4), 4).expect("valid");

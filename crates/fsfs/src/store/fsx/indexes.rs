@@ -66,6 +66,23 @@ pub(crate) struct FsxItem {
     checksum: u32,
 }
 
+/// Checks the bytes of the item at `offset` of its file.
+///
+/// # Errors
+/// `CHECKSUM_MISMATCH`.
+pub(crate) fn check_item(bytes: &[u8], offset: u64, expected: u32) -> Result<()> {
+    let actual = fnv1a_32x4(bytes);
+    if actual == expected {
+        return Ok(());
+    }
+    let message = format!(
+        "Low-level checksum mismatch while reading\n{} bytes of meta data at offset {offset} :\n   \
+         expected:  {expected:08x}\n     actual:  {actual:08x}\n",
+        bytes.len()
+    );
+    Err(Error::new(Code::CHECKSUM_MISMATCH, message))
+}
+
 /// The first read of an index, bytes: enough for the header of most.
 const INDEX_READ: u64 = 16 << 10;
 
@@ -149,19 +166,11 @@ impl<'f> FsxItems<'f> {
     /// Reads the bytes of an item or of its container, and checks them.
     ///
     /// # Errors
-    /// `FS_CORRUPT` if the checksum differs; the system's.
+    /// `CHECKSUM_MISMATCH`; the system's.
     pub(crate) fn read_checked(&self, item: &FsxItem) -> Result<Vec<u8>> {
         let bytes = self.bytes.read_vec(item.offset, item.size)?;
-        let actual = fnv1a_32x4(&bytes);
-        if actual == item.checksum {
-            return Ok(bytes);
-        }
-        let message = format!(
-            "Low-level checksum mismatch while reading\n{} bytes of meta data at offset {} :\n   \
-             expected:  {:08x}\n     actual:  {actual:08x}\n",
-            item.size, item.offset, item.checksum
-        );
-        Err(Error::new(Code::CHECKSUM_MISMATCH, message))
+        check_item(&bytes, item.offset, item.checksum)?;
+        Ok(bytes)
     }
 
     fn l2p_entry(&self, rev: Revnum, item: u64) -> Result<Option<L2pEntry>> {

@@ -232,7 +232,7 @@ fn users_locks_are_enforced_while_editing_and_at_the_commit() {
 #[test]
 fn fsfs_conf_enables_verify_before_and_pack_after_commit() {
     let conf = "[debug]\nverify-before-commit = true\npack-after-commit = true\n";
-    for version in ["1.8", "1.14"] {
+    for version in ["1.8", "1.14", "fsx"] {
         let repository = Repository::create(version, 3, conf);
         let fs = compare::open(&repository);
         for number in 0..8 {

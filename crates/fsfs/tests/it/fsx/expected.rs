@@ -154,7 +154,7 @@ fn absolute(path: &str) -> String {
 }
 
 /// The changed paths of all revisions out of the output of `svn log -v --xml`, one line each, sorted.
-fn changes(xml: &str, revisions: usize) -> Vec<Vec<String>> {
+pub fn changes(xml: &str, revisions: usize) -> Vec<Vec<String>> {
     let mut changes = vec![Vec::new(); revisions];
     let mut rev = 0;
     for tag in xml.split('<').skip(1) {

@@ -7,6 +7,7 @@ mod damage;
 mod expected;
 mod known_faults;
 mod locks;
+mod pack;
 mod packing;
 mod random;
 mod repository;

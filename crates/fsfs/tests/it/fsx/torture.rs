@@ -4,9 +4,9 @@
 use testkit::history::{Random, noise};
 use testkit::stream::{Content, DumpStream, RecordKind};
 
-use super::compare;
 use super::expected::Expected;
-use super::repository::{FsxRepository, Settings};
+use super::repository::{self, FsxRepository, Settings};
+use super::{compare, pack};
 
 use RecordKind::{Dir, File};
 
@@ -17,8 +17,14 @@ fn contents_at_the_limits_of_the_format() {
     let repository = FsxRepository::load(&Settings::shard(SHARD), &stream.bytes());
     // The changed paths of long revisions are read where the incumbent's own tools fail: see `known_faults`.
     compare::all(&repository, &expected, false);
+    let packed_by_us = repository.repo().copy();
     repository.pack();
     compare::all(&repository, &expected, true);
+    pack::pack(packed_by_us.path());
+    let fs = repository::open(&packed_by_us.db()).unwrap();
+    repository::verify(&fs).unwrap();
+    compare::contents(&fs, &expected);
+    pack::check_their_reading(packed_by_us.path(), &expected);
 }
 
 fn stream(seed: u64) -> DumpStream {
