@@ -143,6 +143,10 @@ impl Tool {
             .env("HOME", home())
             .env_remove("SVN_EDITOR")
             .env_remove("EDITOR")
+            // Tests do not reach the desktop with its stores of passwords.
+            .env_remove("DBUS_SESSION_BUS_ADDRESS")
+            .env_remove("XDG_RUNTIME_DIR")
+            .env_remove("DISPLAY")
             .envs(self.envs.iter().map(|(k, v)| (k, v)));
         if let Some(dir) = &self.dir {
             command.current_dir(dir);

@@ -1,4 +1,4 @@
-//! The programs that keep passwords, in place of the cache: the keyring of the desktop and `gpg-agent`.
+//! The programs that keep passwords, in place of the cache: the keyring of the desktop, KWallet and `gpg-agent`.
 //!
 //! `password-stores` names them in the order in which a new password is offered to them. The record of the cache then names the program
 //! instead of the password, so a password is looked for only where its record says.
@@ -10,6 +10,7 @@ use base::Result;
 use client::config::RuntimeConfig;
 use client::config::credential_cache::CachedCredentials;
 use client::config::gpg_agent::{AgentRequest, GpgAgent};
+use client::config::kwallet::{KWallet, WalletAccess, WalletEntry};
 use nix::unistd::Uid;
 use ra::{Password, PasswordRequest};
 
@@ -18,13 +19,15 @@ use super::keyring::{Keyring, KeyringItem};
 use super::settings::home;
 
 /// The stores of users who have chosen none.
-const DEFAULT: &str = "gnome-keyring,gpg-agent";
+const DEFAULT: &str = "gnome-keyring,kwallet,gpg-agent";
 
 /// A program that keeps passwords.
 #[derive(Clone, Debug)]
 pub enum PasswordStore {
     /// The keyring of the desktop. It also keeps passphrases.
     Keyring,
+    /// KWallet. It also keeps passphrases.
+    KWallet(KWallet),
     /// `gpg-agent`.
     Agent(GpgAgent),
 }
@@ -37,8 +40,14 @@ impl PasswordStore {
     pub fn configured(config: &RuntimeConfig) -> Result<Vec<PasswordStore>> {
         let names = config.config.text("auth", "password-stores")?;
         let names = names.as_deref().unwrap_or(DEFAULT).split([' ', ',']);
+        let wallet = config.config.text("auth", "kwallet-wallet")?;
+        let wallet = wallet.filter(|name| !name.is_empty());
         let stores = names.filter_map(|name| match name {
             "gnome-keyring" => Some(PasswordStore::Keyring),
+            "kwallet" => Some(PasswordStore::KWallet(KWallet::new(
+                session_bus(),
+                wallet.clone(),
+            ))),
             "gpg-agent" => Some(PasswordStore::Agent(gpg_agent())),
             _ => None,
         });
@@ -49,6 +58,7 @@ impl PasswordStore {
     fn name(&self) -> &'static str {
         match self {
             PasswordStore::Keyring => "gnome-keyring",
+            PasswordStore::KWallet(_) => "kwallet",
             PasswordStore::Agent(_) => "gpg-agent",
         }
     }
@@ -66,13 +76,12 @@ impl UserCredentials {
         let store = self.store_of(&cached).filter(|_| password.is_none())?;
         let user = user.or_else(|| cached.text(USERNAME))?.to_owned();
         let password = match store {
-            PasswordStore::Keyring if attempts.store_requests > 0 => return None,
-            PasswordStore::Keyring => {
-                attempts.store_requests += 1;
-                let domain = request.realm;
-                self.keyring().secret(KeyringItem { user: &user, domain })?
-            }
             PasswordStore::Agent(agent) => self.ask_agent(agent, request, &user, attempts)?,
+            _ if attempts.store_requests > 0 => return None,
+            _ => {
+                attempts.store_requests += 1;
+                self.stored_secret(store, &user, request.realm)?
+            }
         };
         Some(Password { user, password })
     }
@@ -104,32 +113,50 @@ impl UserCredentials {
 
     /// Offers a password to the stores. Returns the name of the one that keeps it.
     pub(super) fn keep_password(&self, realm: &str, password: &Password) -> Option<&'static str> {
-        let item = KeyringItem {
-            user: &password.user,
-            domain: realm,
-        };
         let is_kept = |store: &&PasswordStore| match store {
-            PasswordStore::Keyring => self.keyring().store(item, &password.password),
             // It asks for the password itself.
             PasswordStore::Agent(agent) => agent.is_there(),
+            store => self.store_secret(store, &password.user, realm, &password.password),
         };
         let store = self.settings.stores.iter().find(is_kept)?;
         Some(store.name())
     }
 
-    /// Returns the passphrase of a file that the keyring keeps, if the record of the cache names the keyring.
+    /// Returns the passphrase of a file that a store keeps, if the record of the cache names the store.
     pub(super) fn kept_passphrase(&self, cached: &CachedCredentials, file: &str) -> Option<String> {
-        let store = self.store_of(cached)?;
-        let is_keyring = matches!(store, PasswordStore::Keyring);
-        is_keyring.then(|| self.keyring().secret(passphrase_of(file)))?
+        self.stored_secret(self.store_of(cached)?, "", file)
     }
 
-    /// Offers a passphrase to the keyring. Returns the name for the record if it keeps it.
+    /// Offers a passphrase to the stores. Returns the name for the record if one keeps it.
     pub(super) fn keep_passphrase(&self, file: &str, passphrase: &str) -> Option<&'static str> {
-        let is_keyring = |store: &&PasswordStore| matches!(store, PasswordStore::Keyring);
-        let store = self.settings.stores.iter().find(is_keyring)?;
-        let is_kept = self.keyring().store(passphrase_of(file), passphrase);
-        is_kept.then(|| store.name())
+        let is_kept = |store: &&PasswordStore| self.store_secret(store, "", file, passphrase);
+        let store = self.settings.stores.iter().find(is_kept)?;
+        Some(store.name())
+    }
+
+    /// Returns a secret of a user, who has no name for a passphrase, and a realm or a file.
+    fn stored_secret(&self, store: &PasswordStore, user: &str, realm: &str) -> Option<String> {
+        match store {
+            PasswordStore::Keyring => self.keyring().secret(KeyringItem { user, domain: realm }),
+            PasswordStore::KWallet(wallet) => {
+                wallet.secret(WalletEntry { user, realm }, self.wallet_access())
+            }
+            PasswordStore::Agent(_) => None,
+        }
+    }
+
+    /// Stores such a secret. Returns false if the store does not keep it.
+    fn store_secret(&self, store: &PasswordStore, user: &str, realm: &str, secret: &str) -> bool {
+        match store {
+            PasswordStore::Keyring => {
+                let item = KeyringItem { user, domain: realm };
+                self.keyring().store(item, secret)
+            }
+            PasswordStore::KWallet(wallet) => {
+                wallet.store(WalletEntry { user, realm }, secret, self.wallet_access())
+            }
+            PasswordStore::Agent(_) => false,
+        }
     }
 
     /// Returns the store that a record names, if the configuration allows it.
@@ -144,13 +171,22 @@ impl UserCredentials {
             cancel: self.prompter.cancel(),
         }
     }
+
+    fn wallet_access(&self) -> WalletAccess<'_> {
+        WalletAccess {
+            may_ask: self.prompter.is_interactive(),
+            cancel: self.prompter.cancel(),
+        }
+    }
 }
 
-fn passphrase_of(file: &str) -> KeyringItem<'_> {
-    KeyringItem {
-        user: "",
-        domain: file,
-    }
+/// Returns the addresses of the session bus; empty if the environment has none.
+fn session_bus() -> String {
+    let value = |name| env::var(name).ok().filter(|value| !value.is_empty());
+    let folder = || value("XDG_RUNTIME_DIR").map(|folder| format!("unix:path={folder}/bus"));
+    value("DBUS_SESSION_BUS_ADDRESS")
+        .or_else(folder)
+        .unwrap_or_default()
 }
 
 /// Returns how the environment says that `gpg-agent` is reached.

@@ -4,86 +4,42 @@
 //! The test is skipped where gnome-keyring, `secret-tool` or D-Bus is not installed. Another one has scripts in their place, for Sven alone.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::PermissionsExt as _;
-use std::process::{Child, ChildStdin, Stdio};
-use std::time::{Duration, Instant};
 
-use tempfile::TempDir;
-use testkit::{Side, Tool, normalize, scratch};
+use testkit::{Side, Tool, normalize};
 
 use crate::context::{Home, Servers};
+use crate::desktop::{DesktopSession, are_installed};
 use crate::terminal;
 
-/// A session bus with an unlocked keyring, until the value is dropped.
-struct Keyring {
-    dir: TempDir,
-    session: Child,
-    /// While it is open, the session goes on.
-    stdin: Option<ChildStdin>,
-    address: String,
-}
+/// A session with an unlocked keyring.
+struct Keyring(DesktopSession);
 
+const SERVICE: &str = "org.freedesktop.secrets";
 /// The keyring of new items.
 const DEFAULT: &str = "/org/freedesktop/secrets/aliases/default";
-const SCRIPT: &str = "echo \"$DBUS_SESSION_BUS_ADDRESS\"; printf key | gnome-keyring-daemon --unlock --components=secrets > /dev/null; exec cat";
+/// Starts the keyring, and unlocks it. It does not always notice that a new keyring is the default one.
+pub const START: &str = "mkdir -p \"$XDG_DATA_HOME/keyrings\"; printf login > \"$XDG_DATA_HOME/keyrings/default\"; \
+    printf key | gnome-keyring-daemon --unlock --components=secrets > /dev/null";
 /// The attribute that all items have, with what it is for them.
 const SCHEMA: [&str; 2] = ["xdg:schema", "org.gnome.keyring.NetworkPassword"];
 
 impl Keyring {
     fn start() -> Keyring {
-        let dir = scratch();
-        let tool = Tool::new("dbus-run-session").args(["--", "sh", "-c", SCRIPT]);
-        let mut session = tool
-            .env("HOME", dir.path())
-            .env("XDG_RUNTIME_DIR", dir.path())
-            .command()
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("because it is installed");
-        let stdin = session.stdin.take();
-        let stdout = session.stdout.take().expect("because it was piped");
-        let mut address = String::new();
-        let read = BufReader::new(stdout).read_line(&mut address);
-        read.expect("because the session prints it");
-        let address = address.trim().to_owned();
-        let keyring = Keyring {
-            dir,
-            session,
-            stdin,
-            address,
-        };
-        let began = Instant::now();
-        while !keyring.is_unlocked() {
-            assert!(began.elapsed() < Duration::from_secs(20), "no keyring comes up");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        let keyring = Keyring(DesktopSession::start(START));
+        keyring.0.wait_until("a keyring", || is_unlocked(&keyring.0));
         keyring
     }
 
     fn within(&self, tool: Tool) -> Tool {
-        tool.env("DBUS_SESSION_BUS_ADDRESS", &self.address)
-    }
-
-    fn send(&self, words: &[&str]) -> String {
-        let tool =
-            Tool::new("dbus-send").args(["--session", "--print-reply", "--dest=org.freedesktop.secrets"]);
-        self.within(tool.args(words)).run().out()
-    }
-
-    fn is_unlocked(&self) -> bool {
-        let property = ["string:org.freedesktop.Secret.Collection", "string:Locked"];
-        let get = [DEFAULT, "org.freedesktop.DBus.Properties.Get"];
-        self.send(&[get, property].concat()).contains("boolean false")
+        self.0.within(tool)
     }
 
     fn lock(&self) {
         let what = format!("array:objpath:{DEFAULT}");
         let method = "org.freedesktop.Secret.Service.Lock";
-        self.send(&["/org/freedesktop/secrets", method, &what]);
-        assert!(!self.is_unlocked());
+        self.0.send(SERVICE, &["/org/freedesktop/secrets", method, &what]);
+        assert!(!is_unlocked(&self.0));
     }
 
     /// Stores a secret.
@@ -109,13 +65,12 @@ impl Keyring {
     }
 }
 
-impl Drop for Keyring {
-    fn drop(&mut self) {
-        drop(self.stdin.take());
-        _ = self.session.wait();
-        // The daemon ends when its bus is gone, and may write its files meanwhile.
-        _ = fs::remove_dir_all(self.dir.path());
-    }
+/// True if the keyring of a session is open.
+pub fn is_unlocked(session: &DesktopSession) -> bool {
+    let property = ["string:org.freedesktop.Secret.Collection", "string:Locked"];
+    let get = [DEFAULT, "org.freedesktop.DBus.Properties.Get"];
+    let reply = session.send(SERVICE, &[get, property].concat());
+    reply.contains("boolean false")
 }
 
 /// A command on a terminal with answers, or without one.
@@ -234,24 +189,13 @@ const CERTIFICATES: &[Case] = &[
     case("svn auth --show-passwords"),
 ];
 
-fn is_installed() -> bool {
-    let programs = [
-        "gnome-keyring-daemon",
-        "secret-tool",
-        "dbus-run-session",
-        "dbus-send",
-    ];
-    let missing = programs.iter().find(|program| {
-        let found = Tool::new("sh")
-            .args(["-c", "command -v \"$1\"", "sh", program])
-            .run();
-        found.code != 0
-    });
-    if let Some(missing) = missing {
-        println!("skipped: {missing} is not installed");
-    }
-    missing.is_none()
-}
+/// The programs that these tests need.
+pub const PROGRAMS: [&str; 4] = [
+    "gnome-keyring-daemon",
+    "secret-tool",
+    "dbus-run-session",
+    "dbus-send",
+];
 
 /// Runs a case; returns the transcript, the files and the items.
 fn run(home: &Home<'_>, keyring: &Keyring, case: &Case) -> String {
@@ -278,7 +222,7 @@ fn run(home: &Home<'_>, keyring: &Keyring, case: &Case) -> String {
 
 #[test]
 fn passwords_are_kept_by_the_keyring() {
-    if !is_installed() {
+    if !are_installed(&PROGRAMS) {
         return;
     }
     let servers = Servers::new();

@@ -5,16 +5,19 @@
 //! the values, [`ServerConfig`] those for one host: the section of `servers` whose group has the host, with `[global]` as the default.
 //!
 //! [`area`] makes the user's area if there is none. [`option`] parses `--config-option`. [`credential_cache`] reads and writes what
-//! is stored in `auth/`, in the incumbent's format; [`gpg_agent`] asks another program for passwords.
+//! is stored in `auth/`, in the incumbent's format; [`gpg_agent`] and [`kwallet`] ask other programs for passwords.
 //!
 //! What is absent: the environment. All directories are parameters.
 
 pub mod area;
 pub mod credential_cache;
+mod dbus_message;
 mod file;
 pub mod gpg_agent;
 mod groups;
+pub mod kwallet;
 pub mod option;
+mod session_bus;
 mod settings;
 mod texts;
 

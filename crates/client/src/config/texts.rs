@@ -112,7 +112,9 @@ pub(super) const CONFIG: &str = r##"# What the programs do. For passwords and se
 
 [auth]
 # Programs that keep passwords, the preferred one first; an empty list means none.
-# password-stores = gnome-keyring,gpg-agent
+# password-stores = gnome-keyring,kwallet,gpg-agent
+# The wallet of KWallet; without a name, that for networks.
+# kwallet-wallet = NAME
 # Ask for the file of a certificate if a server demands one.
 # ssl-client-cert-file-prompt = no
 

@@ -13,8 +13,18 @@ pub(super) const SETTINGS: &[Setting] = &[
         "password-stores",
         "agent::passwords_are_kept_by_an_agent",
     ),
-    meaningless("config", "auth", "kwallet-wallet", KWALLET),
-    meaningless("config", "auth", "kwallet-svn-application-name-with-pid", KWALLET),
+    elsewhere(
+        "config",
+        "auth",
+        "kwallet-wallet",
+        "kwallet::passwords_are_kept_by_kwallet",
+    ),
+    meaningless(
+        "config",
+        "auth",
+        "kwallet-svn-application-name-with-pid",
+        "it changes no call of Subversion's client",
+    ),
     elsewhere(
         "config",
         "auth",
@@ -259,7 +269,6 @@ pub(super) const SETTINGS: &[Setting] = &[
     ),
 ];
 
-const KWALLET: &str = "there is no KWallet here";
 const MERGES: &str = "files are merged in working copies";
 const COMMITS: &str = "only a commit from a working copy has locks to keep";
 const WORKING_COPIES: &str = "about the database of working copies";
