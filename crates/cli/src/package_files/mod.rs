@@ -109,6 +109,7 @@ fn sven() -> Command {
         .subcommand(import_config::ImportConfigArgs::command().override_usage(
             "import-config --apache FILE...\nimport-config --svnserve FILE... [svnserve's options]",
         ))
+        .subcommand(convert::ConvertArgs::command().override_usage(convert::USAGE))
         .subcommand(index::IndexArgs::command().override_usage(
             "index REPOS_PATH [--rebuild | --check | --status | --remove]",
         ))

@@ -6,6 +6,7 @@
 mod arguments;
 mod branches;
 mod configuration;
+mod convert;
 mod damage;
 mod damaged_files;
 mod dumpfilter;
