@@ -11,6 +11,7 @@ mod damage;
 mod damaged_files;
 mod dumpfilter;
 mod fsx;
+mod fsx_stats;
 mod index;
 mod install_links;
 mod loading;
