@@ -25,14 +25,16 @@ impl RepositorySizes {
     }
 }
 
-/// Returns the bytes in the files below `db/revs` and `db/revprops` and in the rep-cache.
+/// Returns the bytes in the files below `db/revs` and `db/revprops` and in the rep-cache. FSX has revision properties in `db/revs`.
 ///
 /// # Errors
 /// If a directory cannot be read.
 pub fn of_repository(repository: &Path) -> Result<u64, String> {
     let db = repository.join("db");
     let cache = fs::metadata(db.join("rep-cache.db")).map_or(0, |meta| meta.len());
-    Ok(cache + below(&db.join("revs"))? + below(&db.join("revprops"))?)
+    let revprops = db.join("revprops");
+    let revprops = if revprops.exists() { below(&revprops)? } else { 0 };
+    Ok(cache + below(&db.join("revs"))? + revprops)
 }
 
 fn below(folder: &Path) -> Result<u64, String> {

@@ -13,8 +13,10 @@ mod check_config;
 mod client_context;
 mod cluster;
 mod config;
+mod convert;
 mod date_text;
 mod diff_program;
+mod fsx;
 mod import_config;
 mod index;
 mod install_links;
@@ -249,6 +251,8 @@ fn sven(mut argv: Vec<OsString>) -> ExitCode {
         Some("serve") => return serve::run(Out::new("sven serve"), argv),
         Some("cluster") => return cluster::run(Out::new("sven cluster"), argv),
         Some("check-config") => return check_config::run(Out::new("sven check-config"), argv),
+        Some("convert") => return convert::run(Out::new("sven convert"), argv),
+        Some("fsx") => return fsx::run(Out::new("sven fsx"), argv),
         Some("import-config") => return import_config::run(Out::new("sven import-config"), argv),
         Some("index") => return index::run(Out::new("sven index"), argv),
         Some("install-links") => return install_links::run(Out::new("sven install-links"), argv),
@@ -299,6 +303,14 @@ fn usage() -> String {
     row(
         "cluster",
         "set up and look after repositories that several machines share",
+    );
+    row(
+        "convert",
+        "make a repository of another storage engine or format from a repository",
+    );
+    row(
+        "fsx stats",
+        "print how much room the parts of a repository of FSX take",
     );
     row(
         "index REPOS_PATH",

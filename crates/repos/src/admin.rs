@@ -47,7 +47,7 @@ pub fn hotcopy(
         ..OpenOptions::default()
     };
     let repository = Repository::open_with(&source, cache, opening)?;
-    refuse_itself(&source, &destination)?;
+    refuse_itself(&source, &destination, "Hotcopy")?;
     let is_new = prepare(repository.fs(), &destination, &options)?;
     let mut copy = || -> Result<()> {
         let db = destination.join("db");
@@ -102,14 +102,14 @@ fn check_format(path: &Path) -> Result<()> {
 }
 
 /// Writes the file `format`: with it the directory is a repository.
-fn write_format(path: &Path, number: u32) -> Result<()> {
+pub(crate) fn write_format(path: &Path, number: u32) -> Result<()> {
     let file = path.join(FORMAT);
     let like = path.join("db").join(FORMAT);
     write_atomic(&RealDisk, &file, format!("{number}\n").as_bytes(), &like)
 }
 
 /// Returns the absolute path.
-fn whole(path: &Path) -> Result<PathBuf> {
+pub(crate) fn whole(path: &Path) -> Result<PathBuf> {
     let path = if path.as_os_str().is_empty() {
         Path::new(".")
     } else {
@@ -119,15 +119,16 @@ fn whole(path: &Path) -> Result<PathBuf> {
     Ok(whole.components().collect())
 }
 
-fn refuse_itself(source: &Path, destination: &Path) -> Result<()> {
-    let refused = |text: &str| Err(Error::new(Code::INCORRECT_PARAMS, text));
+/// Refuses a destination that is the source or inside of it. `what` begins the message.
+pub(crate) fn refuse_itself(source: &Path, destination: &Path, what: &str) -> Result<()> {
+    let refused = |text: &str| Err(Error::new(Code::INCORRECT_PARAMS, format!("{what} {text}")));
     let real = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let parent = destination.parent().unwrap_or(destination);
     if real(source) == real(destination) {
-        return refused("Hotcopy source and destination are equal");
+        return refused("source and destination are equal");
     }
     match real(parent).starts_with(real(source)) {
-        true => refused("Hotcopy destination is inside of the source"),
+        true => refused("destination is inside of the source"),
         false => Ok(()),
     }
 }
@@ -163,7 +164,7 @@ fn is_begun(source: &Fs, destination: &Path) -> Result<bool> {
 }
 
 /// Copies everything beside `db/`: configuration, hooks, and whatever an administrator added.
-fn copy_around(source: &Path, destination: &Path, below: &Path, cancel: &Cancel) -> Result<()> {
+pub(crate) fn copy_around(source: &Path, destination: &Path, below: &Path, cancel: &Cancel) -> Result<()> {
     let dir = source.join(below);
     let failed = |e: io::Error| Error::io("Can't read directory", &dir, &e);
     for entry in fs::read_dir(&dir).map_err(failed)? {
@@ -191,7 +192,7 @@ fn copy_around(source: &Path, destination: &Path, below: &Path, cancel: &Cancel)
     Ok(())
 }
 
-fn make_dir(path: &Path) -> Result<()> {
+pub(crate) fn make_dir(path: &Path) -> Result<()> {
     match fs::create_dir(path) {
         Err(e) if e.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
         made => made.map_err(|e| Error::io("Can't create directory", path, &e)),

@@ -4,7 +4,7 @@
 //! decides which paths a user may read ([`access`], [`authz`]), what an update or a diff sends ([`report`]), and what
 //! a revision changed ([`replay`], [`dump`]); it answers requests about history ([`log`], [`history`], [`file_revs`],
 //! [`mergeinfo`], [`list`]); [`filter_stream`] filters what [`dump`] wrote. All changes pass here too: an edit becomes a revision in [`commit`] or, step by step, in
-//! [`transaction`]; dump streams do in [`load`]. The administrator's [`hooks`] run before and after.
+//! [`transaction`]; dump streams do in [`load`], and other repositories in [`convert`]. The administrator's [`hooks`] run before and after.
 //!
 //! What is absent: sockets, protocols, terminals. Everything here is synchronous, except that other threads
 //! [`prefetch`]; clock and cancellation are parameters.
@@ -45,6 +45,7 @@ pub mod change_revprop;
 pub mod commit;
 pub mod config;
 mod config_file;
+pub mod convert;
 mod create;
 pub mod dump;
 pub mod file_revs;

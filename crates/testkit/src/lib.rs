@@ -36,6 +36,6 @@ pub mod spreading_proxy;
 pub mod stream;
 pub mod tool;
 
-pub use repo::{Repo, Spec, build};
+pub use repo::{Repo, Spec, build, create_by, create_compatible, create_repository};
 pub use seeds::{each_seed, seeds};
 pub use tool::{Output, Side, Tool, scratch};

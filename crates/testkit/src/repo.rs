@@ -4,6 +4,7 @@
 //! All tests share the results of [`build`] and must not change them. A test that changes a repository uses a
 //! [`Repo::copy`].
 
+mod chosen;
 mod matrix;
 
 use std::fs;
@@ -12,8 +13,9 @@ use std::path::{Path, PathBuf};
 
 use crate::history;
 use crate::stream::DumpStream;
-use crate::tool::{Tool, folder, scratch, svnadmin_version};
+use crate::tool::{Side, Tool, folder, scratch, svnadmin_version};
 
+pub use chosen::{create_by, create_compatible, create_repository, is_fsx};
 pub use matrix::matrix;
 
 /// The description of a repository. Begin with [`Spec::new`] and change some fields.
@@ -21,6 +23,8 @@ pub use matrix::matrix;
 pub struct Spec {
     /// The name in messages.
     pub name: String,
+    /// The implementation that makes it.
+    pub maker: Side,
     /// Value of `--compatible-version`: "1.1" to "1.14".
     pub compatible: &'static str,
     /// Value of `--fs-type`: "fsfs" or "fsx".
@@ -110,6 +114,7 @@ impl Spec {
     pub fn new(compatible: &'static str) -> Self {
         Spec {
             name: compatible.to_owned(),
+            maker: Side::Theirs,
             compatible,
             fs_type: "fsfs",
             upgrade: When::Never,
@@ -135,24 +140,6 @@ impl Spec {
         Spec {
             fs_type: "fsx",
             ..Spec::new("1.14")
-        }
-    }
-
-    /// Returns the same repository with the back end that `$SVEN_INTEROP_FS_TYPE` names, if it is set. FSX has one format, no
-    /// linear layout and one compression.
-    pub fn with_chosen_fs_type(&self) -> Self {
-        match std::env::var("SVEN_INTEROP_FS_TYPE").as_deref() {
-            Ok("fsx") => Spec {
-                name: format!("{}-fsx", self.name),
-                history: self.history.clone(),
-                shard: self.shard.filter(|shard| *shard > 0),
-                pack: self.pack,
-                locks: self.locks,
-                open_txn: self.open_txn,
-                revprop_edits: self.revprop_edits,
-                ..Spec::fsx()
-            },
-            _ => self.clone(),
         }
     }
 
@@ -207,8 +194,10 @@ impl Spec {
     }
 }
 
-/// Makes the repository, or returns the one made before. Do not write to it.
+/// Makes the repository, or returns the one made before, with the back end and the maker that `cargo xtask interop` chose. Do not
+/// write to it.
 pub fn build(spec: &Spec) -> Repo {
+    let spec = &spec.as_chosen();
     let mut hasher = DefaultHasher::new();
     (spec, svnadmin_version(), BUILDER_VERSION).hash(&mut hasher);
     let safe: String = spec
@@ -244,10 +233,7 @@ impl Repo {
     pub fn create(compatible: &str) -> Repo {
         let scratch = scratch();
         let path = scratch.path().join("repo");
-        Tool::new("svnadmin")
-            .args(["create", "--compatible-version", compatible])
-            .arg(&path)
-            .ok();
+        create_compatible(compatible, &path);
         Repo {
             path,
             scratch: Some(scratch),
@@ -293,7 +279,12 @@ impl Repo {
 
     /// Loads a dump stream with Subversion's `svnadmin`.
     pub fn load(&self, stream: Vec<u8>) {
-        Tool::new("svnadmin")
+        self.load_by(Side::Theirs, stream);
+    }
+
+    fn load_by(&self, maker: Side, stream: Vec<u8>) {
+        maker
+            .tool("svnadmin")
             .args(["load", "-q", "--no-flush-to-disk"])
             .arg(&self.path)
             .stdin(stream)
@@ -383,9 +374,10 @@ const OPEN_TXN_FILES: [[&str; 3]; 2] = [
 ];
 
 fn make(spec: &Spec, path: &Path) {
-    let admin = |args: &[&str]| Tool::new("svnadmin").args(args).arg(path);
+    let by = |maker: Side, args: &[&str]| maker.tool("svnadmin").args(args).arg(path);
+    let admin = |args: &[&str]| by(Side::Theirs, args);
     let fs_type = ["--fs-type", spec.fs_type];
-    admin(&["create", "--compatible-version", spec.compatible])
+    by(spec.maker, &["create", "--compatible-version", spec.compatible])
         .args(fs_type)
         .ok();
     let repo = Repo::at(path);
@@ -399,7 +391,7 @@ fn make(spec: &Spec, path: &Path) {
     ];
     for (moment, revisions) in steps {
         if let Some((first, last)) = revisions {
-            repo.load(spec.history.part(first, last));
+            repo.load_by(spec.maker, spec.history.part(first, last));
         }
         if spec.pack == moment {
             admin(&["pack", "-q"]).ok();

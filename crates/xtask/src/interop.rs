@@ -7,9 +7,12 @@
 //! Then Sven's own client programs run beside Subversion's (`crates/cli/tests/client`): over `file://`, svn:// and both dialects of HTTP, first
 //! with Subversion's servers, then with Sven's, and each once more with https:// in the place of http://. `--clients` runs these alone.
 //!
+//! `--fs-type fsx` lets the repositories be of FSX, made by Subversion's `svnadmin` and then by Sven's (`interop_fsx`).
+//!
 //! `--cluster` lets each of Sven's servers be three nodes of a cluster, with the requests of a client spread over them (`interop_cluster`).
 
 use crate::interop_cluster;
+use crate::interop_fsx;
 use crate::run::{exists, run_with};
 
 /// The transports, by their names in `$SVEN_INTEROP_OVER`.
@@ -41,9 +44,6 @@ const PROTOCOL_INDEPENDENT: [&str; 18] = [
 /// refused if it is out of date (E190003).
 const CONCURRENT_COMMITS: &str = "raw_commits::two_hundred";
 
-/// The scenarios that only read a repository, for `--fs-type fsx`: Sven does not commit to such repositories.
-const READING: [&str; 4] = ["checkout::", "history::", "listing::", "mirror::"];
-
 /// Runs the interop suite over all transports, or over the one after `--over`; `rest` can have filters for the names
 /// of scenarios.
 pub fn main(rest: &[String]) -> Result<(), String> {
@@ -57,32 +57,18 @@ pub fn main(rest: &[String]) -> Result<(), String> {
     {
         return clients_beside_subversions(filters);
     }
-    if let [option, fs_type, filters @ ..] = rest
+    if let [option, fs_type, rest @ ..] = rest
         && option == "--fs-type"
     {
-        return with_fs_type(fs_type, filters);
+        return with_fs_type(fs_type, rest);
     }
     let (is_cluster, rest) = match rest {
         [option, rest @ ..] if option == "--cluster" => (true, rest),
         rest => (false, rest),
     };
-    let (chosen, filters): (&[&str], _) = match rest {
-        [over, name, filters @ ..] if over == "--over" => {
-            let known = TRANSPORTS.iter().position(|known| known == name);
-            let at = known.ok_or_else(|| format!("'{name}' is none of {}", TRANSPORTS.join(", ")))?;
-            (&TRANSPORTS[at..=at], filters)
-        }
-        filters => (&TRANSPORTS, filters),
-    };
+    let (chosen, filters) = transports(rest)?;
     for transport in chosen {
-        let mut args = vec!["test", "--package", "sven", "--locked", "--test", "interop", "--"];
-        match filters {
-            [] if *transport != "svn" => {
-                let runs = |scenario: &&str| !(*transport == "http-v1" && *scenario == CONCURRENT_COMMITS);
-                args.extend(PROTOCOL_INDEPENDENT.iter().filter(|scenario| runs(scenario)));
-            }
-            filters => args.extend(filters.iter().map(String::as_str)),
-        }
+        let mut args = arguments(transport, filters);
         let mut variables = vec![("SVEN_INTEROP_OVER", *transport)];
         if is_cluster {
             variables.push(interop_cluster::VARIABLE);
@@ -100,20 +86,46 @@ pub fn main(rest: &[String]) -> Result<(), String> {
     }
 }
 
-/// Runs the reading scenarios on repositories with another back end, over all transports.
-fn with_fs_type(fs_type: &str, filters: &[String]) -> Result<(), String> {
-    for transport in TRANSPORTS {
-        let mut args = vec!["test", "--package", "sven", "--locked", "--test", "interop", "--"];
-        match filters {
-            [] => args.extend(READING),
-            filters => args.extend(filters.iter().map(String::as_str)),
+/// Returns the transports to run over, and the filters.
+fn transports(rest: &[String]) -> Result<(&'static [&'static str], &[String]), String> {
+    match rest {
+        [over, name, filters @ ..] if over == "--over" => {
+            let known = TRANSPORTS.iter().position(|known| known == name);
+            let at = known.ok_or_else(|| format!("'{name}' is none of {}", TRANSPORTS.join(", ")))?;
+            Ok((&TRANSPORTS[at..=at], filters))
         }
-        println!("interop over {transport}, {fs_type}");
-        let variables = [
-            ("SVEN_INTEROP_OVER", transport),
-            ("SVEN_INTEROP_FS_TYPE", fs_type),
-        ];
-        run_with("cargo", &args, &variables)?;
+        filters => Ok((&TRANSPORTS, filters)),
+    }
+}
+
+/// Returns the arguments of cargo. Without filters, only the first transport runs the scenarios that choose a protocol themselves.
+fn arguments<'a>(transport: &str, filters: &'a [String]) -> Vec<&'a str> {
+    let mut args = vec!["test", "--package", "sven", "--locked", "--test", "interop", "--"];
+    match filters {
+        [] if transport != "svn" => {
+            let runs = |scenario: &&str| !(transport == "http-v1" && *scenario == CONCURRENT_COMMITS);
+            args.extend(PROTOCOL_INDEPENDENT.iter().filter(|scenario| runs(scenario)));
+        }
+        filters => args.extend(filters.iter().map(String::as_str)),
+    }
+    args
+}
+
+/// Runs the suite on repositories with another back end, which both implementations make.
+fn with_fs_type(fs_type: &str, rest: &[String]) -> Result<(), String> {
+    let (chosen, filters) = transports(rest)?;
+    for maker in interop_fsx::MAKERS {
+        for transport in chosen {
+            let mut args = arguments(transport, filters);
+            args.extend(interop_fsx::skipped());
+            println!("interop over {transport}, {fs_type}, made by {maker}");
+            let variables = [
+                ("SVEN_INTEROP_OVER", *transport),
+                ("SVEN_INTEROP_FS_TYPE", fs_type),
+                ("SVEN_INTEROP_MAKER", maker),
+            ];
+            run_with("cargo", &args, &variables)?;
+        }
     }
     Ok(())
 }

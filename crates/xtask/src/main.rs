@@ -17,6 +17,7 @@ mod fuzz;
 mod golden;
 mod interop;
 mod interop_cluster;
+mod interop_fsx;
 mod package_files;
 mod run;
 mod tidy;
@@ -48,4 +49,4 @@ fn main() -> ExitCode {
     }
 }
 
-const USAGE: &str = "usage: cargo xtask tidy | golden [--check] | interop [--cluster] [--over TRANSPORT | --fs-type fsx] [FILTER] | fuzz [SECONDS] | deny | package-files [DIR] | ci";
+const USAGE: &str = "usage: cargo xtask tidy | golden [--check] | interop [--cluster | --fs-type fsx] [--over TRANSPORT] [FILTER] | fuzz [SECONDS] | deny | package-files [DIR] | ci";

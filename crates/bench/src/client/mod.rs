@@ -13,6 +13,7 @@ use clap::Args;
 
 use crate::cells::{Goal, TableCell};
 use crate::jobs::clear;
+use crate::matrix::Format;
 use crate::matrix::repositories::Repositories;
 use crate::measure::{MeasuredServer, RunCost};
 use crate::rivals::SvenBinary;
@@ -131,7 +132,7 @@ impl ClientBench<'_> {
             shard: 1000,
             seed: self.selection.history.seed,
         };
-        let repository = repositories.on_disk(8, false)?;
+        let repository = repositories.on_disk(Format::Fsfs8, false)?;
         let name = history.name();
         for peer in Peer::ALL {
             self.reading(peer, &repository, &name)?;

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::{ClientBench, ClientPrograms, Peer, measured, url};
 use crate::cells::Goal;
+use crate::matrix::Format;
 use crate::matrix::repositories::{self, BLAMED_FILE};
 use crate::measure::{RunCost, client_of};
 use crate::rivals::servers::StartedServer;
@@ -75,7 +76,7 @@ impl ClientBench<'_> {
         let root = programs.fresh("tree-served")?;
         fs::create_dir(&root).map_err(|e| format!("{}: {e}", root.display()))?;
         let repository = root.join("repository");
-        repositories::empty(&repository, 8, 1000)?;
+        repositories::empty(&repository, Format::Fsfs8, 1000)?;
         run(&mut workload::import(
             &tree,
             &format!("file://{}/trunk", repository.display()),
@@ -103,7 +104,7 @@ impl ClientPrograms<'_> {
         let root = self.fresh("imported")?;
         fs::create_dir(&root).map_err(|e| format!("{}: {e}", root.display()))?;
         let repository = root.join("repository");
-        repositories::empty(&repository, 8, 1000)?;
+        repositories::empty(&repository, Format::Fsfs8, 1000)?;
         let server = self.serve(peer, &root)?;
         let mut command = self.client(is_ours, "svn");
         command.args(["import", "-q", "--no-auto-props", "--no-ignore", "-m", "import"]);

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::{ClientBench, ClientPrograms, Peer, measured, url};
 use crate::cells::Goal;
+use crate::matrix::Format;
 use crate::matrix::repositories;
 use crate::measure::{RunCost, client_of, tool_reading};
 use crate::workload::run;
@@ -66,7 +67,7 @@ impl ClientPrograms<'_> {
             return Ok(part);
         }
         fs::create_dir_all(&root).map_err(|e| format!("{}: {e}", root.display()))?;
-        repositories::empty(&part, 8, 1000)?;
+        repositories::empty(&part, Format::Fsfs8, 1000)?;
         let dump = self.scratch.join("beginning.dump");
         let mut command = std::process::Command::new("svnadmin");
         command
@@ -84,7 +85,7 @@ impl ClientPrograms<'_> {
         let root = source.parent().unwrap_or(Path::new("/"));
         let target = root.join("mirror");
         crate::jobs::clear(&target)?;
-        repositories::empty(&target, 8, 1000)?;
+        repositories::empty(&target, Format::Fsfs8, 1000)?;
         let hook = target.join("hooks/pre-revprop-change");
         let written = fs::write(&hook, "#!/bin/sh\nexit 0\n")
             .and_then(|()| fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)));

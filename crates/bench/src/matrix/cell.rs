@@ -70,6 +70,40 @@ impl Job {
     }
 }
 
+/// The back end and the format of the repository.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub enum Format {
+    /// FSFS of Subversion 1.8.
+    #[value(name = "6")]
+    Fsfs6,
+    /// FSFS of Subversion 1.9.
+    #[value(name = "7")]
+    Fsfs7,
+    /// FSFS of Subversion 1.10 and later.
+    #[value(name = "8")]
+    Fsfs8,
+    /// FSX.
+    #[value(name = "fsx")]
+    Fsx,
+}
+
+impl Format {
+    /// Returns the arguments with which `svnadmin create` makes it.
+    pub fn create_args(self) -> [&'static str; 2] {
+        match self {
+            Format::Fsfs6 => ["--compatible-version", "1.8"],
+            Format::Fsfs7 => ["--compatible-version", "1.9"],
+            Format::Fsfs8 => ["--compatible-version", "1.10"],
+            Format::Fsx => ["--fs-type", "fsx"],
+        }
+    }
+
+    /// True if servers have an option to read it in blocks.
+    pub fn has_block_read(self) -> bool {
+        matches!(self, Format::Fsfs7 | Format::Fsfs8)
+    }
+}
+
 /// How the client reaches the repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub enum Access {
@@ -104,8 +138,8 @@ pub enum Temperature {
 pub struct Row {
     /// What is done.
     pub job: Job,
-    /// The format of the repository: 6, 7 or 8.
-    pub format: u8,
+    /// The back end and the format of the repository.
+    pub format: Format,
     /// Whether it is packed.
     pub is_packed: bool,
     /// The cache of the tool or the server, in MiB.
@@ -149,10 +183,10 @@ impl Implementation {
 
 impl Row {
     /// Returns the implementations that differ under these conditions. Servers alone have the option for block reads, and
-    /// only formats 7 and 8 know blocks.
+    /// only formats 7 and 8 of FSFS know blocks.
     pub fn implementations(&self) -> Vec<Implementation> {
         let mut all = vec![Implementation::Sven, Implementation::Subversion];
-        if self.format >= 7 && self.access != Access::File {
+        if self.format.has_block_read() && self.access != Access::File {
             all.push(Implementation::SubversionBlockRead);
         }
         all
@@ -167,7 +201,7 @@ impl fmt::Display for Row {
             f,
             "{}/{}/{packed}/{}/{}/{}/{}",
             word(self.job),
-            self.format,
+            word(self.format),
             self.cache,
             word(self.access),
             word(self.medium),

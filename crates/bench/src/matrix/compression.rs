@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::MatrixOptions;
-use super::cell::Implementation;
+use super::cell::{Format, Implementation};
 use super::measure::{Cost, measure};
 use super::repositories;
 use super::row::config_area;
@@ -99,7 +99,7 @@ impl CompressionBench<'_> {
     fn round_trip(&self, side: Implementation, method: &str, tree: &Path) -> Result<(Cost, Cost), String> {
         let repository = self.scratch.join("compressed");
         clear(&repository)?;
-        repositories::empty(&repository, 8, 1000)?;
+        repositories::empty(&repository, Format::Fsfs8, 1000)?;
         set_compression(&repository, method)?;
         let url = format!("file://{}", repository.display());
         let mut command = self.svn(side);

@@ -12,7 +12,7 @@ use rand::seq::SliceRandom as _;
 use rand_chacha::ChaCha8Rng;
 
 use super::MatrixOptions;
-use super::cell::Implementation;
+use super::cell::{Format, Implementation};
 use super::compression::{SIDES, set_compression, source_tree};
 use super::measure::measure;
 use super::repositories;
@@ -105,7 +105,7 @@ fn copy_path(scratch: &Path, method: &str, copy: &str) -> PathBuf {
 fn make_copies(method: &str, tree: &Path, scratch: &Path) -> Result<(), String> {
     let original = scratch.join("flat-original");
     clear(&original)?;
-    repositories::empty(&original, 8, 1000)?;
+    repositories::empty(&original, Format::Fsfs8, 1000)?;
     set_compression(&original, method)?;
     let url = format!("file://{}/trunk", original.display());
     run(&mut crate::workload::import(tree, &url))?;

@@ -18,6 +18,8 @@ pub mod repositories;
 pub mod row;
 mod store;
 
+pub use cell::Format;
+
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -123,7 +125,7 @@ impl MatrixOptions {
             seed: self.seed,
         };
         let mut runner = RowRunner::new(sven, &repositories, disk.path(), self.runs)?;
-        let rows = self.dimensions.rows(self.quick)?;
+        let rows = self.dimensions.rows(self.quick);
         let mut failed = Vec::new();
         for (at, row) in rows.iter().enumerate() {
             eprintln!("{}/{} {row}", at + 1, rows.len());

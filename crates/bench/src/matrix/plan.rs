@@ -4,7 +4,7 @@
 
 use clap::{Args, ValueEnum};
 
-use super::cell::{Access, Job, Medium, Row, Temperature};
+use super::cell::{Access, Format, Job, Medium, Row, Temperature};
 
 /// The chosen values of each dimension.
 #[derive(Args, Clone, Debug)]
@@ -12,9 +12,9 @@ pub struct Dimensions {
     /// Jobs (default: all)
     #[arg(long, value_delimiter = ',')]
     jobs: Vec<Job>,
-    /// Formats of repositories
-    #[arg(long, value_delimiter = ',', default_value = "6,7,8")]
-    formats: Vec<u8>,
+    /// Formats of repositories: of FSFS by number, and FSX (default: all)
+    #[arg(long, value_delimiter = ',')]
+    formats: Vec<Format>,
     /// Caches of tools and servers, in MiB: 16 is slow, 256 medium, 1024 fast
     #[arg(long, value_delimiter = ',', default_value = "16,256,1024")]
     caches: Vec<u32>,
@@ -40,22 +40,16 @@ fn chosen<T: ValueEnum + Copy>(values: &[T]) -> Vec<T> {
 
 impl Dimensions {
     /// Returns the rows. With `is_quick`, a selection that takes minutes: one cache, the RAM disk with a warm cache for all formats, and
-    /// the disk with a cold one for format 8.
-    ///
-    /// # Errors
-    /// For a format that is not 6, 7 or 8.
-    pub fn rows(&self, is_quick: bool) -> Result<Vec<Row>, String> {
-        if let Some(format) = self.formats.iter().find(|format| !(6..=8).contains(*format)) {
-            return Err(format!("format {format} is none of 6, 7 and 8"));
-        }
+    /// the disk with a cold one for format 8 and FSX.
+    pub fn rows(&self, is_quick: bool) -> Vec<Row> {
         let mut rows = Vec::new();
         for medium in chosen(&self.media) {
-            for &format in &self.formats {
+            for format in chosen(&self.formats) {
                 for is_packed in [false, true] {
                     for temperature in chosen(&self.temperatures) {
                         let quick = match temperature {
                             Temperature::Hot => medium == Medium::Ram,
-                            Temperature::Cold => medium == Medium::Disk && format == 8,
+                            Temperature::Cold => medium == Medium::Disk && format >= Format::Fsfs8,
                         };
                         if is_quick && !quick {
                             continue;
@@ -76,7 +70,7 @@ impl Dimensions {
                 }
             }
         }
-        Ok(rows)
+        rows
     }
 
     fn add_jobs(&self, rows: &mut Vec<Row>, at: Conditions) {
@@ -107,7 +101,7 @@ impl Dimensions {
 /// Everything but the job and the access.
 #[derive(Clone, Copy)]
 struct Conditions {
-    format: u8,
+    format: Format,
     is_packed: bool,
     cache: u32,
     medium: Medium,
@@ -138,19 +132,25 @@ mod tests {
     fn rows(line: &str, is_quick: bool) -> Vec<Row> {
         let words = std::iter::once("matrix").chain(line.split_whitespace());
         let line = Line::try_parse_from(words).expect("valid options");
-        line.dimensions.rows(is_quick).expect("valid formats")
+        line.dimensions.rows(is_quick)
     }
 
     #[test]
     fn all_dimensions_are_multiplied_but_for_impossible_rows() {
         let all = rows("", false);
         let of = |job| all.iter().filter(|row| row.job == job).count();
-        let conditions = 3 * 2 * 3 * 2 * 2;
+        let conditions = 4 * 2 * 3 * 2 * 2;
         assert_eq!((of(Job::Dump), of(Job::NullLog)), (conditions, conditions * 3));
         assert_eq!((of(Job::Pack), of(Job::Load)), (conditions / 2, conditions / 4));
         let quick = rows("", true);
         assert!(quick.iter().all(|row| all.contains(row)));
         assert!(quick.len() * 8 < all.len());
+        let fsx = rows("--formats fsx --jobs pack,null-log", false);
+        assert!(
+            fsx.iter()
+                .any(|row| row.to_string() == "pack/fsx/unpacked/16/file/ram/hot")
+        );
+        assert!(fsx.iter().all(|row| row.implementations().len() == 2));
         assert_eq!(
             rows("--jobs dump --formats 8 --caches 16 --media ram", false).len(),
             4

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use clap::ValueEnum as _;
 use serde_json::Value;
 
-use super::cell::{Implementation, Job, word};
+use super::cell::{Format, Implementation, Job, word};
 use super::measure::Cost;
 use super::store::{Results, Runs};
 use super::{compression, flat, plots};
@@ -25,9 +25,9 @@ pub fn publish(directories: &Directories, description: &Value, results: &Results
     text.push_str(&by_dimension(
         &rows,
         "Formats",
-        "Wall time of formats 7 and 8 divided by that of format 6.",
+        "Wall time of formats 7 and 8 of FSFS and of FSX divided by that of format 6.",
         1,
-        &["7", "8"],
+        &["7", "8", "fsx"],
         "6",
     ));
     text.push_str(&by_dimension(
@@ -38,6 +38,7 @@ pub fn publish(directories: &Directories, description: &Value, results: &Results
         &["packed"],
         "unpacked",
     ));
+    text.push_str(&size_table(&rows));
     text.push_str(&compression_table(results));
     text.push_str(&flat_table(results));
     print!("{text}");
@@ -258,6 +259,33 @@ fn job_table(job: Job, rows: &[ReportRow<'_>]) -> String {
             figure(|cost| cost.calls, 1.0),
             if is_busy { "busy" } else { "" },
         );
+    }
+    out.push('\n');
+    out
+}
+
+/// What the repositories take on the disk that each implementation loaded, and packed.
+fn size_table(rows: &[ReportRow<'_>]) -> String {
+    let mut out = String::from(
+        "## Size on disk\n\nThe repository after `svnadmin load` and after `svnadmin pack` of each implementation, MiB.\n\n\
+         | format | job | Sven | Subversion | Sven / Subversion |\n|---|---|---:|---:|---:|\n",
+    );
+    for format in Format::value_variants().iter().map(|format| word(*format)) {
+        for job in [Job::Load, Job::Pack] {
+            let is_of = |row: &&ReportRow<'_>| row.job() == word(job) && row.parts[1] == format;
+            // The size does not depend on the other conditions.
+            let sizes = rows.iter().filter(is_of).find_map(|row| {
+                let of = |runs: &Runs| runs.known_median(|cost| cost.stored);
+                Some([of(row.sven)?, of(row.subversion)?].map(|bytes| bytes / f64::from(1 << 20)))
+            });
+            if let Some([ours, theirs]) = sizes {
+                let (title, ratio) = (job.title(), ours / theirs.max(1e-6));
+                _ = writeln!(
+                    out,
+                    "| {format} | {title} | {ours:.2} | {theirs:.2} | {ratio:.2} |"
+                );
+            }
+        }
     }
     out.push('\n');
     out

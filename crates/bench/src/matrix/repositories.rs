@@ -1,4 +1,4 @@
-//! The repositories of the matrix: one history in formats 6, 7 and 8, unpacked and packed, on the disk and on a RAM disk.
+//! The repositories of the matrix: one history in formats 6, 7 and 8 of FSFS and in FSX, unpacked and packed, on the disk and on a RAM disk.
 //!
 //! Subversion makes them. Those on the disk are kept between runs; the RAM disk has the one that is being measured.
 
@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::cell::{Medium, Row};
+use super::cell::{Format, Medium, Row, word};
 use crate::jobs::clear;
 use crate::workload::{self, History, history, run};
 
@@ -65,8 +65,12 @@ impl Repositories<'_> {
     ///
     /// # Errors
     /// If it cannot be made.
-    pub fn on_disk(&self, format: u8, is_packed: bool) -> Result<PathBuf, String> {
-        let name = format!("matrix-{}-{}", self.history.name().replace(' ', "-"), format);
+    pub fn on_disk(&self, format: Format, is_packed: bool) -> Result<PathBuf, String> {
+        let name = format!(
+            "matrix-{}-{}",
+            self.history.name().replace(' ', "-"),
+            word(format)
+        );
         let unpacked = workload::cached(self.data, &name, |path| {
             empty(path, format, self.shard)?;
             workload::load_file(path, &self.history.dump(self.data)?)?;
@@ -88,14 +92,10 @@ impl Repositories<'_> {
 ///
 /// # Errors
 /// If it cannot be made.
-pub fn empty(path: &Path, format: u8, shard: u32) -> Result<(), String> {
-    let version = match format {
-        6 => "1.8",
-        7 => "1.9",
-        _ => "1.10",
-    };
+pub fn empty(path: &Path, format: Format, shard: u32) -> Result<(), String> {
     run(Command::new("svnadmin")
-        .args(["create", "--compatible-version", version])
+        .arg("create")
+        .args(format.create_args())
         .arg(path))?;
     let change = |name: &str, change: &dyn Fn(String) -> String| -> Result<(), String> {
         let path = path.join(name);

@@ -12,6 +12,7 @@ use super::store::{Runs, Store};
 use crate::jobs::clear;
 use crate::rivals::SvenBinary;
 use crate::rivals::servers::StartedServer;
+use crate::sizes::of_repository;
 use crate::surroundings::SurroundingsWatch;
 use crate::workload::run;
 
@@ -188,8 +189,10 @@ impl PreparedJob {
         let input = fs::File::open(&dump).map_err(|e| format!("{}: {e}", dump.display()))?;
         let mut command = self.programs(runner).admin("load");
         let cost = measure(command.arg(&target).stdin(input).stdout(Stdio::null()), None);
+        let stored = of_repository(&target);
         clear(&target)?;
-        cost
+        let stored = Some(stored? as f64);
+        cost.map(|cost| Cost { stored, ..cost })
     }
 
     fn pack(&self, runner: &RowRunner<'_>) -> Result<Cost, String> {
@@ -201,8 +204,10 @@ impl PreparedJob {
             command.arg(&target).stdin(Stdio::null()).stdout(Stdio::null()),
             None,
         );
+        let stored = of_repository(&target);
         clear(&target)?;
-        cost
+        let stored = Some(stored? as f64);
+        cost.map(|cost| Cost { stored, ..cost })
     }
 
     /// Imports into an empty repository with a server of its own.

@@ -15,7 +15,7 @@ use base::{Code, Error, Result};
 use clap::{Command, CommandFactory as _};
 use clap_complete::{Shell, generate};
 
-use crate::{PERSONALITIES, check_config, import_config, index, install_links, serve};
+use crate::{PERSONALITIES, check_config, convert, fsx, import_config, index, install_links, serve};
 
 /// Writes the files below the directory that `argv` names.
 ///
@@ -109,6 +109,8 @@ fn sven() -> Command {
         .subcommand(import_config::ImportConfigArgs::command().override_usage(
             "import-config --apache FILE...\nimport-config --svnserve FILE... [svnserve's options]",
         ))
+        .subcommand(convert::ConvertArgs::command().override_usage(convert::USAGE))
+        .subcommand(fsx::FsxArgs::command().override_usage(fsx::USAGE))
         .subcommand(index::IndexArgs::command().override_usage(
             "index REPOS_PATH [--rebuild | --check | --status | --remove]",
         ))

@@ -47,7 +47,7 @@ impl CreateArgs {
     pub fn run(self, out: &mut Out) -> Result<()> {
         at_most(&self.operands, 1, out.program(), "Too many arguments")?;
         let compatible = match &self.compatible_version {
-            Some(text) => self.compatible_minor(out, text)?,
+            Some(text) => compatible_minor(out.program(), text)?,
             None if self.pre_1_4 => 3,
             None if self.pre_1_5 => 4,
             None if self.pre_1_6 => 5,
@@ -67,28 +67,29 @@ impl CreateArgs {
         let path = local_path::canonical(self.operands.first().map(OsString::as_os_str).unwrap_or_default());
         repos::create(&path, &options, now())
     }
+}
 
-    fn compatible_minor(&self, out: &Out, text: &str) -> Result<u32> {
-        let version = parse(text)?;
-        let refused = |text: &str| Err(Error::new(Code::UNSUPPORTED_FEATURE, text));
-        if version.0 < 1 {
-            return refused("Cannot create pre-1.0-compatible repositories");
-        }
-        let (major, minor, patch) = version::COMPATIBLE_NUMBERS;
-        if version > (i64::from(major), i64::from(minor), i64::from(patch)) {
-            return refused(&format!(
-                "Cannot guarantee compatibility beyond the current running version ({major}.{minor}.{patch})"
-            ));
-        }
-        if version.1 < 1 {
-            let text = "Repositories compatible with 1.0.x must use --fs-type=bdb";
-            return Err(misuse(
-                out.program(),
-                Error::new(Code::CL_ARG_PARSING_ERROR, text),
-            ));
-        }
-        Ok(u32::try_from(version.1).unwrap_or(minor))
+/// Returns the minor number of the release that `--compatible-version` names.
+///
+/// # Errors
+/// `MALFORMED_VERSION_STRING`; `UNSUPPORTED_FEATURE` and `CL_ARG_PARSING_ERROR` for a release for which nothing can be made.
+pub fn compatible_minor(program: &str, text: &str) -> Result<u32> {
+    let version = parse(text)?;
+    let refused = |text: &str| Err(Error::new(Code::UNSUPPORTED_FEATURE, text));
+    if version.0 < 1 {
+        return refused("Cannot create pre-1.0-compatible repositories");
     }
+    let (major, minor, patch) = version::COMPATIBLE_NUMBERS;
+    if version > (i64::from(major), i64::from(minor), i64::from(patch)) {
+        return refused(&format!(
+            "Cannot guarantee compatibility beyond the current running version ({major}.{minor}.{patch})"
+        ));
+    }
+    if version.1 < 1 {
+        let text = "Repositories compatible with 1.0.x must use --fs-type=bdb";
+        return Err(misuse(program, Error::new(Code::CL_ARG_PARSING_ERROR, text)));
+    }
+    Ok(u32::try_from(version.1).unwrap_or(minor))
 }
 
 /// Parses `major.minor[.patch[-tag]]`.

@@ -155,7 +155,7 @@ fn first_error<T>(outcome: LockOutcome<T>) -> Result<()> {
     outcome.post_hook_error.map_or(Ok(()), Err)
 }
 
-pub(super) fn now() -> Date {
+pub fn now() -> Date {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Date(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
 }

@@ -3,7 +3,7 @@
 //! One file for each subcommand. [`mod@repository`] opens the repository, [`range`] resolves `-r` in it.
 
 mod build_repcache;
-mod create;
+pub(crate) mod create;
 mod dblogs;
 mod deltify;
 mod dump;
@@ -11,12 +11,12 @@ mod freeze;
 mod hotcopy;
 mod info;
 mod load;
-mod locks;
+pub(crate) mod locks;
 mod lslocks;
 mod lstxns;
 mod pack;
 mod range;
-mod repository;
+pub(crate) mod repository;
 mod rev_size;
 mod revprop;
 mod rmtxns;

@@ -6,10 +6,12 @@
 mod arguments;
 mod branches;
 mod configuration;
+mod convert;
 mod damage;
 mod damaged_files;
 mod dumpfilter;
 mod fsx;
+mod fsx_stats;
 mod index;
 mod install_links;
 mod loading;

@@ -53,7 +53,7 @@ impl ConfiguredServer {
 /// Makes a directory with a repository `repos` with write access for everyone.
 fn place(folder: &Path) -> PathBuf {
     let repository = folder.join("repos");
-    Tool::new("svnadmin").arg("create").arg(&repository).ok();
+    testkit::create_repository(&repository);
     let conf = "[general]\nanon-access = write\n";
     std::fs::write(repository.join("conf/svnserve.conf"), conf).expect("because it is ours");
     repository

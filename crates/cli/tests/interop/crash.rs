@@ -21,8 +21,7 @@ fn rounds(usual: usize) -> usize {
 /// Makes a repository with write access for everyone and small shards.
 fn repository(root: &Path, version: &str) -> std::path::PathBuf {
     let path = root.join("repo");
-    let create = Tool::new("svnadmin").args(["create", "--compatible-version", version]);
-    create.arg(&path).ok();
+    testkit::create_compatible(version, &path);
     let format = path.join("db/format");
     let text = std::fs::read_to_string(&format).expect("because it was just made");
     _ = std::fs::remove_file(&format);
@@ -422,7 +421,7 @@ fn commits_on_a_full_disk_fail_without_loss() {
     // A load that does not fit leaves complete revisions; with space the others can be loaded.
     let stream = large_revisions(outside.path());
     let loaded = root.path().join("loaded");
-    Tool::new("svnadmin").arg("create").arg(&loaded).ok();
+    testkit::create_repository(&loaded);
     let filler = root.path().join("filler");
     std::fs::write(&filler, vec![1; 1_600_000]).expect("because there is room for it");
     let load = |range: &str| {
@@ -448,7 +447,7 @@ fn commits_on_a_full_disk_fail_without_loss() {
 /// Returns eight revisions of a quarter of a megabyte each.
 fn large_revisions(dir: &Path) -> Vec<u8> {
     let path = dir.join("source");
-    Tool::new("svnadmin").arg("create").arg(&path).ok();
+    testkit::create_repository(&path);
     let url = format!("file://{}", path.display());
     let file = dir.join("text");
     let mut random = Random::new(4);

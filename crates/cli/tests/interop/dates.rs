@@ -111,7 +111,7 @@ fn run(seeds: Range<u64>) -> usize {
     let root = scratch();
     for youngest in YOUNGEST {
         let repository = root.path().join(format!("y{youngest}"));
-        Tool::new("svnadmin").arg("create").arg(&repository).ok();
+        testkit::create_repository(&repository);
         let mut stream = String::from("SVN-fs-dump-format-version: 2\n\n");
         for rev in 0..=youngest {
             let lengths = "Prop-content-length: 10\nContent-length: 10\n\nPROPS-END\n\n";

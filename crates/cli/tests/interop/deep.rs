@@ -102,7 +102,7 @@ impl DeepRepository {
 
 /// Makes a repository with Sven's tools, with write access for everyone.
 fn create(repository: &Path, stream: Vec<u8>) {
-    Side::Ours.tool("svnadmin").arg("create").arg(repository).ok();
+    testkit::create_by(Side::Ours, "1.14", repository);
     let load = Side::Ours.tool("svnadmin").args(["load", "-q"]).arg(repository);
     load.stdin(stream).ok();
     let conf = repository.join("conf/svnserve.conf");

@@ -1,9 +1,11 @@
-//! FSX repositories behind both servers: what clients read, over svn:// and HTTP.
+//! FSX repositories behind both servers: what clients read, over svn:// and HTTP, and commits of both servers in turns.
 
-use testkit::Spec;
+use testkit::history::Random;
 use testkit::repo::When;
+use testkit::server::transport::Transport;
+use testkit::{Side, Spec, Tool, scratch};
 
-use crate::pair::ServerPair;
+use crate::pair::{ServerPair, serve, url};
 use crate::{history, listing, mirror};
 
 /// A repository with packed and unpacked shards.
@@ -55,4 +57,84 @@ fn working_copies_and_mirrors() {
         c.note_tree("wc");
         c.svn_sorted(&["status", "-v", "wc"]);
     });
+}
+
+/// Both servers commit to one repository in turns, over svn:// and HTTP. Between commits both programs change revision properties and
+/// locks, and Subversion packs. A repository of FSFS gets the same from Subversion alone, and has the same dump at the end.
+#[test]
+fn commits_in_turns() {
+    let root = scratch();
+    let [fsx, fsfs] = ["fsx", "fsfs"].map(|name| root.path().join(name));
+    for (repository, fs_type) in [(&fsx, "fsx"), (&fsfs, "fsfs")] {
+        let create = Tool::new("svnadmin").args(["create", "--fs-type", fs_type]);
+        create.arg(repository).ok();
+        let conf = "[general]\nanon-access = write\n";
+        std::fs::write(repository.join("conf/svnserve.conf"), conf).expect("because it is new");
+        let format = repository.join("db/format");
+        let text = std::fs::read_to_string(&format).expect("because it is there");
+        std::fs::remove_file(&format).expect("because it is there");
+        let text = text.replace("sharded 1000", "sharded 5");
+        std::fs::write(&format, text).expect("because it is ours");
+    }
+    let transports = [Transport::Svn, Transport::Http];
+    let servers = transports
+        .map(|transport| Side::BOTH.map(|side| serve(side, transport, root.path(), "Allow from all\n", &[])));
+    let folder = scratch();
+    let mut random = Random::new(7);
+    for nth in 0..40 {
+        let text = folder.path().join("text");
+        std::fs::write(&text, format!("{}\n", nth % 7).repeat(1 + random.below(3000)))
+            .expect("because it is ours");
+        let (dir, file) = (format!("d{}", nth % 6), format!("d{}/f{}", nth % 6, nth % 4));
+        let mut edit: Vec<String> = match nth {
+            0..6 => vec!["mkdir".to_owned(), dir.clone()],
+            _ if nth % 9 == 8 => ["cp", "HEAD", &dir, &format!("copy{nth}")]
+                .map(str::to_owned)
+                .to_vec(),
+            _ => ["propset", "p", &format!("{nth}"), &dir]
+                .map(str::to_owned)
+                .to_vec(),
+        };
+        edit.extend(["put".to_owned(), text.display().to_string(), file]);
+        let over = random.below(2);
+        let side = random.below(2);
+        let served = url(transports[over], servers[over][side].port(), "fsx");
+        for url in [served, format!("file://{}", fsfs.display())] {
+            let mucc = Tool::new("svnmucc").args(["--non-interactive", "-m", "one of many", "-U", &url]);
+            mucc.args(&edit).ok();
+        }
+        let rev = nth + 1;
+        let side = Side::BOTH[random.below(2)];
+        for repository in [&fsx, &fsfs] {
+            let program = |name: &str| match repository == &fsx {
+                true => side.tool(name),
+                false => Tool::new(name),
+            };
+            for (name, value) in [
+                ("svn:date", format!("2026-01-02T03:04:{rev:02}.000000Z")),
+                ("n", rev.to_string()),
+            ] {
+                let set = program("svnadmin").args(["setrevprop", "-r", &rev.to_string()]);
+                set.arg(repository).args([name, "/dev/stdin"]).stdin(value).ok();
+            }
+            for name in ["svn:author"] {
+                let delete = program("svnadmin").args(["delrevprop", "-r", &rev.to_string()]);
+                delete.arg(repository).arg(name).ok();
+            }
+            if nth % 11 == 10 {
+                Tool::new("svnadmin").args(["pack", "-q"]).arg(repository).ok();
+            }
+        }
+    }
+    for side in Side::BOTH {
+        side.tool("svnadmin").args(["verify", "-q"]).arg(&fsx).ok();
+    }
+    let dump = |side: Side, repository: &std::path::Path| {
+        let output = side.tool("svnadmin").args(["dump", "-q"]).arg(repository).ok();
+        testkit::normalize::mask_uuids(&testkit::normalize::mask_dates(&output.out()))
+    };
+    let expected = dump(Side::Theirs, &fsfs);
+    for side in Side::BOTH {
+        assert!(dump(side, &fsx) == expected, "{side:?} reads something else");
+    }
 }

@@ -67,7 +67,7 @@ pub fn big() -> PathBuf {
             let mut bytes = vec![0; 12 << 20];
             rand_chacha::ChaCha8Rng::seed_from_u64(1).fill(&mut bytes[..]);
             std::fs::write(&text, bytes).expect("because it is ours");
-            Tool::new("svnadmin").arg("create").arg(&new).ok();
+            testkit::create_repository(&new);
             let url = format!("file://{}/big", new.display());
             Tool::new("svn")
                 .args(["import", "-q", "-m", "x"])
@@ -435,7 +435,7 @@ fn login_attempts_on_a_connection_are_limited() {
     let folder =
         tempfile::TempDir::new_in(testkit::tool::folder("interop-guesses")).expect("because it is ours");
     let at = |name: &str| folder.path().join(name);
-    Tool::new("svnadmin").arg("create").arg(at("r")).ok();
+    testkit::create_repository(&at("r"));
     let write = |name: &str, text: &str| std::fs::write(at(name), text).expect("because it is ours");
     write(
         "r/conf/svnserve.conf",

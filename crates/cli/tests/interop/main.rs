@@ -2,8 +2,8 @@
 //! repositories, and must have the same transcript.
 //!
 //! `$SVEN_INTEROP_OVER` (`svn`, `http`, `http-v1`, `https`) selects the transport; over HTTP the oracle is Apache.
-//! `cargo xtask interop` runs the scenarios over all of them. `$SVEN_INTEROP_FS_TYPE=fsx` makes the repositories of most
-//! scenarios with that back end.
+//! `cargo xtask interop` runs the scenarios over all of them. `$SVEN_INTEROP_FS_TYPE=fsx` makes the repositories with that
+//! back end, and `$SVEN_INTEROP_MAKER=ours` lets Sven make those that are of no side.
 //!
 //! [`pair`] masks the parts that may differ: ports, directories, and the order of lines where the protocol does not
 //! define it.

@@ -98,7 +98,7 @@ const GENERAL: &str = "[general]\npassword-db = passwd\nauthz-db = authz\n";
 fn clients_get_equal_errors_and_the_log_has_details() {
     let root = scratch();
     let model = root.path().join("model");
-    Tool::new("svnadmin").arg("create").arg(&model).ok();
+    testkit::create_repository(&model);
     for (file, text) in [
         ("svnserve.conf", GENERAL),
         ("passwd", "[users]\nalice = secret\n"),
@@ -138,7 +138,7 @@ fn clients_get_equal_errors_and_the_log_has_details() {
 fn an_unreadable_password_file() {
     let root = scratch();
     let repository = root.path().join("repo");
-    Tool::new("svnadmin").arg("create").arg(&repository).ok();
+    testkit::create_repository(&repository);
     replace(
         &repository.join("conf/svnserve.conf"),
         "[general]\nanon-access = read\npassword-db = passwd\n",

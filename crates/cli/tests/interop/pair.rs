@@ -37,7 +37,7 @@ pub struct ScenarioClient {
 impl ServerPair {
     /// Serves a repository made from `spec`.
     pub fn of(spec: &Spec) -> ServerPair {
-        ServerPair::serving(&testkit::build(&spec.with_chosen_fs_type()), &[])
+        ServerPair::serving(&testkit::build(spec), &[])
     }
 
     /// Serves `repo` with more arguments for both servers. Over HTTP `conf/svnserve.conf` is translated for Apache.
@@ -52,7 +52,7 @@ impl ServerPair {
 
     /// Serves a repository made from `spec` over HTTP; `location` are lines for Apache's `<Location>`.
     pub fn over_http(spec: &Spec, location: &str) -> ServerPair {
-        let repo = testkit::build(&spec.with_chosen_fs_type());
+        let repo = testkit::build(spec);
         ServerPair::over(Transport::chosen_http(), &repo, location, &[])
     }
 

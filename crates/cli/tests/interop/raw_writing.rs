@@ -15,7 +15,7 @@ use crate::twins::sort_paths;
 fn conversation(side: Side) -> (String, Vec<String>) {
     let root = scratch();
     let repo = root.path().join("repo");
-    Tool::new("svnadmin").arg("create").arg(&repo).ok();
+    testkit::create_repository(&repo);
     let tree = scratch();
     greek::write(tree.path());
     let import = Tool::new("svn").args(["import", "-q", "-m", "The Greek tree"]);

@@ -60,8 +60,7 @@ impl ChangedRepository {
             path: root.path().join("repo"),
             root,
         };
-        let create = Tool::new("svnadmin").args(["create", "--compatible-version", version]);
-        create.arg(&place.path).ok();
+        testkit::create_compatible(version, &place.path);
         small_shards(&place.path);
         std::fs::write(
             place.path.join("conf/svnserve.conf"),
@@ -134,8 +133,7 @@ impl ChangedRepository {
         let uuid = Tool::new("svnlook").arg("uuid").arg(&self.path).ok().out();
         let conf = std::fs::read(self.path.join("conf/svnserve.conf")).expect("because it is there");
         std::fs::remove_dir_all(&self.path).expect("because it is ours");
-        let create = Tool::new("svnadmin").args(["create", "--compatible-version", version]);
-        create.arg(&self.path).ok();
+        testkit::create_compatible(version, &self.path);
         small_shards(&self.path);
         std::fs::write(self.path.join("conf/svnserve.conf"), conf).expect("because it is there");
         (1..=revisions).for_each(|rev| put(&self.url(), &format!("new {rev}")));

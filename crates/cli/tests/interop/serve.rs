@@ -85,10 +85,7 @@ fn a_directory_of_repositories_is_served_without_configuration() {
     let root = scratch();
     std::fs::create_dir(root.path().join("group")).expect("because it is ours");
     for name in ["one", "group/two", "with space"] {
-        Tool::new("svnadmin")
-            .arg("create")
-            .arg(root.path().join(name))
-            .ok();
+        testkit::create_repository(&root.path().join(name));
     }
     let folder = root.path().display().to_string();
     let mut child = start(&["--svn", "127.0.0.1:0", &folder], root.path());
@@ -127,7 +124,7 @@ fn every_kind_of_address_and_root_works_or_is_reported() {
         .expect("because it is text");
     assert!(warning.contains("There is no repository in") && warning.contains("svnadmin create"));
     let new = root.path().join("new");
-    Tool::new("svnadmin").arg("create").arg(&new).ok();
+    testkit::create_repository(&new);
     let info = |url: &str| Tool::new("svn").args(["info", "--non-interactive", url]).ok();
     info(&format!("{url}new"));
     // The address is in use now.
@@ -173,7 +170,7 @@ fn every_kind_of_address_and_root_works_or_is_reported() {
 /// Makes a repository at `path` with a directory `name`.
 fn create(path: &Path, name: &str) {
     _ = std::fs::remove_dir_all(path);
-    Tool::new("svnadmin").arg("create").arg(path).ok();
+    testkit::create_repository(path);
     let url = format!("file://{}/{name}", path.display());
     Tool::new("svn").args(["mkdir", "-q", "-m", "x", &url]).ok();
 }

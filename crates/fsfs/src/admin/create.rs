@@ -39,6 +39,20 @@ pub struct CreateOptions {
     pub conf: Option<Vec<u8>>,
 }
 
+impl CreateOptions {
+    /// Checks that a filesystem can have these options.
+    ///
+    /// # Errors
+    /// As [`create`], except the system's.
+    pub fn check(&self) -> Result<()> {
+        let format = resolve(self)?;
+        match &self.conf {
+            Some(text) => FsConf::parse(text, &format).map(drop),
+            None => Ok(()),
+        }
+    }
+}
+
 impl Default for CreateOptions {
     /// The newest format, with its defaults.
     fn default() -> Self {

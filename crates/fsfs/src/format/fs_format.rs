@@ -59,7 +59,7 @@ pub enum BackEnd {
 
 impl BackEnd {
     /// The first line of `db/fs-type`.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             BackEnd::Fsfs => "fsfs",
             BackEnd::Fsx => "fsx",

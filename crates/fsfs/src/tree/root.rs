@@ -23,7 +23,7 @@ use crate::format::rep_line::RepLocation;
 use crate::store::cache::Key;
 use crate::store::cache::values::{CachedChildren, ChildrenFile};
 use crate::store::disk::is_missing;
-use crate::store::path_chain::PathChain;
+use crate::store::path_chain::{PathChain, prefix};
 use crate::store::read_mode::ReadMode;
 use crate::tree::Fs;
 use crate::tree::node::Node;
@@ -131,11 +131,14 @@ impl Root {
     ///
     /// # Errors
     /// `FS_NOT_FOUND` `File not found: revision N, path '/P'` (or `transaction 'T'`), `FS_NOT_DIRECTORY` (two links)
-    /// below a file.
+    /// below a file. FSX names the part of the path that is missing.
     pub fn node(&self, path: &FsPath) -> Result<Node> {
         match self.look_up(path)? {
             PathLookup::Node(noderev) => Ok(Node::new(self.clone(), path.clone(), noderev)),
-            PathLookup::Nothing => Err(self.not_found(path)),
+            PathLookup::Nothing(end) if self.fs().format().is_fsx() => {
+                Err(self.not_found(&prefix(path, end)))
+            }
+            PathLookup::Nothing(_) => Err(self.not_found(path)),
             PathLookup::BelowFile(file) => Err(self.not_directory(&file)),
         }
     }
@@ -147,7 +150,7 @@ impl Root {
     pub fn try_node(&self, path: &FsPath) -> Result<Option<Node>> {
         Ok(match self.look_up(path)? {
             PathLookup::Node(noderev) => Some(Node::new(self.clone(), path.clone(), noderev)),
-            PathLookup::Nothing | PathLookup::BelowFile(_) => None,
+            PathLookup::Nothing(_) | PathLookup::BelowFile(_) => None,
         })
     }
 
@@ -217,6 +220,10 @@ impl Root {
     }
 
     pub(crate) fn not_directory(&self, path: &FsPath) -> Error {
+        if self.fs().format().is_fsx() {
+            let text = "Can't get entries of non-directory";
+            return Error::new(Code::FS_NOT_DIRECTORY, text);
+        }
         let uuid = self.fs().uuid();
         let within = match &self.0.kind {
             RootKind::Revision(rev) => format!("revision {rev}"),

@@ -211,6 +211,20 @@ impl TxnState {
         Ok(())
     }
 
+    /// Makes a node the transaction's own and notes it as changed, with what it has.
+    pub(crate) fn mark_changed(&mut self, fs: &Fs, path: &FsPath, text: bool, props: bool) -> Result<()> {
+        let node = self.find_existing_for_change(fs, path)?;
+        let key = self.make_node_mutable(fs, path, &node)?;
+        let id = self.node(key)?.noderev.id;
+        let flags = ChangeFlags {
+            text,
+            props,
+            ..ChangeFlags::default()
+        };
+        self.log_change(fs, id, node.kind, ChangeKind::Modify, flags, path, None);
+        Ok(())
+    }
+
     /// Takes the property list of one of the transaction's own nodes, which the caller changes and puts back.
     fn take_props(&mut self, fs: &Fs, key: NodeKey) -> Result<Arc<Props>> {
         let node = self.node_mut(key)?;

@@ -216,6 +216,16 @@ impl Txn {
         self.change(|state, fs| state.change_prop(fs, path, name, value))
     }
 
+    /// Notes a node as changed in its text or its properties, and leaves both as they are: a revision may say so of a node whose
+    /// contents were set to what they were.
+    ///
+    /// # Errors
+    /// `FS_NOT_FOUND`; those of locks.
+    pub fn mark_changed(&mut self, path: &FsPath, text: bool, props: bool) -> Result<()> {
+        self.check_lock(path, false)?;
+        self.change(|state, fs| state.mark_changed(fs, path, text, props))
+    }
+
     /// Starts a new text as a delta against the text that the file has now, or against the empty text if it has none. `base_md5`
     /// and `result_md5` are checked if they are given. Only one text is written at a time: another call before
     /// [`TextWriter::finish`], or before the drop that discards the text, is refused, and so is a commit. Other changes are

@@ -92,14 +92,22 @@ impl Fs {
 
     /// Parses the name of a transaction.
     pub(super) fn parse_txn_name(&self, name: &str) -> Result<TxnId> {
-        let txn = match self.format().back_end {
-            BackEnd::Fsfs => TxnId::parse(name.as_bytes()).ok(),
+        match self.format().back_end {
+            BackEnd::Fsfs => TxnId::parse(name.as_bytes())
+                .map_err(|_| Error::new(Code::FS_MALFORMED_TXN_ID, format!("malformed txn id '{name}'"))),
             BackEnd::Fsx => {
+                let is_base36 = |byte: u8| byte.is_ascii_digit() || byte.is_ascii_lowercase();
+                if name.is_empty() || !name.bytes().all(is_base36) {
+                    let text = format!("Malformed TXN name '{name}'");
+                    return Err(Error::new(Code::INCORRECT_PARAMS, text));
+                }
                 let number = parse_base36(name.as_bytes()).filter(|&number| number < i64::MAX as u64);
-                number.map(TxnId::of_fsx)
+                number.map(TxnId::of_fsx).ok_or_else(|| {
+                    let text = format!("No such transaction '{name}'");
+                    Error::new(Code::FS_NO_SUCH_TRANSACTION, text)
+                })
             }
-        };
-        txn.ok_or_else(|| Error::new(Code::FS_MALFORMED_TXN_ID, format!("malformed txn id '{name}'")))
+        }
     }
 
     /// Reads the properties of a transaction from its file.

@@ -58,8 +58,8 @@ impl TxnState {
         let parent_length = path.len() - path.basename().len() - 1;
         match found {
             PathLookup::Node(node) => Ok(Some(node)),
-            PathLookup::Nothing if self.path_chain.get_mut().end() == parent_length => Ok(None),
-            PathLookup::Nothing => Err(self.as_root(fs).not_found(path)),
+            PathLookup::Nothing(_) if self.path_chain.get_mut().end() == parent_length => Ok(None),
+            PathLookup::Nothing(_) => Err(self.as_root(fs).not_found(path)),
             PathLookup::BelowFile(file) => Err(self.as_root(fs).not_directory(&file)),
         }
     }

@@ -191,7 +191,7 @@ fn make_file(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
 }
 
 /// Returns the storage format for a release.
-fn fs_format(minor: u32) -> u32 {
+pub(crate) fn fs_format(minor: u32) -> u32 {
     match minor {
         0..=3 => 1,
         4 => 2,

@@ -31,13 +31,14 @@ use crate::access::{Everything, Readable};
 use crate::dumpfile;
 use crate::replay::{self, Detail};
 use crate::repo::Repository;
-use nodes::NodePrinter;
 use parallel::MemoryLimits;
 use printed::{PrintEnd, PrintLimits, PrintedGroup, PrintedRecords};
-use record::{Output, Printer, RecordStyle, Records, Scratch};
+use record::{Output, Printer, RecordStyle, Scratch};
 use warnings::{Warning, WarningLog};
 
 pub use filter::{Filter, FilterRule};
+pub(crate) use nodes::NodePrinter;
+pub(crate) use record::{NodeRecord, Records};
 
 /// The options of a dump.
 #[derive(Clone, Debug, Default)]

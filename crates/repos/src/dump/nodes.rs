@@ -14,7 +14,7 @@ use crate::dump::record::{NodeRecord, Records};
 use crate::dumpfile::NodeAction;
 
 /// Prints the node records of one revision.
-pub(super) struct NodePrinter<'p> {
+pub(crate) struct NodePrinter<'p> {
     records: &'p mut dyn Records,
     root: Root,
     /// The open directories, outermost first; a token is a position in it.

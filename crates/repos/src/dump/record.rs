@@ -17,7 +17,7 @@ use crate::dump::{Warning, write_error};
 use crate::dumpfile::{NodeAction, NodeHeaders};
 
 /// Receives the records of a revision in their order.
-pub(super) trait Records {
+pub(crate) trait Records {
     /// Adds a deletion. One that precedes a copy to the same path is followed by one empty line less than any other.
     fn delete(&mut self, path: &FsPath, for_a_copy: bool) -> Result<()>;
 
@@ -63,7 +63,7 @@ pub(super) struct Scratch {
 }
 
 /// A node to print.
-pub(super) struct NodeRecord<'a> {
+pub(crate) struct NodeRecord<'a> {
     pub path: &'a FsPath,
     pub action: NodeAction,
     pub node: &'a Node,
@@ -104,6 +104,20 @@ impl Output<'_> {
             Output::Stream(_) => Some(Vec::new()),
             Output::Memory(memory) => memory.finish(),
         }
+    }
+}
+
+impl NodeRecord<'_> {
+    /// True if the record has properties: they are not stored in the same place as those that they are compared with.
+    pub fn has_new_props(&self) -> bool {
+        let compared = self.compared.map(Node::props_key);
+        compared.is_none_or(|key| key != self.node.props_key())
+    }
+
+    /// True if the record has a text.
+    pub fn has_new_text(&self) -> bool {
+        let compared = self.compared.map(Node::text_key);
+        self.node.kind() != NodeKind::Dir && compared.is_none_or(|key| key != self.node.text_key())
     }
 }
 
@@ -282,7 +296,6 @@ impl Records for Printer<'_> {
 
     fn node(&mut self, change: &NodeRecord<'_>) -> Result<()> {
         let node = change.node;
-        let is_file = node.kind() != NodeKind::Dir;
         let mut headers = NodeHeaders {
             path: Cow::Borrowed(change.path.rel_str()),
             kind: Some(node.kind()),
@@ -290,15 +303,7 @@ impl Records for Printer<'_> {
             ..NodeHeaders::default()
         };
         self.source_headers(change, &mut headers)?;
-        let with_props = match change.compared {
-            Some(compared) => node.props_key() != compared.props_key(),
-            None => true,
-        };
-        let with_text = is_file
-            && match change.compared {
-                Some(compared) => node.text_key() != compared.text_key(),
-                None => true,
-            };
+        let (with_props, with_text) = (change.has_new_props(), change.has_new_text());
         if with_props {
             headers.prop_delta = self.prop_section(node, change.compared)?;
             headers.prop_length = Some(self.scratch.section.len() as u64);

@@ -8,11 +8,10 @@ use std::time::{Duration, Instant};
 use base::{Date, Result, Revnum};
 use fsfs::{CommitGroup, Fs, Txn, TxnOptions};
 
-use crate::load::{Clock, LoadEvent, LoadObserver, LoadOptions};
-use crate::repo::Repository;
+use crate::load::{Clock, LoadEvent, LoadObserver};
 
 /// Begins and commits transactions.
-pub(super) enum Commits {
+pub(crate) enum Commits {
     /// One by one.
     Single(Fs),
     /// In groups.
@@ -27,9 +26,9 @@ pub(super) enum Commits {
 }
 
 impl Commits {
-    pub(super) fn new(repository: &Repository, options: &LoadOptions) -> Result<Self> {
-        let fs = repository.fs();
-        if options.pre_commit.is_some() || options.post_commit.is_some() {
+    /// With `is_single`, each revision is a group of its own.
+    pub(crate) fn new(fs: &Fs, is_single: bool) -> Result<Self> {
+        if is_single {
             return Ok(Commits::Single(fs.clone()));
         }
         Ok(Commits::Grouped {
@@ -40,7 +39,7 @@ impl Commits {
     }
 
     /// Returns the filesystem with all revisions so far.
-    pub(super) fn fs(&self) -> &Fs {
+    pub(crate) fn fs(&self) -> &Fs {
         match self {
             Commits::Single(fs) => fs,
             Commits::Grouped { group, .. } => group.fs(),
@@ -48,7 +47,7 @@ impl Commits {
     }
 
     /// Begins a transaction on the youngest revision.
-    pub(super) fn begin(&mut self, now: Date) -> Result<Txn> {
+    pub(crate) fn begin(&mut self, now: Date) -> Result<Txn> {
         let options = TxnOptions {
             check_locks: false,
             client_date: true,
@@ -60,7 +59,7 @@ impl Commits {
         }
     }
 
-    pub(super) fn commit(&mut self, mut txn: Txn, clock: &Clock) -> Result<(Revnum, Vec<PathBuf>)> {
+    pub(crate) fn commit(&mut self, mut txn: Txn, clock: &Clock) -> Result<(Revnum, Vec<PathBuf>)> {
         let committed = match self {
             Commits::Single(_) => txn.commit(&**clock)?,
             Commits::Grouped { group, count, since } => {
@@ -78,7 +77,7 @@ impl Commits {
     }
 
     /// True if the group is large or old enough to be flushed.
-    pub(super) fn is_due(&self) -> bool {
+    pub(crate) fn is_due(&self) -> bool {
         match self {
             Commits::Single(_) => false,
             Commits::Grouped { count, since, .. } => {
@@ -88,7 +87,7 @@ impl Commits {
     }
 
     /// Makes the group durable and visible; other processes may commit then.
-    pub(super) fn flush(&mut self) -> Result<()> {
+    pub(crate) fn flush(&mut self) -> Result<()> {
         match self {
             Commits::Single(_) => Ok(()),
             Commits::Grouped { group, count, .. } => {

@@ -32,9 +32,10 @@ use crate::dumpfile::{DumpReader, DumpRecord, Renumbering, RevisionHeaders};
 use crate::hooks::Hooks;
 use crate::props_rules;
 use crate::repo::Repository;
-use commits::{Commits, EventQueue, PendingCommits};
+use commits::{EventQueue, PendingCommits};
 
 pub use crate::commit::Clock;
+pub(crate) use commits::Commits;
 pub use revprops::revprops;
 
 /// The options of a load.
@@ -142,8 +143,9 @@ pub fn run(
     cancel: &Cancel,
     clock: &Clock,
 ) -> Result<()> {
+    let has_hooks = options.pre_commit.is_some() || options.post_commit.is_some();
     let group = Rc::new(RefCell::new(PendingCommits {
-        commits: Commits::new(repository, options)?,
+        commits: Commits::new(repository.fs(), has_hooks)?,
         events: EventQueue::new(observer),
     }));
     let waiting = group.clone();

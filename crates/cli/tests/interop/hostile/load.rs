@@ -53,7 +53,7 @@ impl AttackTarget {
         std::fs::create_dir(&root).expect("because the folder is ours");
         std::os::unix::fs::symlink(shared.join("r"), root.join("r")).expect("because the folder is ours");
         let writable = root.join("w");
-        Tool::new("svnadmin").arg("create").arg(&writable).ok();
+        testkit::create_repository(&writable);
         std::fs::write(
             writable.join("conf/svnserve.conf"),
             "[general]\nanon-access = write\n",
@@ -420,7 +420,7 @@ fn repositories() -> std::path::PathBuf {
         &mut bytes[..],
     );
     std::fs::write(at("big"), bytes).expect("because it is ours");
-    Tool::new("svnadmin").arg("create").arg(at("r")).ok();
+    testkit::create_repository(&at("r"));
     let url = format!("file://{}/", at("r").display());
     let put = |pairs: &[(&str, &str)]| {
         let mut tool = Tool::new("svnmucc").args(["-m", "x", "-U", &url]);

@@ -20,7 +20,7 @@ impl Turns {
     fn new() -> Turns {
         let root = scratch();
         let repository = root.path().join("repo");
-        Tool::new("svnadmin").arg("create").arg(&repository).ok();
+        testkit::create_repository(&repository);
         let conf = "[general]\nanon-access = write\n";
         std::fs::write(repository.join("conf/svnserve.conf"), conf).expect("because it was just made");
         Turns {

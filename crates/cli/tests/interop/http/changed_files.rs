@@ -14,7 +14,7 @@ use std::time::Duration;
 use testkit::probe::read_some;
 use testkit::server::TestServer;
 use testkit::server::http::HttpSite;
-use testkit::{Side, Tool, scratch};
+use testkit::{Side, scratch};
 
 /// Sven checks the files again after 5 ms.
 const FRESH: Duration = Duration::from_millis(6);
@@ -69,10 +69,7 @@ fn change(path: &Path, text: &str, replace: bool) {
 fn changed_rules_and_passwords_apply_at_once() {
     let root = scratch();
     let conf = scratch();
-    Tool::new("svnadmin")
-        .arg("create")
-        .arg(root.path().join("repo"))
-        .ok();
+    testkit::create_repository(&root.path().join("repo"));
     let [rules, users] = ["rules", "users"].map(|name| conf.path().join(name));
     fs::write(&rules, RULES[0]).expect("because the folder is ours");
     fs::write(&users, USERS[0]).expect("because the folder is ours");

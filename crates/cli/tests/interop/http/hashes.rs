@@ -4,7 +4,7 @@ use std::fs;
 
 use testkit::server::TestServer;
 use testkit::server::http::HttpSite;
-use testkit::{Side, Tool, scratch};
+use testkit::{Side, scratch};
 
 use super::raw_http::send_request;
 
@@ -102,10 +102,7 @@ fn base64(bytes: &[u8]) -> String {
 /// Returns the users that can log in, with their passwords.
 fn accepted_logins(side: Side) -> Vec<String> {
     let root = scratch();
-    Tool::new("svnadmin")
-        .arg("create")
-        .arg(root.path().join("repo"))
-        .ok();
+    testkit::create_repository(&root.path().join("repo"));
     let users = root.path().join("passwords");
     fs::write(&users, LINES.trim_start_matches('\n')).expect("because the folder is ours");
     let apache = format!(

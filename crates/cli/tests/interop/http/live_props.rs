@@ -33,7 +33,7 @@ const DATED: &str = "<propfind xmlns='DAV:'><prop><creationdate/><getlastmodifie
 fn unusual_dates_are_sent_as_stored() {
     let root = scratch();
     let repository = root.path().join("r");
-    Tool::new("svnadmin").arg("create").arg(&repository).ok();
+    testkit::create_repository(&repository);
     let url = format!("file://{}", repository.display());
     for (nth, date) in DATES.iter().enumerate() {
         Tool::new("svnmucc")

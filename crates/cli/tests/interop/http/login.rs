@@ -93,7 +93,7 @@ fn serve(side: Side, parent: &Path, access: bool, anonymous: bool, list: bool) -
 fn repository(parent: &Path) {
     fs::create_dir(parent).expect("because the folder is empty");
     let repository = parent.join("r");
-    Tool::new("svnadmin").arg("create").arg(&repository).ok();
+    testkit::create_repository(&repository);
     let url = format!("file://{}", repository.display());
     let authz = parent.join("../authz");
     fs::write(&authz, "[r:/]\nbob = r\nalice = rw\n").expect("because the folder is ours");

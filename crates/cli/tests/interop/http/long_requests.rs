@@ -83,7 +83,7 @@ fn site(side: Side) -> (tempfile::TempDir, TestServer) {
         "b",
         Content::props(&[("svn:mergeinfo", b"/x:1-2")]),
     );
-    Tool::new("svnadmin").arg("create").arg(&path).ok();
+    testkit::create_repository(&path);
     let load = Tool::new("svnadmin").args(["load", "-q"]).arg(&path);
     load.stdin(stream.bytes()).ok();
     let conf = path.join("conf/svnserve.conf");

@@ -16,7 +16,7 @@ const LINES: &str = "Redirect permanent /perm http://127.0.0.1:@PORT/new\nRedire
 fn repositories(directories: &[&str]) -> TempDir {
     let folder = scratch();
     let at = folder.path().join("r");
-    Tool::new("svnadmin").arg("create").arg(&at).ok();
+    testkit::create_repository(&at);
     let urls = directories
         .iter()
         .map(|path| format!("file://{}/{path}", at.display()));

@@ -309,7 +309,7 @@ fn authorization(user: &str, password: &str) -> String {
 fn round(seed: u64, count: usize, is_free: bool) -> Vec<String> {
     let folder = scratch();
     let parent = folder.path();
-    Tool::new("svnadmin").arg("create").arg(parent.join("r")).ok();
+    testkit::create_repository(&parent.join("r"));
     let urls = ["open", "shut", "carol"].map(|name| format!("file://{}/r/{name}", parent.display()));
     Tool::new("svn")
         .args(["mkdir", "-q", "-m", "made for a test"])

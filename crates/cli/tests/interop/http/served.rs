@@ -107,7 +107,7 @@ pub(super) fn twins_with(apache: &str, ours: &str) -> [Served; 2] {
     let (apache, ours) = (format!("{APACHE}{apache}"), format!("{ours}{OURS}"));
     let root = scratch();
     let template = root.path().join("template");
-    Tool::new("svnadmin").arg("create").arg(&template).ok();
+    testkit::create_repository(&template);
     let url = format!("file://{}", template.display());
     fs::write(root.path().join("text"), "first\n").expect("because the folder is ours");
     let mut made = Tool::new("svnmucc").args(["-m", "made", "-U", &url]);

@@ -63,7 +63,7 @@ fn read_responses(mut stream: &TcpStream, wanted: usize) -> (usize, usize) {
 fn responses_that_are_not_read_stop_no_other_client() {
     let root = scratch();
     let repository = root.path().join("r");
-    Tool::new("svnadmin").arg("create").arg(&repository).ok();
+    testkit::create_repository(&repository);
     let text = root.path().join("text");
     fs::write(&text, vec![b'~'; TEXT_BYTES]).expect("because the folder is ours");
     let url = format!("file://{}/text", repository.display());

@@ -25,7 +25,7 @@ impl WebDavServer {
     pub(super) fn new(side: Side) -> WebDavServer {
         let root = scratch();
         let repository = root.path().join("repo");
-        Tool::new("svnadmin").arg("create").arg(&repository).ok();
+        testkit::create_repository(&repository);
         let site = HttpSite {
             apache: APACHE,
             ours: OURS,

@@ -75,10 +75,7 @@ fn create(side: Side, root: &Path, seed: u64) -> PathBuf {
     let mut random = Random::new(seed);
     let version = VERSIONS[seed as usize % VERSIONS.len()];
     let path = root.join("repo");
-    side.tool("svnadmin")
-        .args(["create", "--compatible-version", version])
-        .arg(&path)
-        .ok();
+    testkit::create_by(side, version, &path);
     let format = path.join("db/format");
     let text = std::fs::read_to_string(&format).expect("because it was just made");
     let shard = 2 + random.below(6);

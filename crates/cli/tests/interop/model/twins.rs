@@ -212,7 +212,7 @@ fn load(twins: &[ModelTwin; 2]) {
         let loaded = twins.each_ref().map(|twin| {
             let root = scratch();
             let path = root.path().join("loaded");
-            twin.side.tool("svnadmin").arg("create").arg(&path).ok();
+            testkit::create_by(twin.side, "1.14", &path);
             let tool = twin.side.tool("svnadmin").args(["load", "-q"]).arg(&path);
             tool.stdin(dump.clone()).ok();
             examine(&path)

@@ -5,6 +5,8 @@
 //! representation determines its kind. The oddities are the incumbent's (see [`gather`]), so that figures of different years can
 //! be compared.
 
+pub mod fsx;
+mod fsx_report;
 mod gather;
 mod report;
 

@@ -241,7 +241,7 @@ fn plus(a: Total, b: Total) -> Total {
 }
 
 /// Formats a number with commas as thousands separators.
-fn number(value: u64) -> String {
+pub(super) fn number(value: u64) -> String {
     let digits = value.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (at, digit) in digits.chars().enumerate() {

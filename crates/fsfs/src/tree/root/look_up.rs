@@ -15,8 +15,8 @@ use crate::store::path_chain::{CopyRef, Link, PathChain, prefix, youngest};
 pub(crate) enum PathLookup {
     /// The node-revision at the path.
     Node(Arc<NodeRev>),
-    /// There is no node at the path.
-    Nothing,
+    /// There is no node at the path. The number is the length of the path up to the first name that is missing.
+    Nothing(usize),
     /// A component of the path is below this file.
     BelowFile(FsPath),
 }
@@ -55,7 +55,7 @@ impl PathWalk {
             }
             let name_end = memchr::memchr(b'/', rest.as_bytes()).unwrap_or(rest.len());
             let Some((id, node)) = child(&dir, &rest[..name_end])? else {
-                break PathLookup::Nothing;
+                break PathLookup::Nothing(path.len() - rest.len() + name_end);
             };
             if name_end == rest.len() {
                 break PathLookup::Node(node);

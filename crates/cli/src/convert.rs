@@ -1,0 +1,195 @@
+//! `sven convert`: makes a repository of another back end or format from a repository, with the same history.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use base::{Result, Revnum};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser};
+use fsfs::BackEnd;
+use repos::Cache;
+use repos::convert::{self, ConvertObserver, ConvertOptions};
+use repos::load::Clock;
+
+use crate::args::help::option_line;
+use crate::args::option::{CacheSizeOption, LongRunOptions};
+use crate::args::{self, ArgumentError};
+use crate::interrupt::Interrupt;
+use crate::local_path;
+use crate::out::Out;
+use crate::progress::{Lines, Progress};
+use crate::svnadmin::create::compatible_minor;
+use crate::svnadmin::locks::now;
+use crate::svnadmin::repository::avoid_large_pages;
+use crate::version;
+
+/// Converts a repository to another back end or format.
+#[derive(Parser)]
+#[command(name = "convert")]
+pub struct ConvertArgs {
+    /// the storage engine of the new repository: 'fsfs', or 'fsx', which is an experiment
+    #[arg(long)]
+    to: Option<String>,
+    /// make a repository that Subversion ARG can use, such as '1.8'
+    #[arg(long)]
+    compatible_version: Option<String>,
+    /// have ARG revisions in each shard; 0 for a linear layout (fsfs only)
+    #[arg(long)]
+    shard_size: Option<String>,
+    /// say nothing unless something is wrong
+    #[arg(short = 'q', long)]
+    quiet: bool,
+    #[command(flatten)]
+    memory: CacheSizeOption,
+    #[command(flatten)]
+    long_run: LongRunOptions,
+    /// explain this command
+    #[arg(id = "help", short = 'h', short_alias = '?', long = "help")]
+    help: bool,
+    #[arg(hide = true)]
+    repositories: Vec<OsString>,
+}
+
+const HINT: &str = "Type 'sven convert --help' for usage.\n";
+
+/// Runs the command with the words after its name.
+pub fn run(mut out: Out, argv: Vec<OsString>) -> ExitCode {
+    let given = args::parse_flat(ConvertArgs::command(), argv)
+        .and_then(|matches| Ok(ConvertArgs::from_arg_matches(&matches).map_err(args::definition_error)?));
+    let given = match given {
+        Ok(given) if given.help => {
+            let printed = out.print(&help());
+            return out.finish(printed.map(|()| ExitCode::SUCCESS));
+        }
+        Ok(given) => given,
+        Err(error) => return print_argument_error(out, &error),
+    };
+    let chosen = match given.chosen(out.program()) {
+        Ok(chosen) => chosen,
+        Err(error) => return print_argument_error(out, &error),
+    };
+    let outcome = given.run(chosen, &mut out);
+    out.finish(outcome.map(|()| ExitCode::SUCCESS))
+}
+
+/// The options that describe the new repository.
+struct NewRepository {
+    to: BackEnd,
+    compatible: u32,
+    shard_size: Option<u64>,
+}
+
+impl ConvertArgs {
+    fn chosen(&self, program: &str) -> Result<NewRepository, ArgumentError> {
+        let plain = |text: String| ArgumentError::Plain(text);
+        let to = match self.to.as_deref() {
+            Some("fsfs") => BackEnd::Fsfs,
+            Some("fsx") => BackEnd::Fsx,
+            Some(other) => return Err(plain(format!("'{other}' is none of fsfs and fsx."))),
+            None => return Err(plain("Say what to make: '--to fsfs' or '--to fsx'.".to_owned())),
+        };
+        let compatible = match &self.compatible_version {
+            Some(text) => compatible_minor(program, text)?,
+            None => version::COMPATIBLE_NUMBERS.1,
+        };
+        if compatible < 9 && to == BackEnd::Fsx {
+            return Err(plain(
+                "Repositories compatible with 1.8.x or earlier cannot be of fsx.".to_owned(),
+            ));
+        }
+        let shard_size = self.shard_size.as_deref().map(|text| {
+            text.parse()
+                .map_err(|_| plain(format!("'{text}' is no number of revisions.")))
+        });
+        if self.repositories.len() != 2 {
+            return Err(plain("Give a repository and the path of the new one.".to_owned()));
+        }
+        Ok(NewRepository {
+            to,
+            compatible,
+            shard_size: shard_size.transpose()?,
+        })
+    }
+
+    fn run(self, new: NewRepository, out: &mut Out) -> Result<()> {
+        let [source, destination] = [0, 1].map(|at| local_path::canonical(&self.repositories[at]));
+        let interrupt = Interrupt::install()?;
+        let meter = self.long_run.meter(&interrupt.cancel);
+        let options = ConvertOptions {
+            to: new.to,
+            compatible: new.compatible,
+            shard_size: new.shard_size,
+            meter: meter.clone(),
+        };
+        let progress = Progress::of_revisions(
+            self.long_run.progress,
+            self.quiet,
+            Lines::OnStdout,
+            meter.as_ref(),
+        );
+        avoid_large_pages();
+        // Reading goes through each revision once, writing comes back to what it wrote.
+        let half = self.memory.budget() / 2;
+        let caches = [Cache::for_one_pass(half), Cache::for_load(half)];
+        let clock: Clock = Arc::new(now);
+        let mut printer = ConvertPrinter { out, progress };
+        let outcome = convert::convert(
+            &source,
+            &destination,
+            &options,
+            &mut printer,
+            &interrupt.cancel,
+            caches.each_ref(),
+            &clock,
+        );
+        printer.progress.finish(outcome.is_ok());
+        interrupt.finish(out, outcome)
+    }
+}
+
+/// Prints the progress as `svnadmin hotcopy` does.
+struct ConvertPrinter<'o> {
+    out: &'o mut Out,
+    progress: Progress,
+}
+
+impl ConvertObserver for ConvertPrinter<'_> {
+    fn started(&mut self, next: Revnum, youngest: Revnum) {
+        self.progress.step("Converted", next.0, Some(youngest.0 + 1));
+    }
+
+    fn converted(&mut self, rev: Revnum) -> Result<()> {
+        self.progress.set(rev.0 + 1);
+        if !self.progress.has_lines() {
+            return Ok(());
+        }
+        self.out.line(&format!("* Converted revision {rev}."))?;
+        self.out.flush()
+    }
+}
+
+fn print_argument_error(mut out: Out, error: &ArgumentError) -> ExitCode {
+    let program = out.program().to_owned();
+    out.print_stderr(&format!("{program}: {error}\n{HINT}"));
+    ExitCode::FAILURE
+}
+
+/// How the command is called.
+pub const USAGE: &str = "convert --to fsfs|fsx REPOS_PATH NEW_REPOS_PATH";
+
+fn help() -> String {
+    let mut text = format!(
+        "usage: sven {USAGE}\n\
+         Makes a new repository of the other storage engine, or of another format, with the history of a repository.\n\
+         Dumps of both are equal. UUID, revision properties, locks, hooks and configuration are carried over;\n\
+         transactions in progress are not, and nothing is packed. The first repository is only read. It may be in use,\n\
+         but what is committed at the end of the run or later is not in the new one: so freeze it.\n\
+         A run that was interrupted goes on where it was if it is started again with the same arguments.\n\nValid options:\n",
+    );
+    let command = ConvertArgs::command();
+    for arg in command.get_arguments().filter(|arg| !arg.is_positional()) {
+        text.push_str(&option_line(arg));
+    }
+    text.push('\n');
+    text
+}

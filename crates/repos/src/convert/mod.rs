@@ -1,0 +1,348 @@
+//! Converts a repository to the other back end, or to another format of the same one: `sven convert`.
+//!
+//! The destination gets the same history, revision by revision: each revision of the source is replayed into a transaction
+//! ([`apply`]), as `load` does with the records of a dump, and committed in the same groups. There is no dump in between. Texts and
+//! properties are stored again, as the destination's format stores them. What is around the filesystem is copied as by `hotcopy`:
+//! configuration, hooks, and other files of the administrator. UUID, revision properties and users' locks are carried over;
+//! transactions in progress, packing, caches and the history index are not.
+//!
+//! The file `format`, which makes a directory a repository, is written last. Until then the destination has a file that names the
+//! source and the options ([`marker`]). With it an interrupted conversion goes on behind the last revision that was durable, and any
+//! other directory is refused.
+//!
+//! The source may be in use. The conversion ends when it has all revisions; what is committed later is not in the destination.
+
+mod apply;
+mod marker;
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use base::{Cancel, Code, Depth, Error, FsPath, Lock, Result, Revnum, disk_path, props};
+use fsfs::disk::{IoMeter, MeteredDisk, RealDisk};
+use fsfs::{BackEnd, Cache, Fs, LockRequest, LockTarget};
+
+use crate::admin::{copy_around, make_dir, refuse_itself, whole, write_format};
+use crate::create::fs_format;
+use crate::load::{Clock, Commits};
+use crate::repo::{FORMAT, OpenOptions, Repository};
+use marker::Marker;
+
+/// How to convert a repository.
+#[derive(Clone)]
+pub struct ConvertOptions {
+    /// The back end of the destination.
+    pub to: BackEnd,
+    /// The oldest release (its minor number, 1.x) that must be able to use the destination.
+    pub compatible: u32,
+    /// Revisions per shard, 0 for the linear layout; `None` is the format's default.
+    pub shard_size: Option<u64>,
+    /// Counts the bytes that are read and written below both `db`, and may limit their rate.
+    pub meter: Option<Arc<IoMeter>>,
+}
+
+/// Receives the progress of a conversion.
+pub trait ConvertObserver {
+    /// The conversion begins with revision `next`; the source has revisions up to `youngest`.
+    fn started(&mut self, next: Revnum, youngest: Revnum);
+
+    /// A revision is durable in the destination.
+    ///
+    /// # Errors
+    /// An error stops the conversion.
+    fn converted(&mut self, rev: Revnum) -> Result<()>;
+}
+
+/// Converts the repository in `source` to a new one in `destination`, or continues an interrupted conversion. `caches` are for reading
+/// the source and for writing.
+///
+/// # Errors
+/// `DIR_NOT_EMPTY` for a destination that is not empty and no such conversion; `INCORRECT_PARAMS` for the conversion of another
+/// repository or with other options, and for a destination that is the source or inside of it; `UNSUPPORTED_FEATURE` for options that
+/// the format lacks and for a repository of a cluster; those of reading the source, of [`fsfs::create`] and of committing; `CANCELLED`.
+pub fn convert(
+    source: &Path,
+    destination: &Path,
+    options: &ConvertOptions,
+    observer: &mut dyn ConvertObserver,
+    cancel: &Cancel,
+    caches: [&Arc<Cache>; 2],
+    clock: &Clock,
+) -> Result<()> {
+    let (source, destination) = (whole(source)?, whole(destination)?);
+    let opening = OpenOptions {
+        meter: options.meter.clone(),
+        ..OpenOptions::default()
+    };
+    let repository = Repository::open_with(&source, caches[0], opening)?;
+    if repository.shared_nodes().is_some() {
+        let shown = disk_path::shown(&source);
+        let text =
+            format!("'{shown}' is in a cluster: copy it with 'svnadmin hotcopy', and convert the copy");
+        return Err(Error::new(Code::UNSUPPORTED_FEATURE, text));
+    }
+    refuse_itself(&source, &destination, "Conversion")?;
+    let create = fsfs::CreateOptions {
+        back_end: options.to,
+        format: fs_format(options.compatible),
+        shard_size: options.shard_size,
+        uuid: Some(repository.uuid()),
+        log_addressing: None,
+        conf: conf_of(&repository, options.to)?,
+    };
+    create.check()?;
+    let marker = Marker::of(&create);
+    let is_new = prepare(&destination, &marker)?;
+    let begun = marker.write(&destination);
+    begun.inspect_err(|_| {
+        if is_new {
+            // The next attempt finds the path free.
+            _ = fs::remove_dir(&destination);
+        }
+    })?;
+    copy_around(&source, &destination, Path::new(""), cancel)?;
+    let fs = open_destination(&destination, &create, options, caches[1], clock)?;
+    let conversion = Conversion {
+        source: repository.fs(),
+        destination: fs,
+        cancel,
+        clock,
+    };
+    conversion.run(observer)?;
+    // A crash between the two leaves a complete repository, which the next run only finds complete.
+    write_format(&destination, if options.compatible < 4 { 3 } else { 5 })?;
+    Marker::remove(&destination)
+}
+
+struct Conversion<'a> {
+    source: &'a Fs,
+    destination: Fs,
+    cancel: &'a Cancel,
+    clock: &'a Clock,
+}
+
+impl Conversion<'_> {
+    fn run(&self, observer: &mut dyn ConvertObserver) -> Result<()> {
+        let done = self.destination.youngest()?;
+        let mut youngest = self.source.youngest()?;
+        self.check_same_history(done, youngest)?;
+        observer.started(done.next(), youngest);
+        self.renew_revprops(done)?;
+        let mut next = done.next();
+        loop {
+            self.revisions(next, youngest, observer)?;
+            next = youngest.next();
+            youngest = self.source.youngest()?;
+            if youngest < next {
+                return self.locks();
+            }
+        }
+    }
+
+    /// Refuses a destination whose last revision is not the source's: the source was replaced by another one with the same UUID.
+    fn check_same_history(&self, done: Revnum, youngest: Revnum) -> Result<()> {
+        let paths = |fs: &Fs| -> Result<Vec<FsPath>> {
+            let changes = fs.changed_paths(done)?.to_vec();
+            let mut paths: Vec<FsPath> = changes.into_iter().map(|change| change.path).collect();
+            paths.sort();
+            Ok(paths)
+        };
+        match done <= youngest && paths(self.source)? == paths(&self.destination)? {
+            true => Ok(()),
+            false => Err(Error::new(
+                Code::INCORRECT_PARAMS,
+                format!("Revision {done} of the interrupted conversion is not that of the source"),
+            )),
+        }
+    }
+
+    /// Brings the properties of revisions that were converted earlier up to date. That of revision 0 is made by every new filesystem.
+    fn renew_revprops(&self, last: Revnum) -> Result<()> {
+        for first in (0..=last.0).step_by(REVPROPS_AT_ONCE) {
+            self.cancel.check()?;
+            let end = last.0.min(first + (REVPROPS_AT_ONCE as u64 - 1));
+            let revs: Vec<Revnum> = (first..=end).map(Revnum).collect();
+            let (wanted, there) = (
+                self.source.revprop_lists(&revs),
+                self.destination.revprop_lists(&revs),
+            );
+            for ((rev, wanted), there) in revs.iter().zip(wanted).zip(there) {
+                let wanted = wanted?.to_props();
+                if wanted != there?.to_props() {
+                    self.destination.set_revprops(*rev, &wanted)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Converts the revisions from `first` to `last`.
+    fn revisions(&self, first: Revnum, last: Revnum, observer: &mut dyn ConvertObserver) -> Result<()> {
+        let mut commits = Commits::new(&self.destination, false)?;
+        let mut reported = first;
+        let converted = self.revisions_into(&mut commits, first, last, &mut reported, observer);
+        // Complete revisions are kept.
+        let flushed = commits.flush();
+        let next = self.destination.youngest()?.next();
+        let told = report(&mut reported, next, observer);
+        converted.and(flushed).and(told)
+    }
+
+    fn revisions_into(
+        &self,
+        commits: &mut Commits,
+        first: Revnum,
+        last: Revnum,
+        reported: &mut Revnum,
+        observer: &mut dyn ConvertObserver,
+    ) -> Result<()> {
+        for rev in (first.0..=last.0).map(Revnum) {
+            self.cancel.check()?;
+            let mut txn = commits.begin((self.clock)())?;
+            let copied_from = commits.fs().clone();
+            let applied = apply::revision(self.source, rev, &copied_from, &mut txn, self.cancel);
+            let applied = applied.and_then(|()| {
+                for (name, value) in self.source.revprops(rev)?.iter() {
+                    txn.set_prop(name, Some(value))?;
+                }
+                if self.source.revprops(rev)?.get(props::DATE).is_none() {
+                    txn.set_prop(props::DATE, None)?;
+                }
+                Ok(())
+            });
+            if let Err(error) = applied {
+                // The error matters, and the next run begins the revision again.
+                _ = txn.abort();
+                return Err(error.context(format!("Can't convert revision {rev}")));
+            }
+            let (made, set_aside) = commits.commit(txn, self.clock)?;
+            if made != rev || !set_aside.is_empty() {
+                let text = format!("Revision {rev} became revision {made}: another process has committed");
+                return Err(Error::new(Code::FS_CONFLICT, text));
+            }
+            if commits.is_due() {
+                commits.flush()?;
+                report(reported, rev.next(), observer)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the locks of the destination those of the source, with their tokens and times.
+    fn locks(&self) -> Result<()> {
+        let wanted = self.source.locks(&FsPath::root(), Depth::Infinity)?;
+        let there = self.destination.locks(&FsPath::root(), Depth::Infinity)?;
+        let stale = there.iter().filter(|lock| !wanted.contains(lock));
+        let stale: Vec<_> = stale.map(|lock| (lock.path.clone(), None)).collect();
+        for (_, unlocked) in self.destination.unlock_paths(&stale, None, true)? {
+            unlocked?;
+        }
+        for lock in wanted.iter().filter(|lock| !there.contains(lock)) {
+            self.cancel.check()?;
+            self.lock(lock)?;
+        }
+        Ok(())
+    }
+
+    fn lock(&self, lock: &Lock) -> Result<()> {
+        let target = LockTarget {
+            path: lock.path.clone(),
+            token: Some(lock.token.clone()),
+            rev: None,
+        };
+        let request = LockRequest {
+            owner: &lock.owner,
+            comment: lock.comment.as_deref(),
+            is_dav_comment: lock.is_dav_comment,
+            expires: lock.expires,
+            steal: false,
+            now: lock.created,
+        };
+        let locked = self.destination.lock_paths(&[target], &request)?;
+        locked.into_iter().try_for_each(|(_, locked)| locked.map(drop))
+    }
+}
+
+/// Reports the revisions before `next` that were not reported yet.
+fn report(reported: &mut Revnum, next: Revnum, observer: &mut dyn ConvertObserver) -> Result<()> {
+    while *reported < next {
+        observer.converted(*reported)?;
+        *reported = reported.next();
+    }
+    Ok(())
+}
+
+/// Makes sure that the destination is a directory that may be filled; true if it was created.
+fn prepare(destination: &Path, marker: &Marker) -> Result<bool> {
+    let refused = |what: &str| {
+        let message = format!("'{}' exists and is {what}", disk_path::shown(destination));
+        Err(Error::new(Code::DIR_NOT_EMPTY, message))
+    };
+    let mut entries = match fs::read_dir(destination) {
+        Ok(entries) => entries,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return make_dir(destination).map(|()| true),
+        Err(e) => return Err(Error::io("Can't check directory", destination, &e)),
+    };
+    match Marker::read(destination)? {
+        Some(found) if found == *marker => Ok(false),
+        Some(_) => Err(Error::new(
+            Code::INCORRECT_PARAMS,
+            format!(
+                "'{}' is the interrupted conversion of another repository, or one with other options",
+                disk_path::shown(destination)
+            ),
+        )),
+        None if destination.join(FORMAT).exists() => refused("a complete repository"),
+        // A crash may have left the marker under its first name.
+        None if entries.any(|entry| entry.is_ok_and(|entry| entry.file_name() != marker::TEMPORARY)) => {
+            refused("non-empty")
+        }
+        None => Ok(false),
+    }
+}
+
+/// Opens the filesystem of the destination. Creates it if it is not complete.
+fn open_destination(
+    destination: &Path,
+    create: &fsfs::CreateOptions,
+    options: &ConvertOptions,
+    cache: &Arc<Cache>,
+    clock: &Clock,
+) -> Result<Fs> {
+    let db = destination.join("db");
+    let disk: Arc<dyn fsfs::disk::Disk> = match &options.meter {
+        Some(meter) => Arc::new(MeteredDisk::new(Arc::new(RealDisk), meter.clone())),
+        None => Arc::new(RealDisk),
+    };
+    // `format` is the last file of a new filesystem.
+    if !db.join(FORMAT).exists() {
+        match fs::remove_dir_all(&db) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => {
+                return Err(Error::io("Can't remove directory", &db, &e));
+            }
+            _ => {}
+        }
+        fsfs::create(&db, create, (clock)(), disk.clone())?;
+    }
+    Fs::open_on(&db, cache, disk)
+}
+
+/// Returns the contents of the source's `fsfs.conf` or `fsx.conf`, if it is about the destination's back end too.
+fn conf_of(repository: &Repository, to: BackEnd) -> Result<Option<Vec<u8>>> {
+    let name = repository.fs_info()?.fs_type;
+    if name != to.name() {
+        return Ok(None);
+    }
+    let path = repository.path().join("db").join(format!("{name}.conf"));
+    match fs::read(&path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+        read => read
+            .map(Some)
+            .map_err(|e| Error::io("Can't open file", &path, &e)),
+    }
+}
+
+/// Revisions whose properties are compared at once.
+const REVPROPS_AT_ONCE: usize = 256;
