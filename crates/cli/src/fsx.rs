@@ -80,7 +80,7 @@ impl FsxArgs {
         };
         let outcome = {
             let mut reached = |rev: Revnum| {
-                if !self.quiet && rev.0 % shard == 0 && written.is_ok() {
+                if !self.quiet && rev.0.is_multiple_of(shard) && written.is_ok() {
                     written = out.print(&format!("{:>8}", rev.0)).and_then(|()| out.flush());
                     if written.is_err() {
                         interrupt.cancel.cancel();

@@ -117,7 +117,9 @@ fn with_fs_type(fs_type: &str, rest: &[String]) -> Result<(), String> {
     for maker in interop_fsx::MAKERS {
         for transport in chosen {
             let mut args = arguments(transport, filters);
-            args.extend(interop_fsx::skipped());
+            for word in interop_fsx::skipped() {
+                args.push(word);
+            }
             println!("interop over {transport}, {fs_type}, made by {maker}");
             let variables = [
                 ("SVEN_INTEROP_OVER", *transport),

@@ -100,6 +100,10 @@ fn svnlook_reads_as_the_incumbent_does() {
             "lock . /trunk/big.txt",
             "cat . /nosuch",
             "tree -t nosuch .",
+            "tree -t 1-1 .",
+            "tree -t 99999999999999999999 .",
+            "tree . /trunk/hello.txt/x/y",
+            "cat . /trunk/hello.txt/x",
         ] {
             pair.same_line(line);
         }

@@ -183,11 +183,11 @@ impl Conversion<'_> {
         let mut commits = Commits::new(&self.destination, false)?;
         let mut reported = first;
         let converted = self.revisions_into(&mut commits, first, last, &mut reported, observer);
-        // Complete revisions are kept.
+        // Complete revisions stay, also after a failure.
         let flushed = commits.flush();
         let next = self.destination.youngest()?.next();
-        let told = report(&mut reported, next, observer);
-        converted.and(flushed).and(told)
+        let shown = report(&mut reported, next, observer);
+        converted.and(flushed).and(shown)
     }
 
     fn revisions_into(
