@@ -22,8 +22,6 @@ const LEFT_OUT: &[(&str, &str)] = &[
         "replaced_repositories::",
         "restores the files of FSFS, such as rep-cache.db",
     ),
-    ("crash::a_killed_pack", "`pack` of FSX is refused"),
-    ("model::twins::", "as above"),
     (
         "random::",
         "in histories and look-ups of mergeinfo, 1.14 uses a number that it did not set: `No such revision 140077543873696`",
