@@ -53,6 +53,7 @@ const LEFT_OUT: &[(&str, &str)] = &[
         "hooks_change::the_tree",
         "the hook changes the transaction through Subversion's library, which does not open clusters",
     ),
+    ("odd_revprops::", "as below"),
     (
         "dates::",
         "the properties of revisions are changed in the files under the server",
@@ -66,6 +67,10 @@ const LEFT_OUT: &[(&str, &str)] = &[
         "responses before the end of a request, and the state of connections: those of the proxy",
     ),
     ("http::sequences::", "as above"),
+    (
+        "raw_commits::errors_in_the_middle_of_an_edit",
+        "the length of a message with the name of a transaction, which is longer in a cluster",
+    ),
     (
         "http::mounted::",
         "Subversion commits to the files under the server",

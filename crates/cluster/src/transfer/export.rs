@@ -15,11 +15,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use base::{Cancel, Code, Date, Depth, Error, FsPath, Result, Revnum, hashdump};
+use base::{Cancel, Code, Depth, Error, FsPath, Result, Revnum, hashdump};
 use fsfs::admin::pack::packed_revprops;
 use fsfs::disk::{Disk as _, DiskFile, RealDisk, is_missing, is_stale};
 use fsfs::shared::{Head, SharedFs};
-use fsfs::{Cache, Fs, LockRequest, LockTarget};
+use fsfs::{Cache, Fs};
 
 use super::files::{fresh_dir, make_dirs, read_only, replace, set_mode, write_from, write_new};
 use super::marker::Marker;
@@ -372,38 +372,7 @@ fn build_rep_cache(fs: &Fs, first: Revnum, last: Revnum, cancel: &Cancel) -> Res
 
 /// Makes the locks of the export those of the cluster.
 fn copy_locks(shared: &SharedFs, fs: &Fs) -> Result<()> {
-    let root = FsPath::root();
-    let (wanted, there) = (
-        shared.heads.locks(&root, Depth::Infinity)?,
-        fs.locks(&root, Depth::Infinity)?,
-    );
-    let gone: Vec<(FsPath, Option<String>)> = there
-        .iter()
-        .filter(|lock| !wanted.contains(lock))
-        .map(|lock| (lock.path.clone(), Some(lock.token.clone())))
-        .collect();
-    for (_, removed) in fs.unlock_paths(&gone, None, true)? {
-        removed?;
-    }
-    for lock in wanted.iter().filter(|lock| !there.contains(lock)) {
-        let target = LockTarget {
-            path: lock.path.clone(),
-            token: Some(lock.token.clone()),
-            rev: None,
-        };
-        let request = LockRequest {
-            owner: &lock.owner,
-            comment: lock.comment.as_deref(),
-            is_dav_comment: lock.is_dav_comment,
-            expires: lock.expires,
-            steal: true,
-            now: Date(lock.created.0),
-        };
-        for (_, made) in fs.lock_paths(&[target], &request)? {
-            made?;
-        }
-    }
-    Ok(())
+    fs.replace_locks(&shared.heads.locks(&FsPath::root(), Depth::Infinity)?)
 }
 
 /// Makes what a filesystem has besides revisions.

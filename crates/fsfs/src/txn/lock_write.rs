@@ -80,6 +80,34 @@ impl Fs {
         }
     }
 
+    /// Makes the locks those of another filesystem with the same history: those that are not `wanted` are removed, the others are
+    /// written as they are. A lock may be of a path that is not in the youngest revision: the path was removed under it.
+    ///
+    /// # Errors
+    /// Those of reading locks; the system's.
+    pub fn replace_locks(&self, wanted: &[Lock]) -> Result<()> {
+        let mut held = self.write_lock()?;
+        held.read_head(self)?;
+        loop {
+            let there = self.locks(&FsPath::root(), base::Depth::Infinity)?;
+            let stays: BTreeSet<&FsPath> = wanted.iter().map(|lock| &lock.path).collect();
+            let removed = there.iter().map(|lock| &lock.path);
+            let removed: Vec<FsPath> = removed.filter(|path| !stays.contains(path)).cloned().collect();
+            let made = wanted.iter().filter(|lock| !there.contains(lock));
+            let made: Vec<Lock> = made.cloned().collect();
+            let Some(shared) = self.shared_fs() else {
+                let mut digests = LockDigestChanges::new(self);
+                removed.iter().try_for_each(|path| digests.remove(path))?;
+                made.iter().try_for_each(|lock| digests.add(lock))?;
+                return digests.write(&held);
+            };
+            if self.change_shared_locks(shared, &mut held, &made, &removed)? {
+                drop(held);
+                return shared.heads.wait_until_seen();
+            }
+        }
+    }
+
     /// Returns the locks that targets get in the state of `held`, in the order of the targets.
     fn new_locks(
         &self,

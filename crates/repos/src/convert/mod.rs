@@ -20,9 +20,9 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use base::{Cancel, Code, Depth, Error, FsPath, Lock, Result, Revnum, disk_path, props};
+use base::{Cancel, Code, Depth, Error, FsPath, Result, Revnum, disk_path, props};
 use fsfs::disk::{IoMeter, MeteredDisk, RealDisk};
-use fsfs::{BackEnd, Cache, Fs, LockRequest, LockTarget};
+use fsfs::{BackEnd, Cache, Fs};
 
 use crate::admin::{copy_around, make_dir, refuse_itself, whole, write_format};
 use crate::create::fs_format;
@@ -136,6 +136,8 @@ impl Conversion<'_> {
             next = youngest.next();
             youngest = self.source.youngest()?;
             if youngest < next {
+                // What was changed meanwhile.
+                self.renew_revprops(self.destination.youngest()?)?;
                 return self.locks();
             }
         }
@@ -233,35 +235,7 @@ impl Conversion<'_> {
     /// Makes the locks of the destination those of the source, with their tokens and times.
     fn locks(&self) -> Result<()> {
         let wanted = self.source.locks(&FsPath::root(), Depth::Infinity)?;
-        let there = self.destination.locks(&FsPath::root(), Depth::Infinity)?;
-        let stale = there.iter().filter(|lock| !wanted.contains(lock));
-        let stale: Vec<_> = stale.map(|lock| (lock.path.clone(), None)).collect();
-        for (_, unlocked) in self.destination.unlock_paths(&stale, None, true)? {
-            unlocked?;
-        }
-        for lock in wanted.iter().filter(|lock| !there.contains(lock)) {
-            self.cancel.check()?;
-            self.lock(lock)?;
-        }
-        Ok(())
-    }
-
-    fn lock(&self, lock: &Lock) -> Result<()> {
-        let target = LockTarget {
-            path: lock.path.clone(),
-            token: Some(lock.token.clone()),
-            rev: None,
-        };
-        let request = LockRequest {
-            owner: &lock.owner,
-            comment: lock.comment.as_deref(),
-            is_dav_comment: lock.is_dav_comment,
-            expires: lock.expires,
-            steal: false,
-            now: lock.created,
-        };
-        let locked = self.destination.lock_paths(&[target], &request)?;
-        locked.into_iter().try_for_each(|(_, locked)| locked.map(drop))
+        self.destination.replace_locks(&wanted)
     }
 }
 
