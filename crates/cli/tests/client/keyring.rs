@@ -18,7 +18,7 @@ struct Keyring(DesktopSession);
 const SERVICE: &str = "org.freedesktop.secrets";
 /// The keyring of new items.
 const DEFAULT: &str = "/org/freedesktop/secrets/aliases/default";
-/// Starts the keyring, and unlocks it. It does not always notice its own first keyring; then it is started once more.
+/// Starts the keyring, and unlocks it. A request that comes too early starts another one, which is locked and then replaced.
 pub const START: &str = "for attempt in 1 2 3 4 5 6 7 8; do \
     printf key | gnome-keyring-daemon --replace --unlock --components=secrets > /dev/null; sleep 1; \
     dbus-send --session --print-reply --dest=org.freedesktop.secrets /org/freedesktop/secrets/aliases/default \
