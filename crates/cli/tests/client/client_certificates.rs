@@ -12,6 +12,7 @@ use testkit::server::certified_hosts::{
 };
 use testkit::{Side, Tool, normalize, scratch};
 
+use crate::context::NO_STORES;
 use crate::terminal;
 
 /// The lines of the servers: TLS 1.2 and 1.3, one that does without a certificate, and one that demands a password too.
@@ -62,6 +63,7 @@ impl Site {
             .tool("svn")
             .args(["info", "--show-item", "kind", &url, &own])
             .arg(global(format!("ssl-authority-files={}", file("root.pem"))))
+            .arg(NO_STORES)
             .args(
                 case.options
                     .split_ascii_whitespace()

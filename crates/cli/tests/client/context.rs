@@ -24,7 +24,7 @@ const LOGIN: &str = "AuthType Basic\nAuthName repository\nAuthUserFile USERS\nRe
 
 /// Without stores of passwords. With one that does not take a passphrase, Subversion's client does not offer it to the file; with Digest and
 /// a wrong password among the options it asks no question.
-const NO_STORES: &str = "--config-option config:auth:password-stores=";
+pub const NO_STORES: &str = "--config-option=config:auth:password-stores=";
 
 /// Subversion's servers for one repository with the file `iota`. Each is started when a test needs it.
 pub struct Servers {
@@ -319,8 +319,8 @@ fn passwords_are_asked_for_and_stored() {
         ),
         ("svn cat {FILE} --username x", &[]),
     ] {
-        let line = format!("{line} {NO_STORES}");
-        servers.same(&line, |home| home.ask(&line, answers));
+        let stores = if line.contains("{DIGEST}") { NO_STORES } else { "" };
+        servers.same(line, |home| home.ask(&format!("{line} {stores}"), answers));
     }
 }
 

@@ -19,10 +19,10 @@ pub struct DesktopSession {
 }
 
 impl DesktopSession {
-    /// Starts a session with the commands of a shell. It ends the jobs of that shell.
+    /// Starts a session with the commands of a shell, which print nothing. The last job that they start in the background ends with it.
     pub fn start(commands: &str) -> DesktopSession {
         let dir = scratch();
-        let script = format!("echo \"$DBUS_SESSION_BUS_ADDRESS\"; {commands}; cat; kill $! 2> /dev/null");
+        let script = format!("{commands}; echo \"$DBUS_SESSION_BUS_ADDRESS\"; cat; kill $! 2> /dev/null");
         let tool = Tool::new("dbus-run-session").args(["--", "sh", "-c", &script]);
         let tool = with_dirs(tool.env("HOME", dir.path()), dir.path());
         let mut session = tool
@@ -70,7 +70,10 @@ impl DesktopSession {
     pub fn wait_until(&self, what: &str, is_there: impl Fn() -> bool) {
         let began = Instant::now();
         while !is_there() {
-            assert!(began.elapsed() < Duration::from_secs(20), "no {what} comes up");
+            assert!(
+                began.elapsed() < Duration::from_secs(20),
+                "{what} does not come up"
+            );
             std::thread::sleep(Duration::from_millis(20));
         }
     }

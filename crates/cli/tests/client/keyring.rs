@@ -18,9 +18,12 @@ struct Keyring(DesktopSession);
 const SERVICE: &str = "org.freedesktop.secrets";
 /// The keyring of new items.
 const DEFAULT: &str = "/org/freedesktop/secrets/aliases/default";
-/// Starts the keyring, and unlocks it. It does not always notice that a new keyring is the default one.
-pub const START: &str = "mkdir -p \"$XDG_DATA_HOME/keyrings\"; printf login > \"$XDG_DATA_HOME/keyrings/default\"; \
-    printf key | gnome-keyring-daemon --unlock --components=secrets > /dev/null";
+/// Starts the keyring, and unlocks it. A request that comes too early starts another one, which is locked and then replaced.
+pub const START: &str = "for attempt in 1 2 3 4 5 6 7 8; do \
+    printf key | gnome-keyring-daemon --replace --unlock --components=secrets > /dev/null; sleep 1; \
+    dbus-send --session --print-reply --dest=org.freedesktop.secrets /org/freedesktop/secrets/aliases/default \
+    org.freedesktop.DBus.Properties.Get string:org.freedesktop.Secret.Collection string:Locked \
+    | grep -q 'boolean false' && break; done";
 /// The attribute that all items have, with what it is for them.
 const SCHEMA: [&str; 2] = ["xdg:schema", "org.gnome.keyring.NetworkPassword"];
 
