@@ -179,9 +179,9 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn new(message: &'a [u8]) -> Option<Reader<'a>> {
-        let is_big_endian = match message.first()? {
-            &LITTLE_ENDIAN => false,
-            &BIG_ENDIAN => true,
+        let is_big_endian = match *message.first()? {
+            LITTLE_ENDIAN => false,
+            BIG_ENDIAN => true,
             _ => return None,
         };
         Some(Reader {
