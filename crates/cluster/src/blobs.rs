@@ -29,6 +29,7 @@ use crate::heads::MAX_INLINE;
 use crate::metrics::ClusterMetrics;
 use crate::objects::{Objects, pack_key, revision_key};
 use crate::row_cache::{Content, Row, RowCache};
+use crate::state::ClusterState;
 
 /// The blobs of one repository.
 pub(crate) struct Blobs(Arc<BlobsState>);
@@ -56,25 +57,16 @@ struct Pack {
 }
 
 impl Blobs {
-    pub(crate) fn new(
-        database: Database,
-        id: i64,
-        instance: Uuid,
-        objects: Arc<Objects>,
-        cache: Arc<BlockCache>,
-        source: Arc<BlockSource>,
-        rows: Arc<RowCache>,
-        metrics: Arc<ClusterMetrics>,
-    ) -> Blobs {
+    pub(crate) fn new(cluster: &ClusterState, id: i64, instance: Uuid) -> Blobs {
         Blobs(Arc::new(BlobsState {
-            database,
+            database: cluster.database.clone(),
             id,
             instance,
-            objects,
-            cache,
-            source,
-            rows,
-            metrics,
+            objects: cluster.objects.clone(),
+            cache: cluster.cache.clone(),
+            source: cluster.source.clone(),
+            rows: cluster.rows.clone(),
+            metrics: cluster.metrics.clone(),
             in_progress: AtomicUsize::new(0),
         }))
     }

@@ -95,7 +95,7 @@ impl BlockSource {
     /// Reads a block of `length` bytes, from the node that is responsible for it or from the object store.
     ///
     /// # Errors
-    /// As [`BlockSource::from_store`].
+    /// As [`BlockSource::read_store`].
     pub(crate) fn fetch(&self, key: &BlockKey, length: usize) -> io::Result<Bytes> {
         if let Some(peers) = &self.peers
             && let Some(address) = peers.responsible(key)
@@ -112,14 +112,14 @@ impl BlockSource {
                 }
             }
         }
-        self.from_store(key, length)
+        self.read_store(key, length)
     }
 
     /// Reads a block from the object store.
     ///
     /// # Errors
     /// `NotFound` if there is no such object; those of the store.
-    pub(crate) fn from_store(&self, key: &BlockKey, length: usize) -> io::Result<Bytes> {
+    pub(crate) fn read_store(&self, key: &BlockKey, length: usize) -> io::Result<Bytes> {
         let bytes = self.objects.get(&key.object, key.number * BLOCK, length as u64)?;
         add(&self.metrics.fetched_bytes, bytes.len() as u64);
         Ok(bytes)
@@ -193,7 +193,7 @@ pub(crate) fn block_for_node(
     let mut at = 0;
     while at < length {
         let read = cache.read(&key, length, at, &mut bytes[at..], &|| {
-            source.from_store(&key, length)
+            source.read_store(&key, length)
         });
         match read {
             Ok(count) => at += count,
@@ -304,7 +304,7 @@ mod tests {
         let mut shares = HashMap::<Arc<str>, u32>::new();
         for number in 0..1000 {
             let key = key("object", number);
-            let chosen = choose(&all, &key).unwrap();
+            let chosen = choose(&all, &key).expect("because there are some");
             if chosen != all[0] {
                 assert_eq!(choose(&rest, &key), Some(chosen.clone()));
             }

@@ -204,16 +204,7 @@ impl Cluster {
     pub fn shared_fs(&self, repository: &RepositoryInfo) -> SharedFs {
         let reader = self.reader(repository.id);
         let heads = Heads::new(self.0.clone(), repository.id, repository.instance, reader);
-        let blobs = Blobs::new(
-            self.0.database.clone(),
-            repository.id,
-            repository.instance,
-            self.0.objects.clone(),
-            self.0.cache.clone(),
-            self.0.source.clone(),
-            self.0.rows.clone(),
-            self.0.metrics.clone(),
-        );
+        let blobs = Blobs::new(&self.0, repository.id, repository.instance);
         SharedFs {
             heads: Arc::new(heads),
             blobs: Arc::new(blobs),

@@ -33,6 +33,7 @@ impl SharedStorage for ClusterStorage {
             ),
         ];
         samples.extend(counters(self.0.metrics()));
+        samples.extend(job_counters(self.0.metrics()));
         samples
     }
 
@@ -94,6 +95,12 @@ fn counters(metrics: &ClusterMetrics) -> Vec<MetricSample> {
             "",
             &[("", &metrics.fetched_bytes)],
         ),
+    ]
+}
+
+/// What the jobs that one node does for all have done here.
+fn job_counters(metrics: &ClusterMetrics) -> Vec<MetricSample> {
+    vec![
         counter(
             "cluster_packed_shards",
             "Shards that this node has packed",

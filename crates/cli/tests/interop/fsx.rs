@@ -117,10 +117,8 @@ fn commits_in_turns() {
                 let set = program("svnadmin").args(["setrevprop", "-r", &rev.to_string()]);
                 set.arg(repository).args([name, "/dev/stdin"]).stdin(value).ok();
             }
-            for name in ["svn:author"] {
-                let delete = program("svnadmin").args(["delrevprop", "-r", &rev.to_string()]);
-                delete.arg(repository).arg(name).ok();
-            }
+            let delete = program("svnadmin").args(["delrevprop", "-r", &rev.to_string()]);
+            delete.arg(repository).arg("svn:author").ok();
             if nth % 11 == 10 {
                 Tool::new("svnadmin").args(["pack", "-q"]).arg(repository).ok();
             }
