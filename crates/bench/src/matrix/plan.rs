@@ -144,7 +144,7 @@ mod tests {
         assert_eq!((of(Job::Pack), of(Job::Load)), (conditions / 2, conditions / 4));
         let quick = rows("", true);
         assert!(quick.iter().all(|row| all.contains(row)));
-        assert!(quick.len() * 8 < all.len());
+        assert!(quick.len() * 7 < all.len());
         let fsx = rows("--formats fsx --jobs pack,null-log", false);
         assert!(
             fsx.iter()
