@@ -241,6 +241,10 @@ fn killed_conversions_continue() {
                     child.kill().expect("because it is ours");
                     child.wait().expect("because it is ours");
                     kills += 1;
+                    // It may have been at its end.
+                    if destination.join("format").exists() && !destination.join("sven-convert").exists() {
+                        break;
+                    }
                 }
             }
             if run % 3 == 0 {
