@@ -61,7 +61,9 @@ fn compare_rest(source: &Path, destination: &Path) {
     );
     let locks = |repository: &Path| {
         let text = out("svnadmin", &["lslocks"], repository);
-        let mut locks: Vec<String> = text.split("\n\n").map(str::to_owned).collect();
+        // In no defined order; the last one has no empty line behind it.
+        let locks = text.split("\n\n").map(|lock| lock.trim().to_owned());
+        let mut locks: Vec<String> = locks.filter(|lock| !lock.is_empty()).collect();
         locks.sort();
         locks
     };
