@@ -29,7 +29,7 @@ fn an_open_transaction_is_read_as_by_svnlook() {
         );
         for (name, code) in [
             ("zz", Code::FS_NO_SUCH_TRANSACTION),
-            ("A/", Code::FS_MALFORMED_TXN_ID),
+            ("A/", Code::INCORRECT_PARAMS),
         ] {
             assert_eq!(fs.txn_root(name).err().map(|e| e.code()), Some(code));
         }
