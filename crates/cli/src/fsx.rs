@@ -72,6 +72,7 @@ impl FsxArgs {
         let kind = db.join("fs-type");
         std::fs::metadata(&kind).map_err(|e| Error::io("Can't open file", &kind, &e))?;
         let fs = Fs::open(&db, &Cache::for_one_pass(self.memory.budget()))?;
+        fsx::check(&fs)?;
         let interrupt = Interrupt::install()?;
         let shard = fs.info()?.shard_size.max(1);
         let mut written = match self.quiet {

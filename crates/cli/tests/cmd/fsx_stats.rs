@@ -119,7 +119,10 @@ fn what_it_does_not_read_is_refused() {
             .run()
     };
     for (args, error) in [
-        (&["stats", "."][..], "fsfs repositories are not supported"),
+        (
+            &["stats", "."][..],
+            "The repository is not one of fsx, but of fsfs",
+        ),
         (&["stats", "nowhere"], "E000002"),
         (&["stats"], "Give the one repository"),
         (&["pack", "."], "Give the subcommand 'stats'"),

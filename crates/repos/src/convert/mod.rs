@@ -129,14 +129,13 @@ impl Conversion<'_> {
         let mut youngest = self.source.youngest()?;
         self.check_same_history(done, youngest)?;
         observer.started(done.next(), youngest);
-        self.renew_revprops(done)?;
         let mut next = done.next();
         loop {
             self.revisions(next, youngest, observer)?;
             next = youngest.next();
             youngest = self.source.youngest()?;
             if youngest < next {
-                // What was changed meanwhile.
+                // What was changed meanwhile, in this run or since an earlier one.
                 self.renew_revprops(self.destination.youngest()?)?;
                 return self.locks();
             }

@@ -78,15 +78,27 @@ pub struct FsxRepStats {
     pub sizes: Histogram,
 }
 
+/// Checks that a filesystem is one of FSX.
+///
+/// # Errors
+/// `FS_UNSUPPORTED_TYPE` for another back end.
+pub fn check(fs: &Fs) -> Result<()> {
+    if fs.format().is_fsx() {
+        return Ok(());
+    }
+    let text = format!(
+        "The repository is not one of fsx, but of {}",
+        fs.format().back_end.name()
+    );
+    Err(Error::new(Code::FS_UNSUPPORTED_TYPE, text))
+}
+
 /// Reads everything and counts. `progress` is called for the first revision of each file as it is reached.
 ///
 /// # Errors
 /// `FS_UNSUPPORTED_TYPE` for another back end; `CANCELLED`; those of reading.
 pub fn run(fs: &Fs, progress: &mut dyn FnMut(Revnum), cancel: &Cancel) -> Result<FsxStats> {
-    if !fs.format().is_fsx() {
-        let text = format!("{} repositories are not supported", fs.format().back_end.name());
-        return Err(Error::new(Code::FS_UNSUPPORTED_TYPE, text));
-    }
+    check(fs)?;
     let youngest = fs.youngest()?;
     fs.refresh_min_unpacked_rev()?;
     let threads = cores();
