@@ -119,8 +119,8 @@ impl FilterArgs {
 fn filter(options: &FilterOptions, report: &mut Report<'_>) -> Result<filter_stream::FilterSummary> {
     let input = duplicate(io::stdin().as_fd().try_clone_to_owned(), "Can't open stdin")?;
     let output = duplicate(io::stdout().as_fd().try_clone_to_owned(), "Can't open stdout")?;
-    let input = BufReader::with_capacity(BUFFER, input);
-    let mut output = BufWriter::with_capacity(BUFFER, output);
+    let input = BufReader::with_capacity(INPUT_BUFFER, input);
+    let mut output = BufWriter::with_capacity(OUTPUT_BUFFER, output);
     let outcome = filter_stream::run(input, &mut output, options, report, &Cancel::new());
     let flushed = output
         .flush()
@@ -147,7 +147,9 @@ pub fn read_stdin() -> Result<Vec<u8>> {
     Ok(text)
 }
 
-/// The buffers of input and output, bytes.
-const BUFFER: usize = 128 << 10;
+/// The buffer of the input, bytes.
+const INPUT_BUFFER: usize = 128 << 10;
+/// The buffer of the output, bytes. Parts of texts are longer, and are written from the input's buffer.
+const OUTPUT_BUFFER: usize = 32 << 10;
 /// The `errno` of a descriptor that was closed.
 const EBADF: Code = Code(9);

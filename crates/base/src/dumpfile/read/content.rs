@@ -112,29 +112,33 @@ impl<R: BufRead> DumpReader<R> {
     /// was of it have been written then, as the incumbent's tools do. Those of `write`.
     pub fn copy_text(&mut self, mut write: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
         self.skip_props()?;
-        let Some(left) = self.content.text.filter(|left| *left > 0) else {
-            return Ok(());
-        };
-        let ahead = fill(&mut self.input)?;
-        if let Some(whole) = usize::try_from(left).ok().and_then(|left| ahead.get(..left)) {
-            write(whole)?;
-            let length = whole.len();
-            self.input.consume(length);
-            self.content.text = Some(0);
-            return Ok(());
-        }
-        let mut part = Vec::new();
+        // The beginning of a unit of which the rest was not read yet. All else is written from the reader's buffer.
+        let mut unit = Vec::new();
         while let Some(left) = self.content.text.filter(|left| *left > 0) {
-            let wanted = left.min(COPY_PART);
-            part.clear();
-            let mut input = self.input.by_ref().take(wanted);
-            input.read_to_end(&mut part).map_err(|e| read_error(&e))?;
-            if (part.len() as u64) < wanted {
-                write(&part[..part.len() - part.len() % COPY_UNIT])?;
+            let ahead = fill(&mut self.input)?;
+            if ahead.is_empty() {
                 return Err(premature_end());
             }
-            write(&part)?;
-            self.content.text = Some(left - wanted);
+            let length = usize::try_from(left).map_or(ahead.len(), |left| left.min(ahead.len()));
+            let is_last = length as u64 == left;
+            let mut part = &ahead[..length];
+            if !unit.is_empty() {
+                let (rest, after) = part.split_at(part.len().min(COPY_UNIT - unit.len()));
+                unit.extend_from_slice(rest);
+                part = after;
+                if is_last || unit.len() == COPY_UNIT {
+                    write(&unit)?;
+                    unit.clear();
+                }
+            }
+            let tail = if is_last { 0 } else { part.len() % COPY_UNIT };
+            let (whole, tail) = part.split_at(part.len() - tail);
+            if !whole.is_empty() {
+                write(whole)?;
+            }
+            unit.extend_from_slice(tail);
+            self.input.consume(length);
+            self.content.text = Some(left - length as u64);
         }
         Ok(())
     }
@@ -230,8 +234,6 @@ fn prop_name(mut name: Vec<u8>) -> Vec<u8> {
 /// A property as it is written: its name and its new value, `None` if it is deleted.
 pub type RawPropChange = (Vec<u8>, Option<Vec<u8>>);
 
-/// How much of a text [`DumpReader::copy_text`] holds, bytes.
-const COPY_PART: u64 = 16 * COPY_UNIT as u64;
 /// The unit in which the incumbent copies texts, bytes.
 const COPY_UNIT: usize = 16 << 10;
 /// Longest line of a property section, payloads apart, bytes.
