@@ -3,9 +3,13 @@
 //! All of it may be done twice: a step whose connection was lost is taken again. The publication of what an import writes begins with the first
 //! half of the repository's instance, so rows of revisions that the cluster has made are recognised. The other half is a random number of
 //! the run: names of objects are used once, as those of an interrupted run may be taken for garbage at any moment.
+//!
+//! A run that is stopped between an object and its row, and goes on days later, would name an object that has been removed meanwhile.
+//! So a row is refused that comes later than half of the grace time after its object, by the database's clock.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use base::{Code, Error, Lock, Result, Revnum};
 use fsfs::RepCacheRow;
@@ -34,7 +38,10 @@ pub(super) struct Batch {
     /// The digests of the files that are in the object store.
     digests: Vec<Option<Vec<u8>>>,
     lists: Vec<Vec<u8>>,
-    bytes: usize,
+    /// The length of all files and property lists.
+    bytes: u64,
+    /// When the rows must be there, if objects were written.
+    deadline: Option<SystemTime>,
 }
 
 /// The last step of an import.
@@ -158,17 +165,37 @@ impl Target<'_> {
         let length = length_of(file)?;
         let (id, import) = (self.info.id, self.import);
         let name = pack_key(self.info.instance, shard, import);
+        let deadline = self.deadline()?;
         let digest = self.cluster.0.objects.put_file(&name, file)?;
         self.cluster.0.database.run("note a pack", |client| {
             let manifest = manifest.clone();
             async move {
                 let (shard, digest) = (signed(shard), digest.as_slice());
                 client
-                    .execute(INSERT_PACK, &[&id, &shard, &import, &length, &manifest, &digest])
+                    .execute(
+                        INSERT_PACK,
+                        &[&id, &shard, &import, &length, &manifest, &digest, &deadline],
+                    )
                     .await
             }
         })?;
-        Ok(())
+        match self.packs()?.contains(&shard) {
+            true => Ok(()),
+            false => Err(too_late()),
+        }
+    }
+
+    /// When the row of an object must be there that is written now.
+    fn deadline(&self) -> Result<SystemTime> {
+        let row = self
+            .cluster
+            .0
+            .database
+            .run("ask for the time", |client| async move {
+                client.query_one(SELECT_TIME, &[]).await
+            })?;
+        let now: SystemTime = row.try_get(0).map_err(sql_error)?;
+        Ok(now + Duration::from_millis(self.cluster.0.settings.gc_grace_ms) / 2)
     }
 
     /// Copies a revision, or adds it to the batch if it is short. Without a file it is one that is packed.
@@ -191,13 +218,16 @@ impl Target<'_> {
                     }
                     false => {
                         let name = revision_key(instance, rev.0, import);
+                        if batch.deadline.is_none() {
+                            batch.deadline = Some(self.deadline()?);
+                        }
                         let digest = self.cluster.0.objects.put_file(&name, file)?;
                         (length, None, Some(digest.to_vec()))
                     }
                 }
             }
         };
-        batch.bytes += content.as_ref().map_or(0, Vec::len) + list.len();
+        batch.bytes += length.cast_unsigned() + list.len() as u64;
         batch.revs.push(signed(rev.0));
         batch.lengths.push(length);
         batch.contents.push(content);
@@ -219,7 +249,7 @@ impl Target<'_> {
         self.cluster.0.database.run("write revisions", |client| {
             let batch = batch.clone();
             async move {
-                let values: [&(dyn tokio_postgres::types::ToSql + Sync); 7] = [
+                let values: [&(dyn tokio_postgres::types::ToSql + Sync); 8] = [
                     &id,
                     &import,
                     &batch.revs,
@@ -227,11 +257,20 @@ impl Target<'_> {
                     &batch.contents,
                     &batch.lists,
                     &batch.digests,
+                    &batch.deadline,
                 ];
                 client.execute(INSERT_REVISIONS, &values).await
             }
         })?;
-        Ok(())
+        let written = self.cluster.0.database.run("look for revisions", |client| {
+            let batch = batch.clone();
+            async move { client.query_one(COUNT_REVISIONS, &[&id, &batch.revs]).await }
+        })?;
+        let written: i64 = written.try_get(0).map_err(sql_error)?;
+        match written == batch.revs.len() as i64 {
+            true => Ok(()),
+            false => Err(too_late()),
+        }
     }
 
     /// Replaces property lists.
@@ -342,6 +381,13 @@ fn new_import(instance: Uuid) -> Uuid {
     Uuid::from_bytes(bytes)
 }
 
+fn too_late() -> Error {
+    Error::new(
+        Code::FS_GENERAL,
+        "The import was stopped for so long that its objects may have been removed as garbage; start it again",
+    )
+}
+
 fn length_of(file: &dyn DiskFile) -> Result<i64> {
     Ok(signed(file.len().map_err(read_error)?))
 }
@@ -357,7 +403,8 @@ fn signed(number: u64) -> i64 {
 /// Revision files up to this length travel in rows, bytes.
 const MAX_INLINE: i64 = 64 << 10;
 
-const BATCH_BYTES: usize = 2 << 20;
+/// A batch is written when its files and property lists take so many bytes, or when it has so many revisions.
+const BATCH_BYTES: u64 = 2 << 20;
 const BATCH_REVISIONS: usize = 500;
 
 const MAKE: &str = "INSERT INTO sven_repository (name, format, uuid, fsfs_conf, instance) VALUES ($1, $2, $3, $4, $5) \
@@ -367,12 +414,14 @@ const SELECT_PROPS: &str =
     "SELECT rev, props FROM sven_revision WHERE repository = $1 AND rev >= $2 AND rev < $3";
 const SELECT_PACKS: &str = "SELECT shard FROM sven_pack WHERE repository = $1";
 const INSERT_PACK: &str = "INSERT INTO sven_pack (repository, shard, publication, length, manifest, sha256, checked, good) \
-     VALUES ($1, $2, $3, $4, $5, $6, now(), now()) ON CONFLICT DO NOTHING";
+     SELECT $1, $2, $3, $4, $5, $6, now(), now() WHERE clock_timestamp() < $7::timestamptz ON CONFLICT DO NOTHING";
+const SELECT_TIME: &str = "SELECT clock_timestamp()";
+const COUNT_REVISIONS: &str = "SELECT count(*) FROM sven_revision WHERE repository = $1 AND rev = ANY ($2)";
 const INSERT_REVISIONS: &str = "INSERT INTO sven_revision \
          (repository, rev, publication, length, content, props, sha256, checked, good) \
      SELECT $1, r, $2, l, c, p, d, CASE WHEN d IS NOT NULL THEN now() END, CASE WHEN d IS NOT NULL THEN now() END \
      FROM unnest($3::bigint[], $4::bigint[], $5::bytea[], $6::bytea[], $7::bytea[]) AS new (r, l, c, p, d) \
-     ON CONFLICT DO NOTHING";
+     WHERE $8::timestamptz IS NULL OR clock_timestamp() < $8 ON CONFLICT DO NOTHING";
 const LOCK_VERSION: &str = "SELECT revprops_version FROM sven_repository WHERE id = $1 FOR UPDATE";
 const UPDATE_PROPS: &str = "UPDATE sven_revision SET props = new.p FROM unnest($2::bigint[], $3::bytea[]) AS new (r, p) \
      WHERE repository = $1 AND rev = new.r";

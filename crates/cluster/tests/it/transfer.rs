@@ -312,6 +312,36 @@ fn interrupted_imports_and_exports_are_continued() {
     }
 }
 
+/// An import that was stopped between an object and its row makes no row: the object may be gone. A grace time of 0 is over at once.
+#[test]
+fn an_import_that_comes_too_late_names_no_object() {
+    for packs in [false, true] {
+        let fixture = fixture();
+        let repo = build(&Spec::new("1.14").with(history::small()).shard(3)).copy();
+        let mut random = ChaCha8Rng::seed_from_u64(1);
+        let text: String = (0..200_000).map(|_| random.random_range('a'..='z')).collect();
+        commit(&repo, "long", &text);
+        let late = ClusterSettings {
+            directory: fixture.dir.path().join("late"),
+            gc_grace_ms: 0,
+            ..fixture.base.settings.clone()
+        };
+        if packs {
+            Tool::new("svnadmin").args(["pack", "-q"]).arg(repo.path()).ok();
+        }
+        let late = Cluster::connect(&late).unwrap();
+        let refused = transfer::import(&late, repo.path(), "r", &mut |_| {}, &Cancel::new()).unwrap_err();
+        assert!(refused.message().contains("start it again"), "{refused}");
+        let named = "SELECT count(*) FROM sven_revision WHERE content IS NULL AND length > 0";
+        assert_eq!(fixture.base.sql(named), "0");
+        assert_eq!(fixture.base.sql("SELECT count(*) FROM sven_pack"), "0");
+        fixture.import(&repo, "r").unwrap();
+        let to = fixture.path("export");
+        fixture.export("r", &to).unwrap();
+        assert_same(&to, repo.path(), "after the second import");
+    }
+}
+
 /// Imports a repository that is committed to, changed and packed at the same time.
 #[test]
 fn a_source_in_use_is_imported() {
