@@ -4,7 +4,7 @@
 //! repository of any format, layout, compression and packing state with them, usually from a history with every
 //! special case of the format ([`history::rich`]). It is made once and kept below `target/`. [`tool::Tool`] runs a
 //! program of Subversion or of Sven in a clean environment, [`server::TestServer`] runs a server on a free port,
-//! [`disk`] has disks that fail or lose power, [`normalize`] removes the parts of outputs that may differ.
+//! [`disk`] has disks that fail or lose power, [`small_disk`] becomes full, [`normalize`] removes the parts of outputs that may differ.
 //! [`random_history`] and [`branch_history`] generate histories from seeds, [`probe`] is a raw svn:// client,
 //! [`cut_proxy`] breaks connections, [`shared_memory`] is storage that several machines share, [`engines`] runs a database and an
 //! object store, [`flaky_proxy`] breaks connections again and again, [`fault_proxy`] has faults on command, [`spreading_proxy`] sends each
@@ -32,6 +32,7 @@ pub mod repo;
 mod seeds;
 pub mod server;
 pub mod shared_memory;
+pub mod small_disk;
 pub mod spreading_proxy;
 pub mod stream;
 pub mod tool;

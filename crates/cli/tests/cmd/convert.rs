@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use testkit::history::Random;
 use testkit::repo::{When, matrix};
+use testkit::small_disk::SmallDisk;
 use testkit::{Output, Repo, Side, Spec, Tool, branch_history, build, each_seed, random_history, scratch};
 
 use crate::random::one_of;
@@ -282,20 +283,9 @@ fn killed_conversions_continue() {
 
 #[test]
 fn a_full_disk_loses_nothing_that_is_done() {
-    let root = scratch();
-    let mount = ["-t", "tmpfs", "-o", "size=700k", "none"];
-    if Tool::new("mount").args(mount).arg(root.path()).run().code != 0 {
-        println!("no small file system can be mounted here");
+    let Some(root) = SmallDisk::mount("700k") else {
         return;
-    }
-    /// Unmounts when it is dropped, also after a failure.
-    struct Mounted<'a>(&'a Path);
-    impl Drop for Mounted<'_> {
-        fn drop(&mut self) {
-            Tool::new("umount").arg("-l").arg(self.0).run();
-        }
-    }
-    let _mounted = Mounted(root.path());
+    };
     let source = build(&Spec::new("1.14").busy().named("f8"));
     let destination = root.path().join("new");
     let filler = root.path().join("filler");
@@ -304,8 +294,7 @@ fn a_full_disk_loses_nothing_that_is_done() {
     assert_eq!(ran.code, 1, "{ran:?}");
     assert!(ran.err().contains("No space left on device"), "{}", ran.err());
     fs::remove_file(&filler).expect("because it is there");
-    let resize = ["-o", "remount,size=20m"];
-    Tool::new("mount").args(resize).arg(root.path()).ok();
+    root.resize("20m");
     let next = convert(&["fsx"], source.path(), &destination).expect_ok();
     let first = ran.out().lines().count() + 1;
     assert!(

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use testkit::history::Random;
 use testkit::server::TestServer;
+use testkit::small_disk::SmallDisk;
 use testkit::{Output, Repo, Side, Spec, Tool, scratch};
 
 fn rounds(usual: usize) -> usize {
@@ -400,20 +401,10 @@ fn too_much(repository: &Path, url: &str, scratch: &Path) {
 
 #[test]
 fn commits_on_a_full_disk_fail_without_loss() {
-    let root = scratch();
-    let mount = |args: &[&str]| Tool::new("mount").args(args).arg(root.path()).run().code == 0;
-    if !mount(&["-t", "tmpfs", "-o", "size=3m", "none"]) {
-        eprintln!("no small file system can be mounted here: only the limit of a file's size was tried");
+    let Some(root) = SmallDisk::mount("3m") else {
+        eprintln!("only the limit of a file's size was tried");
         return;
-    }
-    /// Unmounts when it is dropped, also after a failure.
-    struct Mounted<'a>(&'a Path);
-    impl Drop for Mounted<'_> {
-        fn drop(&mut self) {
-            Tool::new("umount").arg("-l").arg(self.0).run();
-        }
-    }
-    let _mounted = Mounted(root.path());
+    };
     let repository = repository(root.path(), "1.14");
     let server = TestServer::svnserve(Side::Ours, root.path(), &[]);
     let outside = scratch();

@@ -3,9 +3,6 @@
 //!
 //! The free space is a number of pages, so that each run fails at another write. `FULL_DISK_SEEDS` selects the runs
 //! of programs, `FULL_DISK_LONG` runs all amounts of space for the servers.
-//!
-//! The space that is left is a number of pages, so that each run ends at another write. `FULL_DISK_SEEDS` chooses the runs of
-//! programs, `FULL_DISK_LONG` runs all amounts of space for the servers.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -13,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use testkit::server::TestServer;
 use testkit::server::http::HttpSite;
+use testkit::small_disk::SmallDisk;
 use testkit::{Output, Side, Tool, scratch};
 
 use super::sh;
@@ -22,37 +20,25 @@ const PAGE: u64 = 4096;
 
 /// A small file system with the repository `repo`.
 struct SmallFileSystem {
-    at: PathBuf,
-    _folder: tempfile::TempDir,
+    disk: SmallDisk,
 }
 
 impl SmallFileSystem {
-    /// Mounts it. Prints a message and returns `None` if mounting is not permitted.
     fn mount() -> Option<SmallFileSystem> {
-        let folder = scratch();
-        let at = folder.path().join("disk");
-        std::fs::create_dir(&at).expect("because the folder is ours");
-        let mounted = Tool::new("mount")
-            .args(["-t", "tmpfs", "-o", "size=6m", "none"])
-            .arg(&at)
-            .run();
-        if mounted.code != 0 {
-            println!(
-                "NOT TESTED: a full disk (no file system may be mounted): {}",
-                mounted.err()
-            );
-            return None;
-        }
-        Some(SmallFileSystem { at, _folder: folder })
+        SmallDisk::mount("6m").map(|disk| SmallFileSystem { disk })
+    }
+
+    fn at(&self) -> &Path {
+        self.disk.path()
     }
 
     fn repo(&self) -> PathBuf {
-        self.at.join("repo")
+        self.at().join("repo")
     }
 
     /// Fills the file system except for `pages`.
     fn fill(&self, pages: u64) {
-        let mut filler = File::create(self.at.join("filler")).expect("because there is space for a name");
+        let mut filler = File::create(self.at().join("filler")).expect("because there is space for a name");
         let piece = vec![b'x'; 64 << 10];
         while filler.write_all(&piece).is_ok() {}
         let len = filler.metadata().expect("because it is open").len();
@@ -61,14 +47,14 @@ impl SmallFileSystem {
     }
 
     fn free(&self) {
-        std::fs::remove_file(self.at.join("filler")).expect("because it was made");
+        std::fs::remove_file(self.at().join("filler")).expect("because it was made");
     }
 
     /// Restores the files of `template`.
     fn reset(&self, template: &Path) {
         sh(&format!(
             "find {at} -mindepth 1 -delete; cp -a {template}/. {at}",
-            at = self.at.display(),
+            at = self.at().display(),
             template = template.display()
         ));
     }
@@ -79,19 +65,13 @@ impl SmallFileSystem {
     }
 
     fn verify(&self, name: &str, what: &str) {
-        let repo = self.at.join(name);
+        let repo = self.at().join(name);
         let verified = Tool::new("svnadmin").args(["verify", "-q"]).arg(&repo).run();
         assert!(verified.code == 0, "{what}: {verified:?}");
     }
 
     fn transactions(&self) -> String {
         Tool::new("svnadmin").arg("lstxns").arg(self.repo()).ok().out()
-    }
-}
-
-impl Drop for SmallFileSystem {
-    fn drop(&mut self) {
-        Tool::new("umount").arg("-l").arg(&self.at).run();
     }
 }
 
@@ -139,7 +119,7 @@ fn prepare(root: &Path) {
 fn run(side: Side, disk: &SmallFileSystem, root: &Path, command: &str) -> Output {
     let words = command.split(' ').map(|word| match word.split_once('/') {
         _ if word == "R" => disk.repo().display().to_string(),
-        Some(("D", below)) => disk.at.join(below).display().to_string(),
+        Some(("D", below)) => disk.at().join(below).display().to_string(),
         Some(("O", below)) => root.join(below).display().to_string(),
         _ => word.to_owned(),
     });
@@ -167,7 +147,7 @@ fn attempt(side: Side, disk: &SmallFileSystem, root: &Path, number: usize, pages
         assert!(first.code == 1 && is_said, "{what}: {first:?}");
         assert!(command.contains(" load ") || disk.youngest() == 5, "{what}");
         if !before_again.is_empty() {
-            let words = before_again.replace("D/", &format!("{}/", disk.at.display()));
+            let words = before_again.replace("D/", &format!("{}/", disk.at().display()));
             sh(&words);
         }
         // Committed revisions of a load stay, so the whole stream cannot be loaded again.
@@ -299,8 +279,8 @@ fn served(start: impl Fn(&SmallFileSystem) -> (TestServer, String)) {
 fn a_server_over_svn_survives_a_full_disk() {
     served(|disk| {
         // The log is on the same file system.
-        let log = disk.at.join("log").display().to_string();
-        let server = TestServer::svnserve(Side::Ours, &disk.at, &["--log-file", &log]);
+        let log = disk.at().join("log").display().to_string();
+        let server = TestServer::svnserve(Side::Ours, disk.at(), &["--log-file", &log]);
         let url = server.url("repo");
         (server, url)
     });
@@ -309,7 +289,7 @@ fn a_server_over_svn_survives_a_full_disk() {
 #[test]
 fn a_server_over_http_survives_a_full_disk() {
     served(|disk| {
-        let server = TestServer::http_site(Side::Ours, &HttpSite::plain(&disk.at));
+        let server = TestServer::http_site(Side::Ours, &HttpSite::plain(disk.at()));
         let url = format!("http://127.0.0.1:{}/repo", server.port());
         (server, url)
     });
