@@ -325,18 +325,7 @@ fn walk(dir: &Path, found: &mut Vec<PathBuf>) {
 
 /// Panics with the first difference and the lines around it.
 pub fn compare(theirs: &str, ours: &str) {
-    if theirs == ours {
-        return;
-    }
-    let masked: [String; 2];
-    let (theirs, ours) = match testkit::server::cluster::is_chosen() {
-        // The names of transactions tell their node.
-        true => {
-            masked = [theirs, ours].map(testkit::normalize::mask_transactions);
-            (masked[0].as_str(), masked[1].as_str())
-        }
-        false => (theirs, ours),
-    };
+    let [theirs, ours] = &testkit::server::cluster::comparable([theirs, ours]);
     if theirs == ours {
         return;
     }

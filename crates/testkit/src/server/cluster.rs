@@ -25,12 +25,21 @@ use tempfile::TempDir;
 use super::transport::Transport;
 use super::{TestServer, free_port};
 use crate::engines::{cluster_table, engines, write_secret_key};
+use crate::normalize::mask_transactions;
 use crate::spreading_proxy::SpreadingProxy;
 use crate::tool::{Side, Tool, scratch, sven_binary, tool_link};
 
 /// True if servers of Sven are to be clusters.
 pub fn is_chosen() -> bool {
     std::env::var_os("SVEN_INTEROP_CLUSTER").is_some()
+}
+
+/// Returns outputs of two sides without what differs if one of them is a cluster: the names of transactions tell their node.
+pub fn comparable(outputs: [&str; 2]) -> [String; 2] {
+    outputs.map(|output| match is_chosen() {
+        true => mask_transactions(output),
+        false => output.to_owned(),
+    })
 }
 
 /// Where the repositories of a server are: in their directories, or in a cluster.

@@ -138,7 +138,8 @@ fn unlike_disks(sandboxes: &[Sandbox; 2]) -> Option<String> {
 }
 
 /// Returns the lines in which both differ.
-fn unlike([theirs, ours]: &[String; 2]) -> Option<String> {
+fn unlike(texts: &[String; 2]) -> Option<String> {
+    let [theirs, ours] = &testkit::server::cluster::comparable(texts.each_ref().map(String::as_str));
     if theirs == ours {
         return None;
     }
