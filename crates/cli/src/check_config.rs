@@ -8,15 +8,16 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use base::Result;
-use clap::{CommandFactory as _, FromArgMatches as _, Parser};
+use clap::{CommandFactory as _, Parser};
 
-use crate::args::help::option_line;
-use crate::args::{self, ArgumentError};
+use crate::args::ArgumentError;
+use crate::args::help::options;
 use crate::config::address::ListenAddress;
 use crate::config::file::LocationTable;
 use crate::config::value::OneOrMany;
 use crate::config::{Config, files};
 use crate::out::Out;
+use crate::own_command;
 
 /// Looks for mistakes in a configuration file.
 #[derive(Debug, Parser)]
@@ -32,31 +33,17 @@ pub struct CheckConfigArgs {
     file: Vec<PathBuf>,
 }
 
-const HINT: &str = "Type 'sven check-config --help' for usage.\n";
-
 /// Runs the command with the words after its name.
-pub fn run(mut out: Out, argv: Vec<OsString>) -> ExitCode {
-    let given = args::parse_flat(CheckConfigArgs::command(), argv)
-        .and_then(|matches| Ok(CheckConfigArgs::from_arg_matches(&matches).map_err(args::definition_error)?));
-    let given = match given {
-        Ok(given) if given.help => {
-            let printed = out.print(&help());
-            return out.finish(printed.map(|()| ExitCode::SUCCESS));
+pub fn run(out: Out, argv: Vec<OsString>) -> ExitCode {
+    own_command::run(out, argv, |given: CheckConfigArgs, out| {
+        if given.help {
+            return Ok(out.print(&help()).map(|()| ExitCode::SUCCESS)?);
         }
-        Ok(given) => given,
-        Err(error) => return print_argument_error(out, &error),
-    };
-    let [path] = &given.file[..] else {
-        return print_argument_error(out, &ArgumentError::Plain("Give the file to check.".to_owned()));
-    };
-    let outcome = check(path, given.quiet, &mut out);
-    out.finish(outcome)
-}
-
-fn print_argument_error(mut out: Out, error: &ArgumentError) -> ExitCode {
-    let program = out.program().to_owned();
-    out.print_stderr(&format!("{program}: {error}\n{HINT}"));
-    ExitCode::FAILURE
+        let [path] = &given.file[..] else {
+            return Err(ArgumentError::Plain("Give the file to check.".to_owned()));
+        };
+        Ok(check(path, given.quiet, out)?)
+    })
 }
 
 fn check(path: &Path, quiet: bool, out: &mut Out) -> Result<ExitCode> {
@@ -163,12 +150,8 @@ fn help() -> String {
         "usage: sven check-config FILE\n\
          Looks for mistakes in a configuration file of 'sven serve' and in the files that\n\
          it names, and says what would be served. Run it as the user who will serve.\n\
-         The exit code is 1 if something must be mended.\n\nValid options:\n",
+         The exit code is 1 if something must be mended.\n\n",
     );
-    let command = CheckConfigArgs::command();
-    for arg in command.get_arguments().filter(|arg| !arg.is_positional()) {
-        text.push_str(&option_line(arg));
-    }
-    text.push('\n');
+    text.push_str(&options(&CheckConfigArgs::command()));
     text
 }

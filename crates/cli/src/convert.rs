@@ -5,18 +5,19 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use base::{Result, Revnum};
-use clap::{CommandFactory as _, FromArgMatches as _, Parser};
+use clap::{CommandFactory as _, Parser};
 use fsfs::BackEnd;
 use repos::Cache;
 use repos::convert::{self, ConvertObserver, ConvertOptions};
 use repos::load::Clock;
 
-use crate::args::help::option_line;
+use crate::args::ArgumentError;
+use crate::args::help::options;
 use crate::args::option::{CacheSizeOption, LongRunOptions};
-use crate::args::{self, ArgumentError};
 use crate::interrupt::Interrupt;
 use crate::local_path;
 use crate::out::Out;
+use crate::own_command;
 use crate::progress::{Lines, Progress};
 use crate::svnadmin::create::compatible_minor;
 use crate::svnadmin::locks::now;
@@ -50,26 +51,15 @@ pub struct ConvertArgs {
     repositories: Vec<OsString>,
 }
 
-const HINT: &str = "Type 'sven convert --help' for usage.\n";
-
 /// Runs the command with the words after its name.
-pub fn run(mut out: Out, argv: Vec<OsString>) -> ExitCode {
-    let given = args::parse_flat(ConvertArgs::command(), argv)
-        .and_then(|matches| Ok(ConvertArgs::from_arg_matches(&matches).map_err(args::definition_error)?));
-    let given = match given {
-        Ok(given) if given.help => {
-            let printed = out.print(&help());
-            return out.finish(printed.map(|()| ExitCode::SUCCESS));
+pub fn run(out: Out, argv: Vec<OsString>) -> ExitCode {
+    own_command::run(out, argv, |given: ConvertArgs, out| {
+        if given.help {
+            return Ok(out.print(&help()).map(|()| ExitCode::SUCCESS)?);
         }
-        Ok(given) => given,
-        Err(error) => return print_argument_error(out, &error),
-    };
-    let chosen = match given.chosen(out.program()) {
-        Ok(chosen) => chosen,
-        Err(error) => return print_argument_error(out, &error),
-    };
-    let outcome = given.run(chosen, &mut out);
-    out.finish(outcome.map(|()| ExitCode::SUCCESS))
+        let chosen = given.chosen(out.program())?;
+        Ok(given.run(chosen, out).map(|()| ExitCode::SUCCESS)?)
+    })
 }
 
 /// The options that describe the new repository.
@@ -168,12 +158,6 @@ impl ConvertObserver for ConvertPrinter<'_> {
     }
 }
 
-fn print_argument_error(mut out: Out, error: &ArgumentError) -> ExitCode {
-    let program = out.program().to_owned();
-    out.print_stderr(&format!("{program}: {error}\n{HINT}"));
-    ExitCode::FAILURE
-}
-
 /// How the command is called.
 pub const USAGE: &str = "convert --to fsfs|fsx REPOS_PATH NEW_REPOS_PATH";
 
@@ -184,12 +168,8 @@ fn help() -> String {
          Dumps of both are equal. UUID, revision properties, locks, hooks and configuration are carried over;\n\
          transactions in progress are not, and nothing is packed. The first repository is only read. It may be in use,\n\
          but what is committed at the end of the run or later is not in the new one: so freeze it.\n\
-         A run that was interrupted goes on where it was if it is started again with the same arguments.\n\nValid options:\n",
+         A run that was interrupted goes on where it was if it is started again with the same arguments.\n\n",
     );
-    let command = ConvertArgs::command();
-    for arg in command.get_arguments().filter(|arg| !arg.is_positional()) {
-        text.push_str(&option_line(arg));
-    }
-    text.push('\n');
+    text.push_str(&options(&ConvertArgs::command()));
     text
 }

@@ -5,17 +5,18 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use base::{Error, Result, Revnum};
-use clap::{CommandFactory as _, FromArgMatches as _, Parser};
+use clap::{CommandFactory as _, Parser};
 use fsfs::Fs;
 use fsfs::admin::stats::fsx;
 use repos::Cache;
 
-use crate::args::help::option_line;
+use crate::args::ArgumentError;
+use crate::args::help::options;
 use crate::args::option::CacheSizeOption;
-use crate::args::{self, ArgumentError};
 use crate::interrupt::Interrupt;
 use crate::local_path;
 use crate::out::Out;
+use crate::own_command;
 
 /// Examines how a repository of FSX is stored.
 #[derive(Parser)]
@@ -33,35 +34,27 @@ pub struct FsxArgs {
     words: Vec<OsString>,
 }
 
-const HINT: &str = "Type 'sven fsx --help' for usage.\n";
-
 /// How the command is called.
 pub const USAGE: &str = "fsx stats REPOS_PATH";
 
 /// Runs the command with the words after its name.
-pub fn run(mut out: Out, argv: Vec<OsString>) -> ExitCode {
-    let given = args::parse_flat(FsxArgs::command(), argv)
-        .and_then(|matches| Ok(FsxArgs::from_arg_matches(&matches).map_err(args::definition_error)?));
-    let given = match given {
-        Ok(given) if given.help || given.words == ["help"] => {
-            let printed = out.print(&help());
-            return out.finish(printed.map(|()| ExitCode::SUCCESS));
+pub fn run(out: Out, argv: Vec<OsString>) -> ExitCode {
+    own_command::run(out, argv, |given: FsxArgs, out| {
+        if given.help || given.words == ["help"] {
+            return Ok(out.print(&help()).map(|()| ExitCode::SUCCESS)?);
         }
-        Ok(given) => given,
-        Err(error) => return print_argument_error(out, &error),
-    };
-    let path = match &given.words[..] {
-        [word, path] if word == "stats" => local_path::canonical(path),
-        [word] if word == "stats" => {
-            return print_argument_error(out, &ArgumentError::Plain("Give the one repository.".to_owned()));
-        }
-        _ => {
-            let text = "Give the subcommand 'stats' and a repository.";
-            return print_argument_error(out, &ArgumentError::Plain(text.to_owned()));
-        }
-    };
-    let outcome = given.stats(&path, &mut out);
-    out.finish(outcome.map(|()| ExitCode::SUCCESS))
+        let path = match &given.words[..] {
+            [word, path] if word == "stats" => local_path::canonical(path),
+            [word] if word == "stats" => {
+                return Err(ArgumentError::Plain("Give the one repository.".to_owned()));
+            }
+            _ => {
+                let text = "Give the subcommand 'stats' and a repository.";
+                return Err(ArgumentError::Plain(text.to_owned()));
+            }
+        };
+        Ok(given.stats(&path, out).map(|()| ExitCode::SUCCESS)?)
+    })
 }
 
 impl FsxArgs {
@@ -97,23 +90,13 @@ impl FsxArgs {
     }
 }
 
-fn print_argument_error(mut out: Out, error: &ArgumentError) -> ExitCode {
-    let program = out.program().to_owned();
-    out.print_stderr(&format!("{program}: {error}\n{HINT}"));
-    ExitCode::FAILURE
-}
-
 fn help() -> String {
     let mut text = format!(
         "usage: sven {USAGE}\n\
          Reads a whole repository of FSX and prints how much room its parts take: files and indexes, items of each kind\n\
          and containers, node-revisions and changed paths, contents by their size, and what is shared.\n\
-         For repositories of FSFS, see 'sven fsfs help stats'.\n\nValid options:\n",
+         For repositories of FSFS, see 'sven fsfs help stats'.\n\n",
     );
-    let command = FsxArgs::command();
-    for arg in command.get_arguments().filter(|arg| !arg.is_positional()) {
-        text.push_str(&option_line(arg));
-    }
-    text.push('\n');
+    text.push_str(&options(&FsxArgs::command()));
     text
 }

@@ -5,17 +5,18 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use base::{Code, Error, Result, Revnum};
-use clap::{CommandFactory as _, FromArgMatches as _, Parser};
+use clap::{CommandFactory as _, Parser};
 use fsfs::Fs;
 use fsfs::admin::history_index::{self, BuildOptions, IndexStatus};
 use repos::{Cache, OpenOptions, Repository};
 
-use crate::args::help::option_line;
+use crate::args::ArgumentError;
+use crate::args::help::options;
 use crate::args::option::{CacheSizeOption, LongRunOptions};
-use crate::args::{self, ArgumentError};
 use crate::interrupt::Interrupt;
 use crate::local_path;
 use crate::out::Out;
+use crate::own_command;
 use crate::progress::{Lines, Progress};
 
 /// Builds the history index of a repository, or adds what it lacks.
@@ -48,31 +49,23 @@ pub struct IndexArgs {
     repository: Vec<OsString>,
 }
 
-const HINT: &str = "Type 'sven index --help' for usage.\n";
-
 /// Runs the command with the words after its name.
-pub fn run(mut out: Out, argv: Vec<OsString>) -> ExitCode {
-    let given = args::parse_flat(IndexArgs::command(), argv)
-        .and_then(|matches| Ok(IndexArgs::from_arg_matches(&matches).map_err(args::definition_error)?));
-    let given = match given {
-        Ok(given) if given.help => {
-            let printed = out.print(&help());
-            return out.finish(printed.map(|()| ExitCode::SUCCESS));
+pub fn run(out: Out, argv: Vec<OsString>) -> ExitCode {
+    own_command::run(out, argv, |given: IndexArgs, out| {
+        if given.help {
+            return Ok(out.print(&help()).map(|()| ExitCode::SUCCESS)?);
         }
-        Ok(given) => given,
-        Err(error) => return print_argument_error(out, &error),
-    };
-    let modes = [given.rebuild, given.check, given.status, given.remove];
-    if modes.iter().filter(|is_given| **is_given).count() > 1 {
-        let text = "Give one of --rebuild, --check, --status and --remove.";
-        return print_argument_error(out, &ArgumentError::Plain(text.to_owned()));
-    }
-    let [path] = &given.repository[..] else {
-        return print_argument_error(out, &ArgumentError::Plain("Give the one repository.".to_owned()));
-    };
-    let path = local_path::canonical(path);
-    let outcome = given.run(&path, &mut out);
-    out.finish(outcome.map(|()| ExitCode::SUCCESS))
+        let modes = [given.rebuild, given.check, given.status, given.remove];
+        if modes.iter().filter(|is_given| **is_given).count() > 1 {
+            let text = "Give one of --rebuild, --check, --status and --remove.";
+            return Err(ArgumentError::Plain(text.to_owned()));
+        }
+        let [path] = &given.repository[..] else {
+            return Err(ArgumentError::Plain("Give the one repository.".to_owned()));
+        };
+        let path = local_path::canonical(path);
+        Ok(given.run(&path, out).map(|()| ExitCode::SUCCESS)?)
+    })
 }
 
 impl IndexArgs {
@@ -174,24 +167,14 @@ fn describe(fs: &Fs) -> Result<String> {
     Ok(text)
 }
 
-fn print_argument_error(mut out: Out, error: &ArgumentError) -> ExitCode {
-    let program = out.program().to_owned();
-    out.print_stderr(&format!("{program}: {error}\n{HINT}"));
-    ExitCode::FAILURE
-}
-
 fn help() -> String {
     let mut text = String::from(
         "usage: sven index REPOS_PATH [--rebuild | --check | --status | --remove]\n\
          Builds the history index of a repository, or adds the revisions that it lacks.\n\
          With it, 'log' and 'blame' of one path need not walk through the repository. Commits by sven extend an\n\
          index that exists. Subversion's programs ignore it. It can be removed at any time.\n\
-         A run that was interrupted goes on where it was.\n\nValid options:\n",
+         A run that was interrupted goes on where it was.\n\n",
     );
-    let command = IndexArgs::command();
-    for arg in command.get_arguments().filter(|arg| !arg.is_positional()) {
-        text.push_str(&option_line(arg));
-    }
-    text.push('\n');
+    text.push_str(&options(&IndexArgs::command()));
     text
 }

@@ -11,11 +11,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use base::{Code, Error, Result};
-use clap::{CommandFactory as _, FromArgMatches as _, Parser};
+use clap::{CommandFactory as _, Parser};
 
-use crate::args::help::option_line;
-use crate::args::{self, ArgumentError};
+use crate::args::ArgumentError;
+use crate::args::help::options;
 use crate::out::Out;
+use crate::own_command;
 
 /// Makes links in DIR that start sven under the names of Subversion's programs.
 #[derive(Debug, Parser)]
@@ -34,30 +35,18 @@ pub struct InstallLinksArgs {
     dir: Vec<PathBuf>,
 }
 
-const HINT: &str = "Type 'sven install-links --help' for usage.\n";
-
 /// Runs the command with the words after its name.
-pub fn run(mut out: Out, argv: Vec<OsString>) -> ExitCode {
-    let given = args::parse_flat(InstallLinksArgs::command(), argv).and_then(|matches| {
-        Ok(InstallLinksArgs::from_arg_matches(&matches).map_err(args::definition_error)?)
-    });
-    let error = match given {
-        Ok(InstallLinksArgs { help: true, .. }) => {
-            let printed = out.print(&help());
-            return out.finish(printed.map(|()| ExitCode::SUCCESS));
+pub fn run(out: Out, argv: Vec<OsString>) -> ExitCode {
+    own_command::run(out, argv, |given: InstallLinksArgs, out| {
+        if given.help {
+            return Ok(out.print(&help()).map(|()| ExitCode::SUCCESS)?);
         }
-        Ok(given) => match &given.dir[..] {
-            [dir] => {
-                let linked = install(&mut out, dir, &given.names());
-                return out.finish(linked.map(|()| ExitCode::SUCCESS));
-            }
-            _ => ArgumentError::Plain("Give the one directory for the links.".to_owned()),
-        },
-        Err(error) => error,
-    };
-    let program = out.program().to_owned();
-    out.print_stderr(&format!("{program}: {error}\n{HINT}"));
-    ExitCode::FAILURE
+        let [dir] = &given.dir[..] else {
+            let text = "Give the one directory for the links.";
+            return Err(ArgumentError::Plain(text.to_owned()));
+        };
+        Ok(install(out, dir, &given.names()).map(|()| ExitCode::SUCCESS)?)
+    })
 }
 
 impl InstallLinksArgs {
@@ -135,12 +124,8 @@ fn help() -> String {
     for name in crate::tool_names() {
         text.push_str(&format!("   {name}\n"));
     }
-    text.push_str("\nValid options:\n");
-    let command = InstallLinksArgs::command();
-    for arg in command.get_arguments().filter(|arg| !arg.is_positional()) {
-        text.push_str(&option_line(arg));
-    }
     text.push('\n');
+    text.push_str(&options(&InstallLinksArgs::command()));
     text
 }
 

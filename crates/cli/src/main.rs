@@ -25,6 +25,7 @@ mod local_path;
 mod locale;
 mod lock_text;
 mod out;
+mod own_command;
 #[cfg(any(test, feature = "package-files"))]
 mod package_files;
 mod process_owner;

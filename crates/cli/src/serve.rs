@@ -23,22 +23,23 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use base::{Cancel, Date, Error, Result};
-use clap::{CommandFactory as _, FromArgMatches as _, Parser};
+use clap::{CommandFactory as _, Parser};
 use cluster::Cluster;
 use repos::{Cache, CreateOptions, Repository, load};
 use rustix::io::Errno;
 use server::Listener;
 use server::config::Source;
 
-use crate::args::help::option_line;
+use crate::args::ArgumentError;
+use crate::args::help::options;
 use crate::args::option::CacheSizeOption;
-use crate::args::{self, ArgumentError};
 use crate::config::Config;
 use crate::config::address::ListenAddress;
 use crate::config::file::{ConfigFile, ListenTable};
 use crate::config::resolve::Settings;
 use crate::config::value::{OneOrMany, Size};
 use crate::out::Out;
+use crate::own_command;
 use listeners::Listeners;
 
 /// Serves every repository below ROOT, or ROOT itself.
@@ -76,28 +77,11 @@ pub struct ServeArgs {
 const DEMO: &[u8] = include_bytes!("../data/demo.dump");
 
 /// Runs the command with the words after its name.
-pub fn run(mut out: Out, argv: Vec<OsString>) -> ExitCode {
-    let given = args::parse_flat(ServeArgs::command(), argv)
-        .and_then(|matches| Ok(ServeArgs::from_arg_matches(&matches).map_err(args::definition_error)?));
-    let outcome = match given {
-        Ok(given) => given.run(&mut out),
-        Err(error) => {
-            let program = out.program().to_owned();
-            out.print_stderr(&format!("{program}: {error}\n{HINT}"));
-            return ExitCode::FAILURE;
-        }
-    };
-    match outcome {
-        Ok(()) => out.finish(Ok(ExitCode::SUCCESS)),
-        Err(ArgumentError::Failed(error)) => out.finish(Err(error)),
-        Err(error) => {
-            out.print_stderr(&format!("{error}\n{HINT}"));
-            ExitCode::FAILURE
-        }
-    }
+pub fn run(out: Out, argv: Vec<OsString>) -> ExitCode {
+    own_command::run(out, argv, |given: ServeArgs, out| {
+        given.run(out).map(|()| ExitCode::SUCCESS)
+    })
 }
-
-const HINT: &str = "Type 'sven serve --help' for usage.\n";
 
 impl ServeArgs {
     fn run(&self, out: &mut Out) -> std::result::Result<(), ArgumentError> {
@@ -355,12 +339,8 @@ fn help() -> String {
          Serves every repository below ROOT, or ROOT itself, without any configuration:\n\
          what a repository's own conf/svnserve.conf says holds. With --config, FILE says\n\
          what is served, how and to whom; options win over it. 'sven check-config' looks\n\
-         for mistakes in it, 'sven import-config' makes one from Apache's or svnserve's.\n\nValid options:\n",
+         for mistakes in it, 'sven import-config' makes one from Apache's or svnserve's.\n\n",
     );
-    let command = ServeArgs::command();
-    for arg in command.get_arguments().filter(|arg| !arg.is_positional()) {
-        text.push_str(&option_line(arg));
-    }
-    text.push('\n');
+    text.push_str(&options(&ServeArgs::command()));
     text
 }

@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use base::{Code, Error, Result, disk_path};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 
-use crate::args::help::{essay, option_line};
+use crate::args::help::{essay, options};
 use crate::args::operand::text;
 use crate::args::{self, ArgumentError};
 use crate::local_path;
@@ -204,11 +204,8 @@ fn help(program: &str) -> String {
         "usage: {program} [OPTIONS] [WC_PATH [TRAIL_URL]]\n{}",
         essay(&command)
     );
-    text.push_str("\nValid options:\n");
-    for arg in command.get_arguments().filter(|arg| !arg.is_positional()) {
-        text.push_str(&option_line(arg));
-    }
     text.push('\n');
+    text.push_str(&options(&command));
     text
 }
 

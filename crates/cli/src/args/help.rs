@@ -51,13 +51,9 @@ pub fn subcommand(program: &str, sub: &Command) -> String {
     }
     text.push('\n');
     text.push_str(&essay(sub));
-    let options: Vec<&Arg> = sub.get_arguments().filter(|arg| !arg.is_positional()).collect();
-    if !options.is_empty() {
-        text.push_str("\nValid options:\n");
-        for arg in options {
-            text.push_str(&option_line(arg));
-        }
+    if sub.get_arguments().any(|arg| !arg.is_positional()) {
         text.push('\n');
+        text.push_str(&options(sub));
     }
     text
 }
@@ -81,6 +77,16 @@ fn option_with_aliases(arg: &Arg, aliases: &[&str]) -> String {
         name.push_str(" ARG");
     }
     name
+}
+
+/// Returns the list of a command's options, with its heading and an empty line after it.
+pub fn options(command: &Command) -> String {
+    let mut text = String::from("Valid options:\n");
+    for arg in command.get_arguments().filter(|arg| !arg.is_positional()) {
+        text.push_str(&option_line(arg));
+    }
+    text.push('\n');
+    text
 }
 
 /// Returns the wrapped help of an option. Lines that begin with a space are not wrapped.

@@ -27,11 +27,12 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{CommandFactory as _, FromArgMatches as _, Parser};
+use clap::{CommandFactory as _, Parser};
 
-use crate::args::help::option_line;
-use crate::args::{self, ArgumentError};
+use crate::args::ArgumentError;
+use crate::args::help::options;
 use crate::out::Out;
+use crate::own_command;
 use draft::TableDraft;
 
 /// Writes a configuration file for what Apache or svnserve serves.
@@ -58,23 +59,11 @@ pub struct ImportConfigArgs {
     options: Vec<OsString>,
 }
 
-const HINT: &str = "Type 'sven import-config --help' for usage.\n";
-
 /// Runs the command with the words after its name.
-pub fn run(mut out: Out, argv: Vec<OsString>) -> ExitCode {
-    let given = args::parse_flat(ImportConfigArgs::command(), argv).and_then(|matches| {
-        Ok(ImportConfigArgs::from_arg_matches(&matches).map_err(args::definition_error)?)
-    });
-    let outcome = given.and_then(|given| given.run(&mut out));
-    match outcome {
-        Ok(()) => out.finish(Ok(ExitCode::SUCCESS)),
-        Err(ArgumentError::Failed(error)) => out.finish(Err(error)),
-        Err(error) => {
-            let program = out.program().to_owned();
-            out.print_stderr(&format!("{program}: {error}\n{HINT}"));
-            ExitCode::FAILURE
-        }
-    }
+pub fn run(out: Out, argv: Vec<OsString>) -> ExitCode {
+    own_command::run(out, argv, |given: ImportConfigArgs, out| {
+        given.run(out).map(|()| ExitCode::SUCCESS)
+    })
 }
 
 impl ImportConfigArgs {
@@ -137,12 +126,8 @@ fn help() -> String {
          Writes to standard output a configuration file for 'sven serve' that serves what\n\
          Apache or svnserve serve now. What could not be carried over is said in it, with\n\
          the place where it stands. The options with which svnserve is started come\n\
-         after '--': sven import-config -- -d -r /srv/svn\n\nValid options:\n",
+         after '--': sven import-config -- -d -r /srv/svn\n\n",
     );
-    let command = ImportConfigArgs::command();
-    for arg in command.get_arguments().filter(|arg| !arg.is_positional()) {
-        text.push_str(&option_line(arg));
-    }
-    text.push('\n');
+    text.push_str(&options(&ImportConfigArgs::command()));
     text
 }
