@@ -5,12 +5,19 @@
 //! their own work.
 //!
 //! Where several machines share a repository, reading may wait for an object store for as long as the processor needs for hundreds of
-//! nodes. Such repositories have more threads, which wait side by side.
+//! nodes. Such repositories have more threads, which wait side by side. Waking them costs more than reading from memory, so a response
+//! uses them only from the moment at which it had to wait for a result, and no longer when it has not waited for a while.
 //!
 //! A task that panics is an error of its response.
 
 use std::any::Any;
 use std::sync::OnceLock;
+use std::time::Duration;
+#[expect(
+    clippy::disallowed_types,
+    reason = "decides which threads work; no result depends on it"
+)]
+use std::time::Instant;
 
 use base::ordered::{Limits, OrderedQueue, ThreadPool, cores};
 use base::{Code, Error, Result};
@@ -24,7 +31,19 @@ pub struct PrefetchPool {
 }
 
 /// Prefetched results in the order in which they are sent.
-pub(crate) struct PrefetchQueue<T>(OrderedQueue<'static, T>);
+pub(crate) struct PrefetchQueue<T> {
+    queue: OrderedQueue<'static, T>,
+    /// For a repository that several machines share.
+    pools: Option<Pools>,
+}
+
+/// The pools between which a queue changes.
+struct Pools {
+    few: ThreadPool<'static>,
+    many: ThreadPool<'static>,
+    /// Results to be taken without a wait until `few` is used again; 0 while it is.
+    left: usize,
+}
 
 /// How much of one response may be prefetched.
 const LIMITS: Limits = Limits {
@@ -35,6 +54,12 @@ const LIMITS: Limits = Limits {
 /// Threads that read ahead in repositories that several machines share.
 const WAITING_THREADS: usize = 32;
 
+/// A result that takes longer than this was not in memory.
+const WAIT: Duration = Duration::from_millis(1);
+
+/// Results without a wait after which few threads are used again: more than are read ahead.
+const WITHOUT_WAIT: usize = 256;
+
 /// Bytes that all responses together may have prefetched.
 const TOTAL_BYTES: usize = 64 << 20;
 
@@ -42,13 +67,19 @@ impl PrefetchPool {
     /// Returns an empty queue for a repository, which may be shared with other machines. `None` if no thread was started: for a
     /// repository of files so on a machine with one core, where prefetch gains nothing.
     pub(crate) fn queue<T: Send + 'static>(&self, is_shared: bool) -> Option<PrefetchQueue<T>> {
-        let (threads, count) = match is_shared {
-            false => (&self.threads, cores() - 1),
-            true => (&self.waiting_threads, WAITING_THREADS),
+        let pool = |threads: &'_ OnceLock<Option<ThreadPool<'static>>>, count| {
+            let start = || ThreadPool::start("prefetch", count, TOTAL_BYTES);
+            threads.get_or_init(start).clone()
         };
-        let start = || ThreadPool::start("prefetch", count, TOTAL_BYTES);
-        let pool = threads.get_or_init(start).as_ref()?;
-        Some(PrefetchQueue(OrderedQueue::new(pool, LIMITS)))
+        let few = pool(&self.threads, cores() - 1);
+        let many = is_shared
+            .then(|| pool(&self.waiting_threads, WAITING_THREADS))
+            .flatten();
+        let pools = few.clone().zip(many.clone());
+        Some(PrefetchQueue {
+            queue: OrderedQueue::new(few.as_ref().or(many.as_ref())?, LIMITS),
+            pools: pools.map(|(few, many)| Pools { few, many, left: 0 }),
+        })
     }
 }
 
@@ -71,12 +102,12 @@ impl std::fmt::Debug for PrefetchPool {
 impl<T: Send + 'static> PrefetchQueue<T> {
     /// True if another task may be pushed.
     pub(crate) fn has_room(&self) -> bool {
-        self.0.has_room()
+        self.queue.has_room()
     }
 
     /// Appends a task. `work` returns the result and how many bytes it holds.
     pub(crate) fn push(&mut self, work: impl FnOnce() -> (T, usize) + Send + 'static) {
-        self.0.push(work);
+        self.queue.push(work);
     }
 
     /// Takes the result of the first task; `None` if the queue is empty.
@@ -84,8 +115,27 @@ impl<T: Send + 'static> PrefetchQueue<T> {
     /// # Errors
     /// `ASSERTION_FAIL` if the task panicked.
     pub(crate) fn take(&mut self) -> Option<Result<T>> {
-        let result = self.0.take()?;
+        let begun = Instant::now();
+        let result = self.queue.take()?;
+        self.choose_pool(begun.elapsed() >= WAIT);
         Some(result.map_err(|panic| panic_error(&*panic)))
+    }
+
+    /// Chooses the threads for what comes next.
+    fn choose_pool(&mut self, has_waited: bool) {
+        let Some(pools) = &mut self.pools else {
+            return;
+        };
+        let uses_few = pools.left == 0;
+        pools.left = match has_waited {
+            true => WITHOUT_WAIT,
+            false => pools.left.saturating_sub(1),
+        };
+        match (uses_few, pools.left == 0) {
+            (true, false) => self.queue.move_to(&pools.many),
+            (false, true) => self.queue.move_to(&pools.few),
+            _ => {}
+        }
     }
 }
 
@@ -103,6 +153,31 @@ fn panic_error(panic: &(dyn Any + Send)) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn more_threads_work_only_while_results_are_waited_for() {
+        let pool = PrefetchPool::default();
+        let Some(mut queue) = pool.queue(true) else {
+            return;
+        };
+        let Some(pools) = &queue.pools else {
+            // With one core there is one pool.
+            return;
+        };
+        assert_eq!(pools.left, 0);
+        queue.push(|| {
+            std::thread::sleep(2 * WAIT);
+            (0, 1)
+        });
+        assert_eq!(queue.take().and_then(Result::ok), Some(0));
+        assert_eq!(queue.pools.as_ref().map(|pools| pools.left), Some(WITHOUT_WAIT));
+        // The second task ends only when the third has begun, and the caller may be busy with one of them.
+        let (sender, receiver) = std::sync::mpsc::channel();
+        queue.push(move || (receiver.recv().map_or(0, |()| 1), 1));
+        queue.push(move || (sender.send(()).map_or(0, |()| 2), 1));
+        assert_eq!(queue.take().and_then(Result::ok), Some(1));
+        assert_eq!(queue.take().and_then(Result::ok), Some(2));
+    }
 
     #[test]
     fn a_panic_is_an_error_of_its_task() {

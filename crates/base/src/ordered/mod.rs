@@ -84,6 +84,15 @@ impl<'w, T: Send + 'w> OrderedQueue<'w, T> {
         self.tasks.push_back(task);
     }
 
+    /// Lets the threads of another pool run the tasks from now on, those too that wait. The bytes of results count for the
+    /// first pool.
+    pub fn move_to(&mut self, pool: &ThreadPool<'w>) {
+        self.pool = pool.clone();
+        for task in &self.tasks {
+            self.pool.offer(task.clone(), self.priority);
+        }
+    }
+
     /// True if the result of the first task can be taken without waiting for it.
     pub fn is_first_done(&self) -> bool {
         self.tasks.front().is_some_and(|task| task.is_done())

@@ -306,3 +306,20 @@ fn tasks_may_share_their_parts() {
         assert_eq!(sums, expected.collect::<Vec<_>>());
     }
 }
+
+#[test]
+fn a_queue_moves_to_another_pool() {
+    let (busy, free) = (pool(1), pool(1));
+    let (release, blocked) = mpsc::channel::<()>();
+    let mut blocker = OrderedQueue::new(&busy, LIMITS);
+    blocker.push(move || (blocked.recv().is_ok(), 0));
+    wait_until_idle(&busy);
+    let mut queue = OrderedQueue::new(&busy, LIMITS);
+    let (sender, ran) = mpsc::channel();
+    queue.push(move || (sender.send(()).is_ok(), 0));
+    queue.move_to(&free);
+    ran.recv_timeout(Duration::from_secs(60))
+        .expect("a thread of the other pool runs it");
+    release.send(()).expect("the first task waits for it");
+    assert!(queue.take().is_some_and(|result| result.is_ok_and(|sent| sent)));
+}
