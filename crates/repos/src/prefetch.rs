@@ -12,12 +12,7 @@
 
 use std::any::Any;
 use std::sync::OnceLock;
-use std::time::Duration;
-#[expect(
-    clippy::disallowed_types,
-    reason = "decides which threads work; no result depends on it"
-)]
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use base::ordered::{Limits, OrderedQueue, ThreadPool, cores};
 use base::{Code, Error, Result};
