@@ -125,11 +125,10 @@ fn of_node(node: &Node, inherit: Inheritance) -> Result<Option<Mergeinfo>> {
 /// # Errors
 /// `UNSUPPORTED_FEATURE` for formats without mergeinfo.
 pub(crate) fn check_support(fs: &Fs) -> Result<()> {
-    let info = fs.info()?;
-    if info.has_mergeinfo {
+    if fs.tracks_merges() {
         return Ok(());
     }
-    let format = info.format;
+    let format = fs.info()?.format;
     Err(Error::new(
         Code::UNSUPPORTED_FEATURE,
         format!(

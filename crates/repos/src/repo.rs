@@ -195,11 +195,8 @@ impl Repository {
     }
 
     /// True unless the format is too old to count what has mergeinfo.
-    ///
-    /// # Errors
-    /// The system's.
-    pub fn tracks_merges(&self) -> Result<bool> {
-        Ok(self.fs_info()?.has_mergeinfo)
+    pub fn tracks_merges(&self) -> bool {
+        self.0.fs.tracks_merges()
     }
 
     /// The UUID.

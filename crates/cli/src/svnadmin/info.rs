@@ -33,7 +33,7 @@ impl InfoArgs {
             repository.format(),
             oldest_reader(&storage, repository.format()),
         );
-        if storage.has_mergeinfo {
+        if repository.tracks_merges() {
             text.push_str("Repository Capability: mergeinfo\n");
         }
         let (fs_type, name) = (storage.fs_type, storage.fs_type.to_uppercase());

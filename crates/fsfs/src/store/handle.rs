@@ -72,8 +72,6 @@ pub struct FsInfo {
     pub fs_type: &'static str,
     /// FSFS: 1 to 8, never 5. FSX: 2.
     pub format: u32,
-    /// False if the filesystem is too old to record mergeinfo.
-    pub has_mergeinfo: bool,
     /// 0 for the linear layout.
     pub shard_size: u64,
     /// True if items are found by number and index, false if by offset.
@@ -185,6 +183,11 @@ impl Store {
         &self.shared.history_index
     }
 
+    /// True unless the format is too old to count what has mergeinfo. Reads nothing: sessions begin with this question.
+    pub fn tracks_merges(&self) -> bool {
+        self.format().has_mergeinfo()
+    }
+
     /// Reads what `svnadmin info` prints.
     ///
     /// # Errors
@@ -194,7 +197,6 @@ impl Store {
         Ok(FsInfo {
             fs_type: self.format().back_end.name(),
             format: self.format().number,
-            has_mergeinfo: self.format().has_mergeinfo(),
             shard_size: self.format().shard_size,
             logical_addressing: self.format().logical,
             min_unpacked_rev: self.min_unpacked_rev(),

@@ -139,7 +139,7 @@ impl Session for LocalSession {
 
     fn has(&mut self, capability: Capability) -> Result<bool> {
         match capability {
-            Capability::Mergeinfo => self.repository.tracks_merges(),
+            Capability::Mergeinfo => Ok(self.repository.tracks_merges()),
             _ => Ok(true),
         }
     }

@@ -61,7 +61,7 @@ pub(super) fn options(context: &mut RequestContext<'_>, reply: &mut ResponseWrit
 /// Writes the header lines about the repository and its resources.
 fn describe_repository(context: &RequestContext<'_>, reply: &mut ResponseWriter) -> Result<(), Fault> {
     let repository = context.repository();
-    let merges = if repository.tracks_merges()? { "yes" } else { "no" };
+    let merges = if repository.tracks_merges() { "yes" } else { "no" };
     reply
         .head
         .header("svn-youngest-rev", &context.youngest()?.to_string())

@@ -127,7 +127,7 @@ impl PendingLogin {
             let service = session.access.service.clone();
             return refuse(&service, &mut session.conn, &error).map(|()| None);
         }
-        let capabilities = match session.access.repo.repository.tracks_merges()? {
+        let capabilities = match session.access.repo.repository.tracks_merges() {
             true => Capabilities::MERGEINFO,
             false => Capabilities::NONE,
         };
