@@ -219,7 +219,11 @@ impl Conversion<'_> {
                 return Err(error.context(format!("Can't convert revision {rev}")));
             }
             let (made, set_aside) = commits.commit(txn, self.clock)?;
-            if made != rev || !set_aside.is_empty() {
+            for leftover in set_aside {
+                // An earlier run was killed before it had finished this revision. A file that stays is read by no program.
+                _ = fs::remove_file(leftover);
+            }
+            if made != rev {
                 let text = format!("Revision {rev} became revision {made}: another process has committed");
                 return Err(Error::new(Code::FS_CONFLICT, text));
             }
