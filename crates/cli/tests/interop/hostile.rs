@@ -172,26 +172,33 @@ impl HostileClient {
     }
 
     fn read_until(&mut self, text: &str) {
-        assert!(self.reads(text), "the server hung up before '{text}'");
+        let (found, last) = self.read_for(text);
+        let last = last.escape_ascii();
+        assert!(found, "the server hung up before '{text}', after '{last}'");
     }
 
     /// True if `text` arrives, false if the connection ends before.
     fn reads(&mut self, text: &str) -> bool {
+        self.read_for(text).0
+    }
+
+    /// As [`reads`](Self::reads), with the last bytes that arrived.
+    fn read_for(&mut self, text: &str) -> (bool, Vec<u8>) {
         let mut received = Vec::new();
         let mut piece = [0; 65536];
         loop {
             match read_some(&mut self.stream, &mut piece) {
-                Ok(0) => return false,
+                Ok(0) => return (false, received),
                 Err(e) => {
                     assert_eq!(e.kind(), std::io::ErrorKind::ConnectionReset, "{e}");
-                    return false;
+                    return (false, received);
                 }
                 Ok(len) => received.extend_from_slice(&piece[..len]),
             }
             if received.windows(text.len()).any(|w| w == text.as_bytes()) {
-                return true;
+                return (true, received);
             }
-            let keep = received.len().min(text.len());
+            let keep = received.len().min(text.len().max(200));
             received.drain(..received.len() - keep);
         }
     }
