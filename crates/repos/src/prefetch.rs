@@ -110,9 +110,9 @@ impl<T: Send + 'static> PrefetchQueue<T> {
     /// # Errors
     /// `ASSERTION_FAIL` if the task panicked.
     pub(crate) fn take(&mut self) -> Option<Result<T>> {
-        let begun = Instant::now();
+        let begun = self.pools.is_some().then(Instant::now);
         let result = self.queue.take()?;
-        self.choose_pool(begun.elapsed() >= WAIT);
+        self.choose_pool(begun.is_some_and(|begun| begun.elapsed() >= WAIT));
         Some(result.map_err(|panic| panic_error(&*panic)))
     }
 

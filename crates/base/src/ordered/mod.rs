@@ -88,7 +88,7 @@ impl<'w, T: Send + 'w> OrderedQueue<'w, T> {
     /// first pool.
     pub fn move_to(&mut self, pool: &ThreadPool<'w>) {
         self.pool = pool.clone();
-        for task in &self.tasks {
+        for task in self.tasks.iter().filter(|task| !task.is_done()) {
             self.pool.offer(task.clone(), self.priority);
         }
     }

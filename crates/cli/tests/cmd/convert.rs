@@ -214,7 +214,6 @@ fn random_histories_go_to_the_other_back_end_and_back() {
     });
 }
 
-/// A run that is killed, at any moment, is continued. Revision properties and locks that were changed meanwhile are those at the end.
 /// What is left if a run is killed when files of a revision have their names and `current` does not know it. Does nothing if the
 /// conversion is complete, or has not come so far.
 fn leave_unfinished_revision(destination: &Path) {
@@ -236,6 +235,7 @@ fn leave_unfinished_revision(destination: &Path) {
     }
 }
 
+/// A run that is killed, at any moment, is continued. Revision properties and locks that were changed meanwhile are those at the end.
 #[test]
 fn killed_conversions_continue() {
     each_seed("CONVERT_SEEDS", 0..4, |seed| {

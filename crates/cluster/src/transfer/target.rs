@@ -167,7 +167,7 @@ impl Target<'_> {
         let name = pack_key(self.info.instance, shard, import);
         let deadline = self.deadline()?;
         let digest = self.cluster.0.objects.put_file(&name, file)?;
-        self.cluster.0.database.run("note a pack", |client| {
+        let inserted = self.cluster.0.database.run("note a pack", |client| {
             let manifest = manifest.clone();
             async move {
                 let (shard, digest) = (signed(shard), digest.as_slice());
@@ -179,7 +179,8 @@ impl Target<'_> {
                     .await
             }
         })?;
-        match self.packs()?.contains(&shard) {
+        // None are inserted either if the step was taken twice.
+        match inserted > 0 || self.packs()?.contains(&shard) {
             true => Ok(()),
             false => Err(too_late()),
         }
@@ -246,7 +247,7 @@ impl Target<'_> {
             return Ok(());
         }
         let (id, import) = (self.info.id, self.import);
-        self.cluster.0.database.run("write revisions", |client| {
+        let inserted = self.cluster.0.database.run("write revisions", |client| {
             let batch = batch.clone();
             async move {
                 let values: [&(dyn tokio_postgres::types::ToSql + Sync); 8] = [
@@ -262,15 +263,21 @@ impl Target<'_> {
                 client.execute(INSERT_REVISIONS, &values).await
             }
         })?;
-        let written = self.cluster.0.database.run("look for revisions", |client| {
-            let batch = batch.clone();
-            async move { client.query_one(COUNT_REVISIONS, &[&id, &batch.revs]).await }
-        })?;
-        let written: i64 = written.try_get(0).map_err(sql_error)?;
-        match written == batch.revs.len() as i64 {
+        match inserted == batch.revs.len() as u64 || self.has_all(&batch)? {
             true => Ok(()),
             false => Err(too_late()),
         }
+    }
+
+    /// True if all revisions of a batch are there: a step that was taken twice inserts none the second time.
+    fn has_all(&self, batch: &Arc<Batch>) -> Result<bool> {
+        let id = self.info.id;
+        let row = self.cluster.0.database.run("look for revisions", |client| {
+            let batch = batch.clone();
+            async move { client.query_one(COUNT_REVISIONS, &[&id, &batch.revs]).await }
+        })?;
+        let there: i64 = row.try_get(0).map_err(sql_error)?;
+        Ok(there == batch.revs.len() as i64)
     }
 
     /// Replaces property lists.

@@ -3,7 +3,7 @@
 //! A crash leaves strays: of a commit that did not finish, or of a group. But if `current` was lost, or restored from a backup,
 //! they are revisions that were acknowledged. Nothing here deletes either kind. A stray that is a complete revision with its
 //! properties makes the commit fail, until `recover` or the administrator decides. Any other stray is renamed to a name in `db/`
-//! that no program reads, see [`STRAY_PREFIX`].
+//! that no program reads, see [`STRAY_PREFIX`]. Only a conversion removes these, from the repository that it makes.
 //!
 //! A marker distinguishes a complete revision of an unfinished commit from one that was acknowledged: a file `svn-after-N` in the
 //! directory of the revision file, where N is the youngest revision at that time. It exists before the revision file has its
@@ -69,6 +69,28 @@ pub(crate) fn set_all_aside(fs: &Fs, lock: &WriteLock) -> Result<Vec<PathBuf>> {
         renamed.push(set_aside(fs.disk(), fs.path(), &file, &format!("r{rev}"))?);
     }
     Ok(renamed)
+}
+
+impl Fs {
+    /// Removes the strays that were renamed, from a filesystem that is still being made from another one: all revisions are in
+    /// that one.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn remove_set_aside(&self) -> Result<()> {
+        let (disk, db) = (self.disk(), self.path());
+        let names = disk
+            .list(db)
+            .map_err(|e| Error::io("Can't open directory", db, &e))?;
+        for name in names {
+            if name.to_str().is_some_and(|name| name.starts_with(STRAY_PREFIX)) {
+                let path = db.join(name);
+                disk.remove_file(&path)
+                    .map_err(|e| Error::io("Can't remove file", &path, &e))?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Removes rep-cache rows of revisions that do not exist: other revisions will have their numbers.

@@ -137,6 +137,7 @@ impl Conversion<'_> {
             if youngest < next {
                 // What was changed meanwhile, in this run or since an earlier one.
                 self.renew_revprops(self.destination.youngest()?)?;
+                self.destination.remove_set_aside()?;
                 return self.locks();
             }
         }
@@ -218,11 +219,8 @@ impl Conversion<'_> {
                 _ = txn.abort();
                 return Err(error.context(format!("Can't convert revision {rev}")));
             }
-            let (made, set_aside) = commits.commit(txn, self.clock)?;
-            for leftover in set_aside {
-                // An earlier run was killed before it had finished this revision. A file that stays is read by no program.
-                _ = fs::remove_file(leftover);
-            }
+            // What is set aside is of an earlier run that was killed before it had finished a revision.
+            let (made, _) = commits.commit(txn, self.clock)?;
             if made != rev {
                 let text = format!("Revision {rev} became revision {made}: another process has committed");
                 return Err(Error::new(Code::FS_CONFLICT, text));
