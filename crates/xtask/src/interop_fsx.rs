@@ -30,7 +30,7 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ("merges::", "as above"),
     (
         "http::sequences::",
-        "one revision of 1.14's has two changed texts that are not in its dump; in Sven's they are. The cause is not known",
+        "1.14 loses changes of a transaction that another connection has made: `fsx::changes_over_several_connections`",
     ),
     (
         "writing::two_copies",

@@ -5,8 +5,12 @@ use testkit::repo::When;
 use testkit::server::transport::Transport;
 use testkit::{Side, Spec, Tool, scratch};
 
+use crate::http::raw_http::{HttpConnection, HttpResponse, send_request};
 use crate::pair::{ServerPair, serve, url};
 use crate::{history, listing, mirror};
+
+/// A configuration that lets everyone write.
+const WRITE_FREELY: &str = "[general]\nanon-access = write\n";
 
 /// A repository with packed and unpacked shards.
 fn half_packed() -> Spec {
@@ -68,8 +72,7 @@ fn commits_in_turns() {
     for (repository, fs_type) in [(&fsx, "fsx"), (&fsfs, "fsfs")] {
         let create = Tool::new("svnadmin").args(["create", "--fs-type", fs_type]);
         create.arg(repository).ok();
-        let conf = "[general]\nanon-access = write\n";
-        std::fs::write(repository.join("conf/svnserve.conf"), conf).expect("because it is new");
+        std::fs::write(repository.join("conf/svnserve.conf"), WRITE_FREELY).expect("because it is new");
         let format = repository.join("db/format");
         let text = std::fs::read_to_string(&format).expect("because it is there");
         std::fs::remove_file(&format).expect("because it is there");
@@ -134,5 +137,48 @@ fn commits_in_turns() {
     let expected = dump(Side::Theirs, &fsfs);
     for side in Side::BOTH {
         assert!(dump(side, &fsx) == expected, "{side:?} reads something else");
+    }
+}
+
+/// A connection that has looked at a directory of a transaction changes this directory after another connection did. Apache on FSX then
+/// loses what the other connection put there, though it was acknowledged; Sven keeps it, as both do on FSFS.
+#[test]
+fn changes_over_several_connections() {
+    for (fs_type, side) in ["fsfs", "fsx"]
+        .into_iter()
+        .flat_map(|fs_type| Side::BOTH.map(|side| (fs_type, side)))
+    {
+        let root = scratch();
+        let repository = root.path().join("r");
+        let create = Tool::new("svnadmin").args(["create", "--fs-type", fs_type]);
+        create.arg(&repository).ok();
+        std::fs::write(repository.join("conf/svnserve.conf"), WRITE_FREELY).expect("because it is new");
+        let server = serve(side, Transport::Http, root.path(), "Allow from all\n", &[]);
+        let port = server.port();
+        let sent = |response: HttpResponse, status: u16| {
+            assert_eq!(response.status, status, "{fs_type}, {side:?}");
+            response
+        };
+
+        let skel = [("Content-Type", "application/vnd.svn-skel")];
+        let begun = send_request(port, "POST", "/r/!svn/me", &skel, "( create-txn )");
+        let name = sent(begun, 201).headers["svn-txn-name"][0].clone();
+        let path = |name_in_root: &str| format!("/r/!svn/txr/{name}/{name_in_root}");
+
+        let mut connection = HttpConnection::new(port);
+        let depth = [("Depth", "0")];
+        sent(connection.send_request("PROPFIND", &path("dir"), &depth, ""), 404);
+        sent(send_request(port, "PUT", &path("file"), &[], "text\n"), 201);
+        sent(connection.send_request("MKCOL", &path("dir"), &[], ""), 201);
+        let source = format!("<D:source><D:href>/r/!svn/txn/{name}</D:href></D:source>");
+        let merge = format!("<D:merge xmlns:D='DAV:'>{source}</D:merge>");
+        sent(send_request(port, "MERGE", "/r", &[], &merge), 200);
+
+        let tree = Tool::new("svnlook").args(["tree", "-N"]).arg(&repository).ok();
+        let expected = match (fs_type, side) {
+            ("fsx", Side::Theirs) => "/\n dir/\n",
+            _ => "/\n dir/\n file\n",
+        };
+        assert_eq!(tree.out(), expected, "{fs_type}, {side:?}");
     }
 }
