@@ -72,6 +72,10 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ),
     ("http::sequences::", "as above"),
     (
+        "http::interleaved::no_request_waits_for_the_body",
+        "a node that forwards a request asks for its body before the node of the transaction has the head",
+    ),
+    (
         "raw_commits::errors_in_the_middle_of_an_edit",
         "the length of a message with the name of a transaction, which is longer in a cluster",
     ),
