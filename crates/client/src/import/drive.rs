@@ -20,7 +20,7 @@ pub(super) fn drive(
     editor: &mut dyn Editor,
     new_entries: &[String],
     kind: NodeKind,
-    found: &Receiver<Found>,
+    found: &Receiver<Vec<Found>>,
     notify: &mut dyn FnMut(ImportEvent<'_>) -> Result<()>,
 ) -> Result<bool> {
     let mut open = vec![(RelPath::empty(), editor.open_root(None)?)];
@@ -66,11 +66,11 @@ impl Drive<'_> {
     fn tree(
         &mut self,
         mut open: Vec<(RelPath, DirToken)>,
-        found: &Receiver<Found>,
+        found: &Receiver<Vec<Found>>,
         notify: &mut dyn FnMut(ImportEvent<'_>) -> Result<()>,
     ) -> Result<()> {
         let least = open.len();
-        for found in found {
+        for found in found.iter().flatten() {
             match found {
                 Found::Skipped(path) => self.hold(HeldEvent::Skipped(path)),
                 Found::Dir(path, name) => {

@@ -93,14 +93,12 @@ pub fn import(
         revprops,
         ..CommitRequest::default()
     };
-    let (sender, found) = sync_channel(HELD);
+    let (channel, found) = sync_channel(HELD);
+    let sender = walk::Sender::new(channel);
     let mut is_empty = false;
     let outcome = thread::scope(|scope| {
         // The walk ends when the receiver has gone, or at the end of the tree.
-        scope.spawn(|| {
-            let sender = sender;
-            walk.run(path, kind, &sender);
-        });
+        scope.spawn(|| walk.run(path, kind, sender));
         let found = found;
         session.commit(&request, &mut |editor| {
             let changed = drive::drive(editor, &new_entries, kind, &found, notify)?;
@@ -191,5 +189,5 @@ fn rules(session: &mut dyn Session, is_at_target: bool, options: &ImportOptions<
 /// The name of administrative directories, which are never imported.
 pub(crate) const ADMIN_DIR: &str = ".svn";
 
-/// Parts of the tree that are held between the walk and the commit; parts of texts have at most 100 KiB.
-const HELD: usize = 64;
+/// Messages that are held between the walk and the commit. The texts in one have less than 200 KiB.
+const HELD: usize = 16;

@@ -63,11 +63,44 @@ impl From<Gone> for Stop {
     }
 }
 
-type Sender = SyncSender<Found>;
-
-fn send(sender: &Sender, found: Found) -> Result<(), Gone> {
-    sender.send(found).map_err(|_| Gone)
+/// Sends what is found to the thread that commits, many parts at a time: a part of a small file is found more quickly than a thread is
+/// woken.
+pub(super) struct Sender {
+    channel: SyncSender<Vec<Found>>,
+    parts: Vec<Found>,
+    /// The bytes of the texts in `parts`.
+    bytes: usize,
 }
+
+impl Sender {
+    pub(super) fn new(channel: SyncSender<Vec<Found>>) -> Self {
+        Sender {
+            channel,
+            parts: Vec::new(),
+            bytes: 0,
+        }
+    }
+
+    fn send(&mut self, found: Found) -> Result<(), Gone> {
+        if let Found::Text(text) = &found {
+            self.bytes += text.len();
+        }
+        self.parts.push(found);
+        match self.parts.len() >= SENT_PARTS || self.bytes >= WINDOW_SIZE {
+            true => self.flush(),
+            false => Ok(()),
+        }
+    }
+
+    fn flush(&mut self) -> Result<(), Gone> {
+        self.bytes = 0;
+        let parts = std::mem::take(&mut self.parts);
+        self.channel.send(parts).map_err(|_| Gone)
+    }
+}
+
+/// So many parts are sent together.
+const SENT_PARTS: usize = 64;
 
 /// An entry of a directory.
 struct Entry {
@@ -113,23 +146,27 @@ fn absolute(path: &Path, options: &ImportOptions<'_>) -> PathBuf {
 
 impl Walk<'_> {
     /// Walks `path`, and sends what is found. Ends early if the receiver has gone.
-    pub(super) fn run(&self, path: &Path, kind: NodeKind, sender: &Sender) {
+    pub(super) fn run(&self, path: &Path, kind: NodeKind, mut sender: Sender) {
         let outcome = match kind {
-            NodeKind::Dir => self.tree(path, sender),
-            _ => self.top_file(path, sender),
+            NodeKind::Dir => self.tree(path, &mut sender),
+            _ => self.top_file(path, &mut sender),
         };
-        if let Err(Stop::Failed(error)) = outcome {
-            _ = send(sender, Found::Failed(error));
-        }
+        let outcome = match outcome {
+            Err(Stop::Failed(error)) => sender.send(Found::Failed(error)),
+            Err(Stop::Gone) => return,
+            Ok(()) => Ok(()),
+        };
+        // If the receiver has gone, nobody needs the rest.
+        _ = outcome.and_then(|()| sender.flush());
     }
 
-    fn top_file(&self, path: &Path, sender: &Sender) -> Result<(), Stop> {
+    fn top_file(&self, path: &Path, sender: &mut Sender) -> Result<(), Stop> {
         let found = fs::symlink_metadata(path).map_err(|error| Error::io("Can't stat", path, &error))?;
         let name = disk_path::shown(path.file_name().unwrap_or_default());
         self.file(path, &name, &found, sender)
     }
 
-    fn tree(&self, top: &Path, sender: &Sender) -> Result<(), Stop> {
+    fn tree(&self, top: &Path, sender: &mut Sender) -> Result<(), Stop> {
         let mut levels = vec![Level {
             entries: self.entries(top, true, sender)?,
             path: top.to_owned(),
@@ -144,7 +181,7 @@ impl Walk<'_> {
             }) = level.entries.next()
             else {
                 levels.pop();
-                send(sender, Found::End)?;
+                sender.send(Found::End)?;
                 continue;
             };
             let path = level.path.join(&file_name);
@@ -163,14 +200,19 @@ impl Walk<'_> {
             };
             check_name(&name, &path, self.options)?;
             let entries = self.entries(&path, false, sender)?;
-            send(sender, Found::Dir(path.clone(), name))?;
+            sender.send(Found::Dir(path.clone(), name))?;
             levels.push(Level { entries, path, depth });
         }
         Ok(())
     }
 
     /// Returns the entries of a directory that are not ignored, sorted.
-    fn entries(&self, path: &Path, is_top: bool, sender: &Sender) -> Result<std::vec::IntoIter<Entry>, Stop> {
+    fn entries(
+        &self,
+        path: &Path,
+        is_top: bool,
+        sender: &mut Sender,
+    ) -> Result<std::vec::IntoIter<Entry>, Stop> {
         let absolute = absolute(path, self.options);
         let failed = |error: &io::Error| Error::io("Can't open directory", &absolute, error);
         let mut entries = Vec::new();
@@ -194,13 +236,19 @@ impl Walk<'_> {
         }
         if has_admin_dir {
             // The incumbent names it twice.
-            send(sender, Found::Skipped(path.join(ADMIN_DIR).join(ADMIN_DIR)))?;
+            sender.send(Found::Skipped(path.join(ADMIN_DIR).join(ADMIN_DIR)))?;
         }
         entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         Ok(entries.into_iter())
     }
 
-    fn file_or_other(&self, path: &Path, name: &str, found: &Metadata, sender: &Sender) -> Result<(), Stop> {
+    fn file_or_other(
+        &self,
+        path: &Path,
+        name: &str,
+        found: &Metadata,
+        sender: &mut Sender,
+    ) -> Result<(), Stop> {
         check_name(name, path, self.options)?;
         match self.check_kind(path, found, sender)? {
             true => self.file(path, name, found, sender),
@@ -209,12 +257,12 @@ impl Walk<'_> {
     }
 
     /// Returns false for a node that is left out because of its kind.
-    fn check_kind(&self, path: &Path, found: &Metadata, sender: &Sender) -> Result<bool, Stop> {
+    fn check_kind(&self, path: &Path, found: &Metadata, sender: &mut Sender) -> Result<bool, Stop> {
         if found.is_file() || found.is_symlink() {
             return Ok(true);
         }
         if self.options.force {
-            send(sender, Found::Skipped(path.to_owned()))?;
+            sender.send(Found::Skipped(path.to_owned()))?;
             return Ok(false);
         }
         let absolute = absolute(path, self.options);
@@ -225,33 +273,32 @@ impl Walk<'_> {
         Err(Error::new(Code::NODE_UNKNOWN_KIND, message).into())
     }
 
-    fn file(&self, path: &Path, name: &str, found: &Metadata, sender: &Sender) -> Result<(), Stop> {
+    fn file(&self, path: &Path, name: &str, found: &Metadata, sender: &mut Sender) -> Result<(), Stop> {
         let absolute = absolute(path, self.options);
         if found.is_symlink() {
             return link(path, name, &absolute, sender);
         }
-        let failed = |error: &io::Error| Error::io("Can't read file", &absolute, error);
         let mut file =
             File::open(&absolute).map_err(|error| Error::io("Can't open file", &absolute, &error))?;
-        let mut piece = Vec::new();
-        let most = WINDOW_SIZE as u64;
-        (&mut file)
-            .take(most)
-            .read_to_end(&mut piece)
-            .map_err(|error| failed(&error))?;
+        let mut read = || {
+            // Room beside the length lets the read end without a further buffer.
+            let room = found.len().min(WINDOW_SIZE as u64) as usize + 64;
+            let mut piece = Vec::with_capacity(room);
+            let read = (&mut file).take(WINDOW_SIZE as u64).read_to_end(&mut piece);
+            read.map_err(|error| Error::io("Can't read file", &absolute, &error))?;
+            Ok::<_, Error>(piece)
+        };
+        let mut piece = read()?;
         let is_executable = found.permissions().mode() & 0o100 != 0;
         let head = &piece[..piece.len().min(BINARY_HEAD)];
         let props = self.rules.props(name, head, is_executable);
         let normalization = Normalization::new(&props, &disk_path::shown(&absolute));
-        send(
-            sender,
-            Found::File {
-                path: path.to_owned(),
-                name: name.to_owned(),
-                is_binary: has_binary_type(&props),
-                props,
-            },
-        )?;
+        sender.send(Found::File {
+            path: path.to_owned(),
+            name: name.to_owned(),
+            is_binary: has_binary_type(&props),
+            props,
+        })?;
         let mut text = TextSender {
             sender,
             digest: Md5Stream::new(),
@@ -259,41 +306,38 @@ impl Walk<'_> {
         };
         while !piece.is_empty() {
             self.options.cancel.check()?;
+            let is_last = piece.len() < WINDOW_SIZE;
             text.push(piece)?;
-            piece = Vec::new();
-            (&mut file)
-                .take(most)
-                .read_to_end(&mut piece)
-                .map_err(|error| failed(&error))?;
+            piece = match is_last {
+                true => Vec::new(),
+                false => read()?,
+            };
         }
         text.finish()
     }
 }
 
 /// Sends the text that describes a symbolic link.
-fn link(path: &Path, name: &str, absolute: &Path, sender: &Sender) -> Result<(), Stop> {
+fn link(path: &Path, name: &str, absolute: &Path, sender: &mut Sender) -> Result<(), Stop> {
     let target = fs::read_link(absolute)
         .map_err(|error| Error::io("Can't read contents of link", absolute, &error))?;
     let text = format!("link {}", entry_name(target.as_os_str(), absolute)?).into_bytes();
     let props = Props::from([(SPECIAL.to_owned(), b"*".to_vec())]);
-    send(
-        sender,
-        Found::File {
-            path: path.to_owned(),
-            name: name.to_owned(),
-            props,
-            is_binary: false,
-        },
-    )?;
+    sender.send(Found::File {
+        path: path.to_owned(),
+        name: name.to_owned(),
+        props,
+        is_binary: false,
+    })?;
     let digest = Md5::of(&text);
-    send(sender, Found::Text(text))?;
-    send(sender, Found::TextEnd(digest))?;
+    sender.send(Found::Text(text))?;
+    sender.send(Found::TextEnd(digest))?;
     Ok(())
 }
 
 /// Sends the text of a file, converted.
 struct TextSender<'a> {
-    sender: &'a Sender,
+    sender: &'a mut Sender,
     digest: Md5Stream,
     normalization: Option<Normalization>,
 }
@@ -302,7 +346,7 @@ impl TextSender<'_> {
     fn push(&mut self, piece: Vec<u8>) -> Result<(), Stop> {
         let Some(normalization) = &mut self.normalization else {
             self.digest.update(&piece);
-            return Ok(send(self.sender, Found::Text(piece))?);
+            return Ok(self.sender.send(Found::Text(piece))?);
         };
         let mut out = Vec::with_capacity(piece.len());
         normalization.convert(&piece, &mut out);
@@ -313,7 +357,7 @@ impl TextSender<'_> {
         self.digest.update(&text);
         match text.is_empty() {
             true => Ok(()),
-            false => Ok(send(self.sender, Found::Text(text))?),
+            false => Ok(self.sender.send(Found::Text(text))?),
         }
     }
 
@@ -323,7 +367,7 @@ impl TextSender<'_> {
             normalization.finish(&mut out);
             self.send(out)?;
         }
-        Ok(send(self.sender, Found::TextEnd(self.digest.finish()))?)
+        Ok(self.sender.send(Found::TextEnd(self.digest.finish()))?)
     }
 }
 
