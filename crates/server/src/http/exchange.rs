@@ -18,7 +18,7 @@ use super::client_wait::ClientWait;
 use super::connection::ConnectionShared;
 use super::handler::Handler;
 use super::request::Request;
-use super::request_body::RequestBody;
+use super::request_body::{RequestBody, SHORT_BODY};
 use super::request_reader::HadFragment;
 use super::respond::{respond, try_respond_inline};
 use super::response_body::{DeliveredBody, ResponseBody, ResponseDelivery};
@@ -51,9 +51,12 @@ pub(super) async fn exchange<H: Handler>(
         }
     };
     let mut memory = connection.context.limits.request_memory.of(Some(address));
-    if parts.method != Method::PUT {
-        // A client that sends its body slowly must not hold a thread.
-        body.gather(options.limits.xml_body, &mut memory).await;
+    // A client that sends its body slowly must not hold a thread. Of a text, which may be long, only the beginning is gathered; nothing of one
+    // that is sent when the server says so.
+    match parts.method {
+        Method::PUT if !body.awaits_continue() => body.gather(SHORT_BODY, &mut memory).await,
+        Method::PUT => {}
+        _ => body.gather(options.limits.xml_body, &mut memory).await,
     }
     let mut request = request_of(&connection, parts, body, memory, wait.clone());
     // Subversion's clients accept gzip and are slowed down by it, unless their network slows them down even more.
@@ -62,6 +65,9 @@ pub(super) async fn exchange<H: Handler>(
         .filter(|_| delivery.busy.is_slow() || !request.is_svn_client());
     let gzip = request.takes_gzip(gzip);
     if let Some(response) = answer_inline(&connection, &mut request, gzip, head.as_deref()) {
+        return Ok(response.map(|body| DeliveredBody { body, delivery }));
+    }
+    if let Some(response) = answer_in_place(&connection, &mut request) {
         return Ok(response.map(|body| DeliveredBody { body, delivery }));
     }
     let (sender, answered) = oneshot::channel();
@@ -128,6 +134,31 @@ fn answer_inline<H: Handler>(
         (None, _) => (request.body, request.cacheable, request.read_mode) = (body, None, ReadMode::MayWait),
     }
     response
+}
+
+/// Answers a short request that changes a transaction on the connection's own thread, while another thread takes over what that one does for
+/// other connections. An import is thousands of such requests: the threads' waking each other would take longer than the work. Returns `None` if
+/// it is another request, or if as many are answered so already.
+fn answer_in_place<H: Handler>(
+    connection: &Arc<ConnectionShared<H>>,
+    request: &mut Request,
+) -> Option<Response<ResponseBody>> {
+    let is_short = request.body.length().is_some_and(|length| length <= SHORT_BODY);
+    if !is_short || !changes_transactions(&request.method) {
+        return None;
+    }
+    let _permit = connection.pool.try_inline()?;
+    let reply = ResponseWriter::buffered(false, request.wait.clone(), None, ReadMode::MayWait);
+    tokio::task::block_in_place(|| try_respond_inline(connection, request, reply))
+}
+
+/// Returns whether requests with this method change a transaction. Their responses are short. They run no hooks, unless they commit
+/// automatic versions.
+fn changes_transactions(method: &Method) -> bool {
+    matches!(
+        method.as_str(),
+        "PUT" | "PROPPATCH" | "MKCOL" | "COPY" | "DELETE" | "CHECKOUT"
+    )
 }
 
 /// Returns whether requests with this method only read, so that they may be answered on the connection's own thread as long as they

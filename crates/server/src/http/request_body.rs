@@ -14,7 +14,7 @@ use crate::config::XML_FACTOR;
 use crate::net::QuotaShare;
 
 /// Bodies up to this length, in bytes, are not counted as memory, and their requests may be answered inline.
-const SHORT_BODY: u64 = 16 << 10;
+pub(super) const SHORT_BODY: u64 = 16 << 10;
 
 /// How long a request waits for memory that others hold, and the interval between attempts.
 const MEMORY_WAIT: Duration = Duration::from_secs(20);
@@ -110,6 +110,11 @@ impl RequestBody {
         if end.is_none() {
             self.gathered = gathered.into();
         }
+    }
+
+    /// True if the client waits until the server asks for the body.
+    pub(super) fn awaits_continue(&self) -> bool {
+        self.awaits_continue
     }
 
     /// Returns the length if the whole body has been gathered and nothing was read.
