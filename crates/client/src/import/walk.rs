@@ -156,7 +156,7 @@ impl Walk<'_> {
             Err(Stop::Gone) => return,
             Ok(()) => Ok(()),
         };
-        // If the receiver has gone, nobody needs the rest.
+        // A receiver that has gone needs no rest.
         _ = outcome.and_then(|()| sender.flush());
     }
 
