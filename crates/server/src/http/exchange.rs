@@ -23,6 +23,7 @@ use super::request_reader::HadFragment;
 use super::respond::{respond, try_respond_inline};
 use super::response_body::{DeliveredBody, ResponseBody, ResponseDelivery};
 use super::response_writer::ResponseWriter;
+use crate::config::XML_FACTOR;
 use crate::context::ServerContext;
 use crate::net::QuotaShare;
 
@@ -51,12 +52,16 @@ pub(super) async fn exchange<H: Handler>(
         }
     };
     let mut memory = connection.context.limits.request_memory.of(Some(address));
-    // A client that sends its body slowly must not hold a thread. Of a text, which may be long, only the beginning is gathered; nothing of one
-    // that is sent when the server says so.
+    // A client that sends its body slowly must not hold a thread. A text may be long: if it is, or is sent only when the server asks for it,
+    // a thread reads it as it arrives.
     match parts.method {
-        Method::PUT if !body.awaits_continue() => body.gather(SHORT_BODY, &mut memory).await,
+        Method::PUT if body.may_be_short() => body.gather(SHORT_BODY, 1, &mut memory).await,
         Method::PUT => {}
-        _ => body.gather(options.limits.xml_body, &mut memory).await,
+        // A parsed document needs more memory than its bytes.
+        _ => {
+            body.gather(options.limits.xml_body, XML_FACTOR, &mut memory)
+                .await
+        }
     }
     let mut request = request_of(&connection, parts, body, memory, wait.clone());
     // Subversion's clients accept gzip and are slowed down by it, unless their network slows them down even more.

@@ -10,7 +10,6 @@ use hyper::body::Incoming;
 use tokio::time::{sleep, timeout_at};
 
 use super::client_wait::ClientWait;
-use crate::config::XML_FACTOR;
 use crate::net::QuotaShare;
 
 /// Bodies up to this length, in bytes, are not counted as memory, and their requests may be answered inline.
@@ -68,8 +67,8 @@ impl RequestBody {
     }
 
     /// Reads the body before a thread is taken for the request; of a body with more than `max` bytes, the beginning. A body that
-    /// takes too long, or for which `memory` has no bytes left, ends with an error.
-    pub(super) async fn gather(&mut self, max: u64, memory: &mut QuotaShare) {
+    /// takes too long, or for which `memory` has no bytes left, ends with an error. It needs `factor` times its bytes when it is read.
+    pub(super) async fn gather(&mut self, max: u64, factor: u64, memory: &mut QuotaShare) {
         let Some((incoming, wait)) = &mut self.incoming else {
             return;
         };
@@ -78,10 +77,6 @@ impl RequestBody {
         let length = incoming.size_hint().exact().unwrap_or(0);
         let mut gathered = Vec::with_capacity(usize::try_from(length.min(SHORT_BODY)).unwrap_or(0));
         let end = loop {
-            if gathered.len() as u64 > max {
-                self.gathered = gathered.into();
-                return;
-            }
             let silent = tokio::time::Instant::now() + wait.silence;
             let limit = begun + wait.for_body(gathered.len() as u64);
             match timeout_at(limit.min(silent), incoming.frame()).await {
@@ -94,14 +89,19 @@ impl RequestBody {
                     gathered.extend_from_slice(&data);
                 }
             }
-            if !reserve(memory, gathered.capacity() as u64).await {
+            if gathered.len() as u64 > max {
+                // The rest is read as it arrives; a text needs no memory of its own.
+                self.gathered = gathered.into();
+                return;
+            }
+            let is_short = gathered.len() as u64 <= SHORT_BODY;
+            if !is_short && !reserve(memory, gathered.capacity() as u64).await {
                 break Some(io::ErrorKind::ResourceBusy);
             }
         };
         self.incoming = None;
-        // The parsed document needs more memory than its bytes.
         let end = match end {
-            None if !reserve(memory, gathered.len() as u64 * XML_FACTOR).await => {
+            None if !reserve(memory, gathered.len() as u64 * factor).await => {
                 Some(io::ErrorKind::ResourceBusy)
             }
             end => end,
@@ -112,9 +112,13 @@ impl RequestBody {
         }
     }
 
-    /// True if the client waits until the server asks for the body.
-    pub(super) fn awaits_continue(&self) -> bool {
-        self.awaits_continue
+    /// True if the body may have at most [`SHORT_BODY`] bytes, and the client sends it without being asked.
+    pub(super) fn may_be_short(&self) -> bool {
+        let length = self
+            .incoming
+            .as_ref()
+            .and_then(|(incoming, _)| incoming.size_hint().exact());
+        !self.awaits_continue && length.is_none_or(|length| length <= SHORT_BODY)
     }
 
     /// Returns the length if the whole body has been gathered and nothing was read.
