@@ -22,7 +22,7 @@ use testkit::{Side, Tool};
 const UNIT: usize = 500;
 
 /// The number of levels: too many for a recursion on a stack of 1 MiB.
-const LEVELS: usize = 6_000;
+const LEVELS: usize = 4_000;
 
 fn levels() -> usize {
     let set = std::env::var("SVEN_DEEP_LEVELS").ok();
