@@ -4,7 +4,7 @@
 //! checksums, mergeinfo, dates, locks, the error chain with Subversion's numbers, and ordered work on several threads. Values
 //! are canonical by construction: code that holds an [`FsPath`] need not check it again.
 //!
-//! What is absent: I/O, clocks, randomness, and any other crate of the workspace.
+//! What is absent: I/O (but for the signal mask of a thread), clocks, randomness, and any other crate of the workspace.
 //!
 //! ```
 //! use base::mergeinfo::Inheritance;
@@ -29,6 +29,7 @@
 pub mod cancel;
 pub mod charset;
 pub mod checksum;
+pub mod child_signals;
 mod common_bytes;
 pub mod date;
 pub mod disk_path;

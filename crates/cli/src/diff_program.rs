@@ -9,6 +9,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::process::Command;
 
+use base::child_signals::with_open_signals;
 use base::{Code, Error, Result, disk_path};
 use tempfile::NamedTempFile;
 
@@ -51,7 +52,7 @@ impl DiffProgram<'_> {
         command.args(files);
         out.flush()?;
         let name = disk_path::shown(self.name);
-        let code = match command.status() {
+        let code = match with_open_signals(|| command.spawn()).and_then(|mut child| child.wait()) {
             Ok(status) => status.code().unwrap_or(-1),
             Err(error) => {
                 let text = Error::os(&error, &format!("exec of '{name}' failed")).message();

@@ -51,7 +51,7 @@ impl Interrupt {
         }
         let mut signals = Signals::new([SIGINT, SIGHUP, SIGTERM, SIGURG]).map_err(|e| failed(&e))?;
         // Threads begin with the mask of the thread that starts them: the signals are handled by the one below alone, as
-        // `wait_for_signals` needs it. The standard library lets child processes begin with an empty mask.
+        // `wait_for_signals` needs it. Child processes begin with the mask of their thread: see `base::child_signals`.
         let mut handled = SigSet::empty();
         for signal in [Signal::SIGINT, Signal::SIGHUP, Signal::SIGTERM] {
             handled.add(signal);

@@ -32,6 +32,7 @@ pub fn info(
     session: &mut dyn Session,
     rev: Revnum,
     depth: Depth,
+    locks: Locks,
     receive: &mut dyn FnMut(&NodeInfo<'_>) -> Result<()>,
 ) -> Result<()> {
     let (url, root_url) = (session.url().clone(), session.root_url().clone());
@@ -42,7 +43,10 @@ pub fn info(
     };
     let path = url.relative_to(&root_url).unwrap_or_else(RelPath::empty);
     let top_path = FsPath::root().join(&path);
-    let locks = find_locks(session, top.kind, depth)?;
+    let locks = match locks {
+        Locks::OfFile if top.kind != NodeKind::File => HashMap::new(),
+        _ => find_locks(session, top.kind, depth)?,
+    };
     let mut pending = vec![(RelPath::empty(), top)];
     while let Some((path, dirent)) = pending.pop() {
         receive(&NodeInfo {
@@ -73,6 +77,15 @@ pub fn info(
         pending.extend(entries.map(|(name, entry)| (path.join_str(&name), entry)));
     }
     Ok(())
+}
+
+/// Which locks are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Locks {
+    /// All.
+    All,
+    /// That of a file, and none of those below a directory: in an earlier revision, other nodes may have their paths.
+    OfFile,
 }
 
 /// Returns the locks of a file or in a tree; none if the server has no locks.

@@ -48,6 +48,10 @@ struct NodeDirConf {
 /// As [`find`].
 pub fn open(db: &Path) -> Result<SharedFs> {
     let (cluster, repository) = find(db)?;
+    if let Some(dir) = db.parent() {
+        // Where no server renews a lease, the file may be older than the last change. Who may not write it reads what is there.
+        _ = write_uuid(dir, &repository.uuid);
+    }
     Ok(cluster.shared_fs(&repository))
 }
 

@@ -2,7 +2,8 @@
 //!
 //! The database has them, with a version that grows with each change. A node compares the version with that of its directory when it
 //! is notified of a change, and each time that it renews its lease. Then it replaces the files that differ, each by a rename, and
-//! removes those that a version before had and this one lacks. Files that only the node has stay.
+//! removes those that a version before had and this one lacks, with directories that become empty. Files that only the node has stay. If one of them is
+//! in the way of a file of the cluster, the others are replaced all the same.
 //!
 //! The file `db/sven-files` of a directory says what it has: the version in the first line, then the path of each file, percent-encoded.
 //!
@@ -81,6 +82,7 @@ impl Cluster {
         files.iter().try_for_each(|file| check_path(&file.path))?;
         let mut files = files.to_vec();
         files.sort_by(|a, b| a.path.cmp(&b.path));
+        check_tree(files.iter().map(|file| &*file.path))?;
         let known = self.repository_files(repository)?;
         if known.files == files {
             return Ok(known.version);
@@ -91,9 +93,15 @@ impl Cluster {
     /// Adds a file to the configuration and the hooks of a repository, or replaces it. Returns the version.
     ///
     /// # Errors
-    /// As [`Cluster::replace_files`].
+    /// As [`Cluster::replace_files`]; `BAD_FILENAME` for a path that is above or below that of another file.
     pub fn put_file(&self, repository: &RepositoryInfo, file: &RepositoryFile) -> Result<u64> {
         check_path(&file.path)?;
+        let known = self.repository_files(repository)?;
+        let others = known.files.iter().filter(|known| known.path != file.path);
+        let mut paths: Vec<&Path> = others.map(|known| &*known.path).collect();
+        paths.push(&file.path);
+        paths.sort();
+        check_tree(paths.into_iter())?;
         self.change_files(repository, false, std::slice::from_ref(file), &[])
     }
 
@@ -206,14 +214,17 @@ fn file_of(row: &Row) -> Result<Option<RepositoryFile>> {
     }))
 }
 
-/// Returns the configuration and the hooks in the directory of a repository. Links to files count as files; links to directories are not followed.
+/// Returns the configuration and the hooks in the directory of a repository. Links are followed. What is neither a file nor a directory, such as a
+/// FIFO, is left out.
 ///
 /// # Errors
-/// The system's.
+/// `BAD_FILENAME` for a link to a directory that it is in; the system's.
 pub fn read_files(repository: &Path) -> Result<Vec<RepositoryFile>> {
     let mut files = Vec::new();
-    let mut dirs = vec![PathBuf::from("conf"), PathBuf::from("hooks")];
-    while let Some(dir) = dirs.pop() {
+    // Each with the directories that its links were in, by their canonical paths.
+    let mut dirs: Vec<(PathBuf, Vec<PathBuf>)> =
+        ["conf", "hooks"].map(|name| (name.into(), Vec::new())).into();
+    while let Some((dir, links)) = dirs.pop() {
         let path = repository.join(&dir);
         let failed = |e: io::Error| Error::io("Can't read directory", &path, &e);
         let entries = match fs::read_dir(&path) {
@@ -226,10 +237,16 @@ pub fn read_files(repository: &Path) -> Result<Vec<RepositoryFile>> {
             let failed = |e: io::Error| Error::io("Can't open file", &path, &e);
             let meta = fs::metadata(&path).map_err(failed)?;
             if meta.is_dir() {
-                // A link to a directory above would have no end.
-                if !entry.file_type().map_err(failed)?.is_symlink() {
-                    dirs.push(below);
+                let mut links = links.clone();
+                if entry.file_type().map_err(failed)?.is_symlink() {
+                    let target = fs::canonicalize(&path).map_err(failed)?;
+                    links.push(fs::canonicalize(repository.join(&dir)).map_err(failed)?);
+                    if links.iter().any(|above| above.starts_with(&target)) {
+                        let text = format!("'{}' is a link to a directory that it is in", path.display());
+                        return Err(Error::new(Code::BAD_FILENAME, text));
+                    }
                 }
+                dirs.push((below, links));
             } else if meta.is_file() {
                 files.push(RepositoryFile {
                     path: below,
@@ -248,23 +265,23 @@ pub(crate) fn version_in(dir: &Path) -> Option<u64> {
     Some(DeliveredFiles::read(dir)?.version)
 }
 
-/// Gives the directory of a repository these files.
+/// Gives the directory of a repository these files. One that cannot be given does not keep the others from it: access rules are among them.
+///
+/// # Errors
+/// The system's, for the first file with an error.
 pub(crate) fn deliver(files: &RepositoryFiles, dir: &Path) -> Result<()> {
     let before = DeliveredFiles::read(dir);
-    // Removed first: a file may have become a directory.
+    let mut outcome = Ok(());
+    // Removed first: a file may have become a directory, or a directory a file.
     for path in before.iter().flat_map(|before| &before.paths) {
         if files.get(path).is_none() && check_path(path).is_ok() {
-            remove_delivered(&dir.join(path))?;
+            outcome = outcome.and(remove_delivered(dir, path));
         }
     }
     for file in &files.files {
-        check_path(&file.path)?;
-        let path = dir.join(&file.path);
-        if !has_file(&path, file) {
-            make_dirs(path.parent().unwrap_or(dir))?;
-            replace_with_mode(&path, file)?;
-        }
+        outcome = outcome.and(deliver_file(file, dir));
     }
+    outcome?;
     let delivered = DeliveredFiles {
         version: files.version,
         paths: files.files.iter().map(|file| file.path.clone()).collect(),
@@ -272,11 +289,56 @@ pub(crate) fn deliver(files: &RepositoryFiles, dir: &Path) -> Result<()> {
     delivered.write(dir)
 }
 
-/// Removes a file that an earlier version had. What has become a directory is not that file.
-fn remove_delivered(path: &Path) -> Result<()> {
-    match fs::symlink_metadata(path) {
-        Ok(meta) if !meta.is_dir() => remove(path),
-        _ => Ok(()),
+fn deliver_file(file: &RepositoryFile, dir: &Path) -> Result<()> {
+    check_path(&file.path)?;
+    let path = dir.join(&file.path);
+    if has_file(&path, file) {
+        return Ok(());
+    }
+    remove_empty_dirs(&path);
+    make_dirs(path.parent().unwrap_or(dir))?;
+    replace_with_mode(&path, file)
+}
+
+/// Removes a file that an earlier version had, and directories that are empty then. What has become a directory is not that file.
+fn remove_delivered(dir: &Path, path: &Path) -> Result<()> {
+    match fs::symlink_metadata(dir.join(path)) {
+        Ok(meta) if !meta.is_dir() => remove(&dir.join(path))?,
+        _ => {}
+    }
+    // `conf` and `hooks` themselves stay.
+    let above = path
+        .ancestors()
+        .skip(1)
+        .filter(|above| above.components().count() > 1);
+    for above in above {
+        if fs::remove_dir(dir.join(above)).is_err() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Removes a directory in which there are only directories.
+fn remove_empty_dirs(path: &Path) {
+    let is_dir = |path: &Path| fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir());
+    if !is_dir(path) {
+        return;
+    }
+    let mut dirs = vec![path.to_owned()];
+    let mut at = 0;
+    while at < dirs.len() {
+        let below = fs::read_dir(&dirs[at]).into_iter().flatten().flatten();
+        let below: Vec<PathBuf> = below
+            .map(|entry| entry.path())
+            .filter(|path| is_dir(path))
+            .collect();
+        dirs.extend(below);
+        at += 1;
+    }
+    // The deepest first. One with a file stays, and those above it.
+    for dir in dirs.iter().rev() {
+        _ = fs::remove_dir(dir);
     }
 }
 
@@ -305,10 +367,13 @@ fn replace_with_mode(path: &Path, file: &RepositoryFile) -> Result<()> {
     name.push(format!(".{}.new", std::process::id()));
     let new = path.with_file_name(name);
     remove(&new)?;
-    write(&new, &file.content, 0o600)?;
-    fs::set_permissions(&new, fs::Permissions::from_mode(file.mode))
-        .map_err(|e| Error::io("Can't set permissions on file", &new, &e))?;
-    fs::rename(&new, path).map_err(|e| Error::io("Can't move", &new, &e))
+    let replaced = write(&new, &file.content, 0o600).and_then(|()| {
+        fs::set_permissions(&new, fs::Permissions::from_mode(file.mode))
+            .map_err(|e| Error::io("Can't set permissions on file", &new, &e))?;
+        fs::rename(&new, path)
+            .map_err(|e| Error::io(&format!("Can't move to '{}'", path.display()), &new, &e))
+    });
+    replaced.inspect_err(|_| _ = fs::remove_file(&new))
 }
 
 /// The file `db/sven-files`.
@@ -358,6 +423,28 @@ pub(crate) fn check_path(path: &Path) -> Result<()> {
             format!("'{}' is not below 'conf' or 'hooks'", path.display()),
         )),
     }
+}
+
+/// Checks sorted paths of files: none may be a directory of another one.
+///
+/// # Errors
+/// `BAD_FILENAME`.
+fn check_tree<'a>(paths: impl Iterator<Item = &'a Path>) -> Result<()> {
+    let mut last: Option<&Path> = None;
+    for path in paths {
+        if let Some(last) = last
+            && path.starts_with(last)
+        {
+            let text = format!(
+                "'{}' cannot be a file and the directory of '{}'",
+                last.display(),
+                path.display()
+            );
+            return Err(Error::new(Code::BAD_FILENAME, text));
+        }
+        last = Some(path);
+    }
+    Ok(())
 }
 
 const DELIVERED: &str = "db/sven-files";
@@ -428,6 +515,86 @@ mod tests {
         fs::write(dir.path().join("conf/authz"), "[/]\n* = rw\n").expect("because it is ours");
         deliver(&second, dir.path()).expect("because it is ours");
         assert!(has_file(&dir.path().join("conf/authz"), &second.files[0]));
+    }
+
+    #[test]
+    fn directories_in_the_way_keep_no_other_file_back() {
+        let dir = tempfile::tempdir().expect("because there is room");
+        make_dirs(&dir.path().join("db")).expect("because it is ours");
+        let lib_dir = RepositoryFiles {
+            version: 4,
+            files: vec![
+                file(b"conf/authz", 0o640, "[/]\n* = r\n"),
+                file(b"hooks/lib/part", 0o644, ""),
+            ],
+        };
+        deliver(&lib_dir, dir.path()).expect("because it is ours");
+        // What was a directory becomes a file, with a directory that a crash has left in the way.
+        fs::create_dir(dir.path().join("hooks/lib/empty")).expect("because it is ours");
+        let lib_file = RepositoryFiles {
+            version: 5,
+            files: vec![file(b"hooks/lib", 0o644, "a file")],
+        };
+        deliver(&lib_file, dir.path()).expect("because it is ours");
+        assert!(has_file(&dir.path().join("hooks/lib"), &lib_file.files[0]));
+        assert!(dir.path().join("conf").exists());
+        deliver(&lib_dir, dir.path()).expect("because it is ours");
+        // A directory of the node is in the way: the files after it are delivered all the same, and nothing else is left.
+        fs::create_dir_all(dir.path().join("conf/authz.d")).expect("because it is ours");
+        fs::write(dir.path().join("conf/authz.d/own"), "").expect("because it is ours");
+        let blocked = RepositoryFiles {
+            version: 6,
+            files: vec![
+                file(b"conf/authz.d", 0o600, ""),
+                file(b"conf/passwd", 0o600, "[users]\n"),
+            ],
+        };
+        assert!(deliver(&blocked, dir.path()).is_err());
+        assert_eq!(version_in(dir.path()), Some(4));
+        assert!(has_file(&dir.path().join("conf/passwd"), &blocked.files[1]));
+        let entries = fs::read_dir(dir.path().join("conf")).expect("because it is ours");
+        let mut left: Vec<_> = entries
+            .map(|entry| entry.expect("an entry").file_name())
+            .collect();
+        left.sort();
+        assert_eq!(left, ["authz.d", "passwd"]);
+        fs::remove_dir_all(dir.path().join("conf/authz.d")).expect("because it is ours");
+        deliver(&blocked, dir.path()).expect("because it is ours");
+        assert_eq!(version_in(dir.path()), Some(6));
+    }
+
+    #[test]
+    fn links_are_followed() {
+        let dir = tempfile::tempdir().expect("because there is room");
+        let link = |to: &str, name: &str| {
+            std::os::unix::fs::symlink(to, dir.path().join(name)).expect("because it is ours");
+        };
+        for name in ["conf/a", "hooks", "other/b"] {
+            make_dirs(&dir.path().join(name)).expect("because it is ours");
+        }
+        fs::write(dir.path().join("other/b/file"), "").expect("because it is ours");
+        link("../../other", "conf/a/linked");
+        link("other/b/file", "hooks/none");
+        fs::remove_file(dir.path().join("hooks/none")).expect("because it is ours");
+        link("../other/b/file", "hooks/linked");
+        let paths = |dir: &Path| -> Result<Vec<PathBuf>> {
+            Ok(read_files(dir)?.into_iter().map(|f| f.path).collect())
+        };
+        let found = paths(dir.path()).expect("because it is ours");
+        assert_eq!(
+            found,
+            [Path::new("conf/a/linked/b/file"), Path::new("hooks/linked")]
+        );
+        // Back by another link.
+        link("../../conf", "other/b/back");
+        assert_eq!(paths(dir.path()).map_err(|e| e.code()), Err(Code::BAD_FILENAME));
+    }
+
+    #[test]
+    fn no_path_is_a_file_and_a_directory() {
+        let check = |paths: &[&str]| check_tree(paths.iter().map(Path::new)).is_ok();
+        assert!(check(&["conf/a", "conf/a.b", "conf/b/c", "conf/b/d"]));
+        assert!(!check(&["conf/a", "conf/a/b"]));
     }
 
     #[test]

@@ -21,7 +21,7 @@
 //! | `status` | the state of a cluster on one page |
 //! | `garbage` | objects and rows compared |
 //! | [`transfer`] | repositories of files into a cluster and back |
-//! | `uuids` | changes of a repository's UUID |
+//! | `uuids` | the UUID of a repository in the directories of nodes |
 //! | `upkeep` | work in the background of each node |
 //! | [`jobs`] | work that one node does for all: packing, garbage, scrubbing |
 //!

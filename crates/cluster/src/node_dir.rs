@@ -3,19 +3,22 @@
 //! | below the node's directory | content |
 //! |---|---|
 //! | `epoch` | the epoch under which the server of the directory is registered |
+//! | `serving` | locked by the server of the directory |
 //! | `repositories/NAME/` | see `directories` |
 //!
 //! What is absent: the database and the objects.
 
 use std::collections::HashMap;
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use base::number::push_base36;
-use base::{Error, Result};
+use base::{Code, Error, Result};
 use fsfs::shared::SHARED_FS_TYPE;
+use parking_lot::Mutex;
 use uuid::Uuid;
 
 use crate::settings::ClusterSettings;
@@ -23,6 +26,38 @@ use crate::settings::ClusterSettings;
 /// True if `db` belongs to a directory of a node.
 pub fn is_node_dir(db: &Path) -> bool {
     fs::read(db.join("fs-type")).is_ok_and(|text| text.trim_ascii_end() == SHARED_FS_TYPE.as_bytes())
+}
+
+/// Makes a node's directory that of this process, until it ends. Another process that served from it would take its transactions away.
+///
+/// # Errors
+/// `FS_GENERAL` if another process serves from it; the system's.
+pub(crate) fn own_directory(directory: &Path) -> Result<()> {
+    static OWNED: LazyLock<Mutex<HashMap<PathBuf, File>>> = LazyLock::new(Mutex::default);
+    make_dirs(directory)?;
+    let directory =
+        fs::canonicalize(directory).map_err(|e| Error::io("Can't open directory", directory, &e))?;
+    let mut owned = OWNED.lock();
+    if owned.contains_key(&directory) {
+        return Ok(());
+    }
+    let path = directory.join(SERVING);
+    let failed = |e: io::Error| Error::io("Can't lock", &path, &e);
+    let file = File::create(&path).map_err(failed)?;
+    match file.try_lock() {
+        Ok(()) => {
+            owned.insert(directory, file);
+            Ok(())
+        }
+        Err(TryLockError::WouldBlock) => {
+            let text = format!(
+                "Another process serves from the directory '{}'",
+                directory.display()
+            );
+            Err(Error::new(Code::FS_GENERAL, text))
+        }
+        Err(TryLockError::Error(e)) => Err(failed(e)),
+    }
 }
 
 /// The epoch of the server of a node's directory; `None` if there was none yet.
@@ -129,3 +164,4 @@ pub(crate) fn first_number(epoch: i64) -> String {
 pub(crate) const EPOCH_SHIFT: u32 = 32;
 
 const EPOCH: &str = "epoch";
+const SERVING: &str = "serving";

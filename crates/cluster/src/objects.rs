@@ -17,7 +17,9 @@ use fsfs::disk::DiskFile;
 use futures_util::TryStreamExt as _;
 use object_store::aws::AmazonS3Builder;
 use object_store::path::Path as ObjectPath;
-use object_store::{ClientOptions, ObjectStore, ObjectStoreExt as _, RetryConfig, WriteMultipart};
+use object_store::{
+    BackoffConfig, ClientOptions, ObjectStore, ObjectStoreExt as _, RetryConfig, WriteMultipart,
+};
 use sha2::{Digest as _, Sha256};
 
 use crate::database::wait_for;
@@ -58,8 +60,13 @@ impl Objects {
         let mut builder = AmazonS3Builder::from_env()
             .with_bucket_name(bucket)
             .with_retry(RetryConfig {
+                // The time ends the attempts, not their number.
+                max_retries: usize::MAX,
                 retry_timeout: settings.patience(),
-                ..RetryConfig::default()
+                backoff: BackoffConfig {
+                    max_backoff: LONGEST_PAUSE,
+                    ..BackoffConfig::default()
+                },
             })
             .with_client_options(
                 ClientOptions::new()
@@ -68,6 +75,11 @@ impl Objects {
                     .with_timeout(settings.patience()),
             );
         if let Some(endpoint) = &settings.endpoint {
+            if !endpoint.starts_with("http://") && !endpoint.starts_with("https://") {
+                return Err(bad(format!(
+                    "the endpoint '{endpoint}' does not begin with 'http://' or 'https://'"
+                )));
+            }
             builder = builder.with_endpoint(endpoint);
         }
         if let Some(region) = &settings.region {
@@ -297,6 +309,8 @@ fn store_error(what: &str, name: &str, e: &dyn std::fmt::Display) -> Error {
 }
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// The longest pause between attempts.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// S3 accepts no more than 10,000.
 const MAX_PARTS: u64 = 9_000;
 

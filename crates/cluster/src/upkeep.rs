@@ -20,6 +20,7 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::cluster::Cluster;
 use crate::database::{Notice, sql_error};
+use crate::node_dir::own_directory;
 use crate::objects::revision_key;
 use crate::state::{ClusterState, MoveQueue};
 
@@ -30,6 +31,7 @@ impl Cluster {
     /// # Errors
     /// `FS_GENERAL` if the database cannot be reached.
     pub fn serve(&self) -> Result<u64> {
+        own_directory(&self.0.settings.directory)?;
         let epoch = self.0.nodes.register()?;
         self.prepare_directories()?;
         self.0.source.see_nodes()?;

@@ -53,6 +53,8 @@ struct Shared {
     packs: HashMap<u64, (Arc<Vec<u8>>, Vec<u8>)>,
     min_unpacked: u64,
     locks: BTreeMap<FsPath, Lock>,
+    /// The last content of `db/uuid` that a node has sent.
+    uuid: String,
     reps: HashMap<Sha1, RepCacheRow>,
     /// Files that were uploaded ahead of their publication.
     uploads: Vec<Vec<u8>>,
@@ -128,6 +130,11 @@ impl MemoryStorage {
     /// How many files were uploaded ahead of their publication.
     pub fn uploads(&self) -> usize {
         self.state.lock().uploads.len()
+    }
+
+    /// The last content of `db/uuid` that a machine has sent to the others.
+    pub fn sent_uuid(&self) -> String {
+        self.state.lock().uuid.clone()
     }
 
     /// Lets the next `count` calls fail.
@@ -309,6 +316,13 @@ impl SharedHeads for NodeHeads {
         let mut locks: Vec<Lock> = state.locks.values().cloned().collect();
         locks.retain(|lock| path.contains(&lock.path));
         Ok(locks)
+    }
+
+    fn set_uuid(&self, text: &str) -> Result<()> {
+        let mut state = self.state();
+        state.may_fail()?;
+        state.uuid = text.to_owned();
+        Ok(())
     }
 
     fn change_locks(&self, from: &Head, made: &[Lock], removed: &[FsPath]) -> Result<Outcome> {

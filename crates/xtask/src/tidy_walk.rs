@@ -89,6 +89,10 @@ const CHANGEABLE_STATICS: &[(&str, &str)] = &[
         "directories with the same settings share the connections of the process",
     ),
     (
+        "crates/cluster/src/node_dir.rs",
+        "the locks of directories belong to the process that serves from them",
+    ),
+    (
         "crates/cluster/src/database.rs",
         "the threads of asynchronous clients belong to the process",
     ),

@@ -391,7 +391,9 @@ impl Credentials for UserCredentials {
         let cached = self.cached(CredentialKind::Username, realm);
         let cached_user = cached.as_ref().and_then(|cached| cached.text(USERNAME));
         let Some(user) = &self.settings.username else {
-            return Ok(cached_user.map(str::to_owned).or_else(settings::os_user));
+            // A number without a name, as in a container, has an empty one.
+            let user = cached_user.map(str::to_owned).or_else(settings::os_user);
+            return Ok(Some(user.unwrap_or_default()));
         };
         let server = self.settings.config.server("");
         if cached_user != Some(user) && self.may_store(&server)? {

@@ -13,6 +13,7 @@ use std::os::fd::AsFd as _;
 use std::process::{Child, Command, Stdio};
 
 use base::Cancel;
+use base::child_signals::with_open_signals;
 
 use super::prompt::next_byte;
 
@@ -108,12 +109,12 @@ impl Keyring<'_> {
 /// Starts a program. It takes arguments in UTF-8, whatever the locale is.
 #[expect(clippy::disallowed_methods, reason = "the keyring belongs to another program")]
 fn start(program: &str, args: &[&str]) -> Option<Child> {
-    Command::new(program)
+    let mut command = Command::new(program);
+    command
         .args(args)
         .env("LC_ALL", "C.UTF-8")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .ok()
+        .stderr(Stdio::null());
+    with_open_signals(|| command.spawn()).ok()
 }

@@ -1,14 +1,14 @@
 //! Questions to the user, on the terminal.
 //!
 //! Questions are asked on the controlling terminal, whatever the standard streams are. Without one, a question is printed on standard
-//! error and the answer read from standard input.
+//! error and the answer read from standard input, which may be a terminal too.
 //!
 //! The terminal passes each key at once and without an echo; the echo is made here: the characters, or an asterisk for each byte of
 //! a secret. Control-C ends the question with `CANCELLED`, control-D with the end of the input.
 
 use std::borrow::Cow;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 
 use base::{Cancel, Code, Error, Result};
 use parking_lot::Mutex;
@@ -113,15 +113,23 @@ impl Prompter {
     }
 }
 
-/// The controlling terminal while a question is asked. When it is dropped it has its old modes again.
+/// A terminal while a question is asked. When it is dropped it has its old modes again.
 struct Terminal {
     file: File,
+    /// Questions and echoes go to standard error: the terminal is not the controlling one.
+    is_stdin: bool,
     old: Option<Termios>,
 }
 
 impl Terminal {
     fn open() -> Option<Terminal> {
-        let file = OpenOptions::new().read(true).write(true).open("/dev/tty").ok()?;
+        let controlling = OpenOptions::new().read(true).write(true).open("/dev/tty").ok();
+        let is_stdin = controlling.is_none();
+        let file = match controlling {
+            Some(file) => file,
+            None if io::stdin().is_terminal() => File::from(io::stdin().as_fd().try_clone_to_owned().ok()?),
+            None => return None,
+        };
         let old = tcgetattr(&file).ok();
         if let Some(old) = &old {
             let mut modes = old.clone();
@@ -132,7 +140,7 @@ impl Terminal {
             modes.special_codes[SpecialCodeIndex::VTIME] = 0;
             _ = tcsetattr(&file, OptionalActions::Flush, &modes);
         }
-        Some(Terminal { file, old })
+        Some(Terminal { file, is_stdin, old })
     }
 
     fn ask(&mut self, text: &[u8], echo: Echo, cancel: &Cancel) -> Result<Vec<u8>> {
@@ -173,7 +181,10 @@ impl Terminal {
 
     /// Writes to the terminal. A terminal that is gone ends the next read.
     fn show(&mut self, bytes: &[u8]) {
-        _ = self.file.write_all(bytes);
+        _ = match self.is_stdin {
+            true => io::stderr().write_all(bytes),
+            false => self.file.write_all(bytes),
+        };
     }
 }
 

@@ -147,7 +147,7 @@ fn print(report: &ObjectReport, out: &mut Out) -> Result<()> {
     }
     out.line(&format!("{} objects, {} bytes", report.objects, report.bytes))?;
     out.line(&format!(
-        "{} objects that the database does not name, {} bytes",
+        "{} objects older than a day that the database does not name, {} bytes",
         report.garbage, report.garbage_bytes
     ))
 }

@@ -5,11 +5,12 @@ mod items;
 use std::ffi::OsString;
 
 use base::{Code, Depth, Error, Lock, NodeKind, Result};
-use client::info::{self, NodeInfo};
+use client::info::{self, Locks, NodeInfo};
 
 use self::items::Item;
 use super::options::{ChangelistOption, RecursiveOption, RevisionOption, TargetsOption, XmlOptions};
 use super::{entry_xml, human_size, target_list};
+use crate::args::revision::Revision;
 use crate::client_context::target::Target;
 use crate::client_context::{AccessOptions, ClientContext, OpenNode};
 use crate::out::Out;
@@ -142,7 +143,11 @@ impl InfoArgs {
         let url = target.url()?;
         let (peg, operative) = target_list::revisions(target, self.revision.range())?;
         let OpenNode { mut session, rev } = context.open_node(url, peg, operative)?;
-        info::info(&mut *session, rev, depth, &mut |node| match form {
+        let locks = match target.peg {
+            None | Some(Revision::Head) => Locks::All,
+            Some(_) => Locks::OfFile,
+        };
+        info::info(&mut *session, rev, depth, locks, &mut |node| match form {
             Form::Text => out.print(&self.text(node)),
             Form::Xml => out.xml(&xml_entry(node)),
             Form::Item { item, is_alone } => self.item(node, item, is_alone, out),

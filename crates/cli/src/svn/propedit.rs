@@ -156,7 +156,8 @@ impl PropeditArgs {
         let encoding = TextEncoding::new(self.log.text.encoding.as_deref(), out.charset());
         let is_text = prop_rules::is_text(name);
         let text = match std::str::from_utf8(old) {
-            Ok(text) if is_text => encoding.write_text(text),
+            // What the character set lacks would be lost when the value is read back.
+            Ok(text) if is_text => encoding.write_exactly(text)?,
             _ => old.to_vec(),
         };
         out.flush()?;

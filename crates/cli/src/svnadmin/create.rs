@@ -27,17 +27,17 @@ pub struct CreateArgs {
     /// the storage engine: 'fsfs', or 'fsx', which is an experiment
     #[arg(long)]
     fs_type: Option<String>,
-    /// make a repository that Subversion ARG can use, such as '1.8'
-    #[arg(long)]
+    /// make a repository that Subversion ARG can use, such as '1.8'; of this option and the next three, the last one counts
+    #[arg(long, overrides_with_all = ["pre_1_4", "pre_1_5", "pre_1_6"])]
     compatible_version: Option<String>,
     /// the same as '--compatible-version=1.3'
-    #[arg(long = "pre-1.4-compatible")]
+    #[arg(long = "pre-1.4-compatible", overrides_with_all = ["compatible_version", "pre_1_5", "pre_1_6"])]
     pre_1_4: bool,
     /// the same as '--compatible-version=1.4'
-    #[arg(long = "pre-1.5-compatible")]
+    #[arg(long = "pre-1.5-compatible", overrides_with_all = ["compatible_version", "pre_1_4", "pre_1_6"])]
     pre_1_5: bool,
     /// the same as '--compatible-version=1.5'
-    #[arg(long = "pre-1.6-compatible")]
+    #[arg(long = "pre-1.6-compatible", overrides_with_all = ["compatible_version", "pre_1_4", "pre_1_5"])]
     pre_1_6: bool,
     operands: Vec<OsString>,
 }

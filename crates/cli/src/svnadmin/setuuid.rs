@@ -27,13 +27,6 @@ impl SetUuidArgs {
             return Err(Error::new(Code::BAD_UUID, format!("Malformed UUID '{uuid}'")));
         }
         let repository = repository::open(out, &self.operands[..1])?;
-        let fs = repository.fs();
-        match fs.is_shared() {
-            true => {
-                let (cluster, shared) = cluster::find(fs.path())?;
-                cluster.set_uuid(&shared, uuid.as_deref())
-            }
-            false => fs.set_uuid(uuid.as_deref()),
-        }
+        repository.fs().set_uuid(uuid.as_deref())
     }
 }

@@ -102,11 +102,12 @@ fn serve(
         return start_daemon(given, argv).map(Ok);
     }
     if mode == Mode::Tunnel {
+        // Without a name, the peer is as anyone who has not logged in.
         let user = match &given.tunnel_user {
-            Some(user) => user.clone(),
+            Some(user) => Some(user.clone()),
             None => detach::process_owner()?,
         };
-        options.tunnel = Some(Tunnel { user });
+        options.tunnel = user.map(|user| Tunnel { user });
     }
     let memory = MemoryBudget::new(given.cache_budget(), false);
     let stall_timeout = options.stall_timeout;

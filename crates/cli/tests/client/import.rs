@@ -51,6 +51,7 @@ fn write_tree_at(top: &Path) {
     for (name, text) in [
         ("f", &b"text\n"[..]),
         ("empty.n", b""),
+        ("obj.o", b"an object\n"),
         ("mix.n", mixed),
         ("MIX.N", mixed),
         ("mix.l", mixed),
@@ -144,6 +145,10 @@ fn trees_and_rules() {
             "svn import -m msg tree/mix.n {URL}/props/mix.n",
             "svn import -m msg tree/f {URL}/plain",
             "svn import -m msg tree {URL}/plain/file",
+            "svn import -m msg tree/obj.o {URL}/obj",
+            "svn import -m msg tree/obj.o {URL}/above/obj",
+            "svn import -m msg tree/obj.o --depth empty {URL}/obj",
+            "svn import -m msg tree/obj.o --no-ignore {URL}/obj",
             "svn import -m msg tree/link {URL}/link",
             "svn import -m msg tree/link-dir {URL}/link-dir",
             "svn import -m msg tree/./a//b/../b {URL}/canonical",

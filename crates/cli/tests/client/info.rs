@@ -43,6 +43,25 @@ fn descriptions() {
     }
 }
 
+/// A revision after `@` leaves the locks below a directory out, but for HEAD.
+#[test]
+fn locks_and_peg_revisions() {
+    let repo = read_repo::repository();
+    for access in Access::ALL {
+        let twins = TwinClients::new(&repo, access);
+        twins.same("svn lock -m comment {URL}/P/f");
+        for target in ["{URL}/P/f", "{URL}/P/f@HEAD", "{URL}/P/f@{2100-01-01}"] {
+            for options in ["", "-r HEAD", "--xml"] {
+                twins.same(&format!("svn info {options} {target}"));
+            }
+        }
+        for peg in ["", "@HEAD", "@2"] {
+            twins.same_unordered(&format!("svn info -R {{URL}}/P{peg}"));
+            twins.same_unordered(&format!("svn info --depth files {{URL}}/P{peg}"));
+        }
+    }
+}
+
 #[test]
 fn items() {
     let repo = read_repo::repository();

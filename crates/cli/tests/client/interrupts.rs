@@ -32,6 +32,43 @@ fn signals_while_an_editor_runs() {
     assert!(shown.contains("SigBlk:\t0000000000000000"), "{shown}");
 }
 
+/// A shell starts simple commands with an empty mask, and what a hook stops with `kill` must not ignore that.
+#[test]
+fn hooks_and_tunnels_can_be_stopped() {
+    const MASK: &str =
+        "while read -r line; do case $line in SigBlk*) echo \"$line\";; esac; done < /proc/self/status";
+    let twins = TwinClients::new(&build(&Spec::small("1.14")), Access::Disk);
+    for side in Side::BOTH {
+        let repository = twins.repository(side);
+        let seen = twins.dir(side).join("seen");
+        for name in ["pre-commit", "post-commit", "pre-revprop-change", "pre-lock"] {
+            let hook = repository.join("hooks").join(name);
+            let text = format!("#!/bin/bash\n{MASK} >> {}\n", seen.display());
+            std::fs::write(&hook, text).expect("because the repository is ours");
+            Tool::new("chmod").arg("+x").arg(&hook).ok();
+        }
+        let tunnel = format!("#!/bin/bash\n{MASK} >> {}\nexec svnserve -t\n", seen.display());
+        let path = twins.dir(side).join("tunnel");
+        std::fs::write(&path, tunnel).expect("because the directory is ours");
+        Tool::new("chmod").arg("+x").arg(&path).ok();
+    }
+    for line in [
+        "svn mkdir -m m {URL}/masked",
+        "svnmucc -m m mkdir {URL}/masked2",
+        "svn propset --revprop -r1 p v {URL}",
+        "svn ls --config-option config:tunnels:x={DIR}/tunnel svn+x://localhost/nowhere",
+    ] {
+        twins.outputs(&line.split(' ').collect::<Vec<_>>(), |tool| tool);
+    }
+    for side in Side::BOTH {
+        let seen = std::fs::read_to_string(twins.dir(side).join("seen")).expect("because hooks have run");
+        assert!(seen.lines().count() > 5, "{side:?}: {seen}");
+        for line in seen.lines() {
+            assert!(line.ends_with("\t0000000000000000"), "{side:?}: {seen}");
+        }
+    }
+}
+
 /// Subversion's client waits for ever over svn://, and its `svnsync` in any case.
 #[test]
 fn a_signal_ends_the_wait_for_a_server() {

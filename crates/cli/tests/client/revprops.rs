@@ -38,6 +38,88 @@ fn properties_of_revisions() {
     }
 }
 
+/// In a character set that lacks a character of the value, an editor would lose it.
+#[test]
+fn edited_values_keep_their_characters() {
+    let repo = build(&Spec::small("1.14"));
+    let twins = TwinClients::new(&repo, Access::Disk);
+    for side in Side::BOTH {
+        write_hook(&twins, side, "pre-revprop-change", "#!/bin/sh\n");
+    }
+    twins.same("svn ps --revprop -r 1 svn:log Édit-後 {URL}");
+    twins.same("svnmucc -m m propset svn:ignore é* {URL}/");
+    for words in [
+        &[
+            "svn",
+            "pe",
+            "--revprop",
+            "-r1",
+            "svn:log",
+            "--editor-cmd",
+            "echo new >>",
+            "{URL}",
+        ][..],
+        &[
+            "svn",
+            "pe",
+            "-m",
+            "m",
+            "svn:ignore",
+            "--editor-cmd",
+            "echo new >>",
+            "{URL}",
+        ],
+    ] {
+        twins.same_prepared(words, |tool| tool.env("LC_ALL", "C"));
+    }
+    for encoding in ["ISO-8859-1", "US-ASCII"] {
+        let [theirs, ours] = twins.outputs(
+            &[
+                "svn",
+                "pe",
+                "--revprop",
+                "-r1",
+                "svn:log",
+                "--encoding",
+                encoding,
+                "--editor-cmd",
+                "echo new >>",
+                "{URL}",
+            ],
+            |tool| tool,
+        );
+        assert!(
+            theirs.contains("--- exit 1") && ours.contains("--- exit 1"),
+            "{theirs}{ours}"
+        );
+    }
+    twins.same("svn pg --revprop -r 1 svn:log {URL}");
+    twins.same("svn pg svn:ignore {URL}");
+    twins.same_repositories();
+}
+
+/// Who cannot read `hooks-env` can read the repository.
+#[test]
+fn an_environment_of_hooks_that_cannot_be_read() {
+    let repo = build(&Spec::small("1.14"));
+    let twins = TwinClients::new(&repo, Access::Disk);
+    for side in Side::BOTH {
+        let path = twins.repository(side).join("conf/hooks-env");
+        std::fs::write(path, "malformed\n").expect("because the repository is ours");
+    }
+    twins.all_same(&[
+        "svn ls {URL}",
+        "svn log -q -r 1 {URL}",
+        "svn pg --revprop -r 1 svn:log {URL}",
+    ]);
+    let [theirs, ours] = twins.outputs(&["svn", "mkdir", "-m", "m", "{URL}/x"], |tool| tool);
+    assert!(
+        theirs.contains("--- exit 1") && ours.contains("--- exit 1"),
+        "{theirs}{ours}"
+    );
+    twins.same("svn ls {URL}");
+}
+
 #[test]
 fn names_values_and_arguments() {
     let repo = build(&Spec::small("1.14"));

@@ -85,6 +85,56 @@ fn create_with_all_options() {
     }
 }
 
+/// The last one counts.
+#[test]
+fn create_with_several_versions() {
+    const OPTIONS: [&str; 4] = [
+        "--pre-1.4-compatible",
+        "--pre-1.5-compatible",
+        "--pre-1.6-compatible",
+        "--compatible-version=1.8",
+    ];
+    let twin = TwinDirectories::new();
+    for (first, one) in OPTIONS.iter().enumerate() {
+        for (second, other) in OPTIONS.iter().enumerate() {
+            twin.run(&format!("create {one} {other} r{first}{second}"));
+            twin.same_file(&format!("r{first}{second}/db/format"));
+        }
+    }
+}
+
+#[test]
+fn create_in_the_current_directory() {
+    for typed in [".", "./", "", "./."] {
+        let [theirs, ours] = [Side::Theirs, Side::Ours].map(|side| {
+            let dir = testkit::scratch();
+            let create = || {
+                let created = side
+                    .tool("svnadmin")
+                    .args(["create", typed])
+                    .dir(dir.path())
+                    .run();
+                (
+                    created.code,
+                    created.out(),
+                    created.err().replace(&*dir.path().to_string_lossy(), "DIR"),
+                )
+            };
+            let again = (create(), create());
+            let is_made = dir.path().join("db/format").exists();
+            let other = testkit::scratch();
+            std::fs::write(other.path().join("file"), "").expect("because it is ours");
+            let refused = side
+                .tool("svnadmin")
+                .args(["create", typed])
+                .dir(other.path())
+                .run();
+            (again, is_made, refused.code, refused.err())
+        });
+        assert_eq!(theirs, ours, "'{typed}'");
+    }
+}
+
 #[test]
 fn load_with_all_options() {
     let twin = loaded();

@@ -134,6 +134,12 @@ impl Rules {
         self.ignores.iter().any(is_match) || is_top && self.top_ignores.iter().any(is_match)
     }
 
+    /// True if a file that is imported alone is left out: by the configuration, not by properties of the target.
+    pub(super) fn ignores_alone(&self, name: &str, options: &ImportOptions<'_>) -> bool {
+        let mut patterns = options.ignores.unwrap_or_default().iter();
+        patterns.any(|pattern| glob::matches(pattern.as_bytes(), name.as_bytes()))
+    }
+
     /// Returns the properties of a file. `head` is the beginning of its text.
     pub(super) fn props(&self, name: &str, head: &[u8], is_executable: bool) -> Props {
         let mut props = self.auto_props.of(name);

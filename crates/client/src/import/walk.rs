@@ -163,6 +163,9 @@ impl Walk<'_> {
     fn top_file(&self, path: &Path, sender: &mut Sender) -> Result<(), Stop> {
         let found = fs::symlink_metadata(path).map_err(|error| Error::io("Can't stat", path, &error))?;
         let name = disk_path::shown(path.file_name().unwrap_or_default());
+        if self.rules.ignores_alone(&name, self.options) {
+            return Ok(());
+        }
         self.file(path, &name, &found, sender)
     }
 

@@ -152,6 +152,17 @@ impl SharedHeads for Heads {
         self.write_locks(from, made, removed)
     }
 
+    fn set_uuid(&self, text: &str) -> Result<()> {
+        let id = self.0.id;
+        self.0
+            .cluster
+            .database
+            .run("change the UUID of a repository", |client| {
+                let text = text.to_owned();
+                async move { client.execute(UPDATE_UUID, &[&id, &text]).await.map(drop) }
+            })
+    }
+
     fn wait_until_seen(&self) -> Result<()> {
         self.wait_for_old_states();
         self.head(Duration::ZERO).map(drop)
@@ -195,6 +206,9 @@ impl SharedHeads for Heads {
 /// The state of a repository.
 const SELECT_HEAD: &str =
     "SELECT youngest, min_unpacked, locks_version, revprops_version FROM sven_repository WHERE id = $1";
+
+const UPDATE_UUID: &str =
+    "UPDATE sven_repository SET uuid = $2, uuid_changed = clock_timestamp() WHERE id = $1";
 
 const SELECT_CHANGE: &str = "SELECT 1 FROM sven_change WHERE id = $1";
 

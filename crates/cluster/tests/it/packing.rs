@@ -311,12 +311,7 @@ fn a_new_uuid_reaches_all_nodes() {
     let before = uuid_at(&fixture.cluster);
     assert_eq!(uuid_at(&other), before);
     let info = fixture.cluster.repository("r").unwrap();
-    let refused = fixture
-        .cluster
-        .set_uuid(&info, Some("a\nb"))
-        .map_err(|e| e.code());
-    assert_eq!(refused, Err(Code::BAD_UUID));
-    fixture.cluster.set_uuid(&info, None).unwrap();
+    open(&fixture.cluster, "r", 1 << 20).set_uuid(None).unwrap();
     let after = uuid_at(&fixture.cluster);
     assert_ne!(after, before);
     wait_until("the other node has it", || uuid_at(&other) == after);

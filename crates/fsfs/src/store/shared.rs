@@ -136,6 +136,12 @@ pub trait SharedHeads: Send + Sync {
     /// As [`SharedHeads::head`].
     fn change_locks(&self, from: &Head, made: &[Lock], removed: &[FsPath]) -> Result<Outcome>;
 
+    /// Replaces the content of `db/uuid` on the other machines. The caller writes that of this machine afterwards.
+    ///
+    /// # Errors
+    /// As [`SharedHeads::head`].
+    fn set_uuid(&self, text: &str) -> Result<()>;
+
     /// Waits until every machine sees the locks that this one has changed. The caller has no lock of the machine.
     ///
     /// # Errors

@@ -19,7 +19,6 @@ impl Store {
     /// # Errors
     /// `BAD_UUID` if `uuid` is malformed; the system's.
     pub fn set_uuid(&self, uuid: Option<&str>) -> Result<()> {
-        self.check_not_shared("'setuuid'")?;
         let uuid = match uuid {
             Some(uuid) if !uuid.is_ascii() || uuid.contains('\n') => {
                 return Err(Error::new(Code::BAD_UUID, format!("Malformed UUID '{uuid}'")));
@@ -54,13 +53,19 @@ impl Store {
             false => format!("{uuid}\n"),
             true => format!("{uuid}\n{}\n", new_uuid()),
         };
-        // The new file gets the permissions of `current`.
-        let current = self.layout().file("current");
+        // The new file gets the permissions of `current`, which a machine has not that shares the filesystem.
+        let like = match self.shared_fs() {
+            Some(shared) => {
+                shared.heads.set_uuid(&text)?;
+                "format"
+            }
+            None => "current",
+        };
         write_atomic(
             self.disk(),
             &self.layout().file("uuid"),
             text.as_bytes(),
-            &current,
+            &self.layout().file(like),
         )
     }
 }

@@ -22,6 +22,7 @@ use base::{Date, Error, Result, Revnum};
 use super::commit::{ActiveCommit, CommitMode, PreparedRevision, Verify};
 use super::commit_files::revprops;
 use super::edit::{Committed, Txn, TxnStatus};
+use super::proto_rev::ProtoRev;
 use crate::store::PreparedFiles;
 use crate::store::disk::DiskFile;
 use crate::store::guard::WriteLock;
@@ -158,6 +159,8 @@ impl Txn {
         self.status = TxnStatus::Ended;
         let is_small = state.has_only_root_on_disk();
         drop(state);
+        // The revision has a copy of it. As in `remove_committed`, a failure to remove it is no failure of the commit.
+        _ = ProtoRev::remove(&fs, self.id);
         self.remove_committed(is_small);
         written.fill_cache(&fs);
         Ok(Some(rev))

@@ -250,7 +250,7 @@ impl ProtoWriter {
         &self.proto.0.path
     }
 
-    /// Gives the finished file up, which is published elsewhere: it is removed with the transaction, and not cut back before.
+    /// Gives the finished file up, which is published elsewhere: it is not cut back before it is removed with the transaction.
     pub(crate) fn give_up(mut self) {
         self.file = None;
     }

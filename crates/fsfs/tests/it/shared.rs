@@ -27,8 +27,16 @@ fn db(node: &MemoryNode) -> std::path::PathBuf {
     node.dir.path().join("db")
 }
 
-/// Writes the shared data as a repository, which the real tool verifies. Returns its directory.
+/// Writes the shared data as a repository, which the real tool verifies. Returns its directory. No transaction of the machine has
+/// left anything.
 fn verified_export(storage: &MemoryStorage, node: &MemoryNode) -> tempfile::TempDir {
+    for kind in ["transactions", "txn-protorevs"] {
+        assert_eq!(
+            names(&db(node).join(kind)),
+            Vec::<std::ffi::OsString>::new(),
+            "{kind}"
+        );
+    }
     let dir = tempfile::tempdir().unwrap();
     let (repository, to) = (dir.path().join("r"), dir.path().join("r/db"));
     Tool::new("svnadmin").arg("create").arg(&repository).ok();
@@ -452,6 +460,29 @@ fn verification_reads_shared_and_prepared_revisions() {
 }
 
 #[test]
+fn a_changed_uuid_is_sent_to_the_other_machines() {
+    for format in [4, 8] {
+        let (storage, node) = MemoryStorage::create(&options(format));
+        node.fs
+            .set_uuid(Some("aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee"))
+            .unwrap();
+        let written = std::fs::read_to_string(db(&node).join("uuid")).unwrap();
+        assert_eq!(written, storage.sent_uuid());
+        let ids: Vec<&str> = written.lines().collect();
+        assert_eq!(ids[0], "aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee");
+        assert_eq!(
+            ids.len(),
+            if format < 7 { 1 } else { 2 },
+            "the instance ID, where there is one"
+        );
+        assert!(node.fs.set_uuid(Some("a\nb")).is_err());
+        storage.fail(1);
+        assert!(node.fs.set_uuid(None).is_err());
+        assert_eq!(std::fs::read_to_string(db(&node).join("uuid")).unwrap(), written);
+    }
+}
+
+#[test]
 fn what_works_on_files_is_refused() {
     let (_storage, node) = MemoryStorage::create(&options(8));
     let refused = |result: base::Result<()>| {
@@ -459,7 +490,6 @@ fn what_works_on_files_is_refused() {
     };
     let cancel = base::Cancel::new();
     refused(pack::run(&node.fs, &mut |_| {}, &cancel));
-    refused(node.fs.set_uuid(None));
     refused(node.fs.freeze(|| Ok(())));
     let e = Fs::open(&db(&node), &fsfs::Cache::new(1 << 20)).err().unwrap();
     assert_eq!(e.code(), Code::FS_UNKNOWN_FS_TYPE);

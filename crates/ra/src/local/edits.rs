@@ -6,6 +6,8 @@ use base::{Date, Error, FsPath, RelPath, Result, Revnum, Url, percent};
 use delta::editor::Editor;
 use repos::access::Everything;
 use repos::commit::{self, FullAccess};
+use repos::config::ConfigCache;
+use repos::hooks::Hooks;
 use repos::replay;
 use repos::report::{Report, ReportOptions};
 
@@ -78,6 +80,17 @@ impl LocalSession {
         }
     }
 
+    /// Returns the hooks, with the environment of `conf/hooks-env`.
+    pub(super) fn hooks(&mut self) -> Result<Hooks> {
+        if let Some(hooks) = &self.hooks {
+            return Ok(hooks.clone());
+        }
+        let env = ConfigCache::default().hooks_env(&self.repository.conf_dir().join("hooks-env"))?;
+        let hooks = Hooks::of(&self.repository, env);
+        self.hooks = Some(hooks.clone());
+        Ok(hooks)
+    }
+
     pub(super) fn drive_commit(
         &mut self,
         request: &CommitRequest,
@@ -97,7 +110,7 @@ impl LocalSession {
             keep_locks: request.keep_locks,
             capabilities: vec!["mergeinfo".to_owned()],
             authz: Arc::new(FullAccess),
-            hooks: self.hooks.clone(),
+            hooks: self.hooks()?,
         };
         let clock = self.options.clock.clone();
         let mut editor = commit::start(&self.repository, options, Arc::new(move || clock()))?;

@@ -13,7 +13,6 @@ use base::{
 use delta::editor::Editor;
 use repos::access::Everything;
 use repos::change_revprop;
-use repos::config::ConfigCache;
 use repos::hooks::Hooks;
 use repos::user_locks::{LockOutcome, LockRequest, LockTarget as RepositoryTarget};
 use repos::{Cache, Repository, file_revs, history, list, log, mergeinfo};
@@ -34,7 +33,8 @@ use crate::session::{Session, replay_each};
 /// A session with a repository on disk.
 pub(crate) struct LocalSession {
     repository: Repository,
-    hooks: Hooks,
+    /// The hooks, once a request runs them: reading needs no `hooks-env`.
+    hooks: Option<Hooks>,
     options: OpenOptions,
     /// The user, once a request needs it.
     user: Option<Option<String>>,
@@ -67,9 +67,8 @@ impl LocalSession {
         for _ in folder.components().count()..disk_path.components().count() {
             root = root.parent().unwrap_or(root);
         }
-        let env = ConfigCache::default().hooks_env(&repository.conf_dir().join("hooks-env"))?;
         Ok(LocalSession {
-            hooks: Hooks::of(&repository, env),
+            hooks: None,
             user: None,
             options: options.clone(),
             uuid: repository.uuid(),
@@ -169,8 +168,9 @@ impl Session for LocalSession {
             value: change.value,
             user: user.as_deref(),
         };
-        let hooks = Some(&self.hooks);
-        self.repository.change_revprop(&change, hooks, hooks, &Everything)
+        let hooks = self.hooks()?;
+        self.repository
+            .change_revprop(&change, Some(&hooks), Some(&hooks), &Everything)
     }
 
     fn check_path(&mut self, path: &RelPath, rev: Option<Revnum>) -> Result<NodeKind> {
@@ -396,7 +396,9 @@ impl Session for LocalSession {
                 rev: target.rev,
             })
             .collect();
-        let user = self.user()?;
+        // A user without a name has no locks.
+        let user = self.user()?.filter(|user| !user.is_empty());
+        let hooks = self.hooks()?;
         let request = LockRequest {
             user: user.as_deref(),
             comment,
@@ -406,7 +408,7 @@ impl Session for LocalSession {
         };
         let done = self
             .repository
-            .lock_many(&each, &request, Some(&self.hooks), self.now())?;
+            .lock_many(&each, &request, Some(&hooks), self.now())?;
         pass_each(targets.iter().map(|target| &target.path), done, outcome)
     }
 
@@ -420,10 +422,11 @@ impl Session for LocalSession {
             .iter()
             .map(|target| (self.at(&target.path), target.token.clone()))
             .collect();
-        let user = self.user()?;
+        let user = self.user()?.filter(|user| !user.is_empty());
+        let hooks = self.hooks()?;
         let done = self
             .repository
-            .unlock_many(&each, user.as_deref(), force, Some(&self.hooks))?;
+            .unlock_many(&each, user.as_deref(), force, Some(&hooks))?;
         pass_each(targets.iter().map(|target| &target.path), done, outcome)
     }
 

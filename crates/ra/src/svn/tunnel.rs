@@ -4,6 +4,7 @@ use std::io;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
+use base::child_signals::with_open_signals;
 use base::{Code, Error, Result, Url, percent};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, BorrowedFd};
@@ -103,11 +104,9 @@ impl Drop for Tunnel {
     reason = "a tunnel is a program that the user has chosen"
 )]
 fn spawn(program: &str, args: &[String]) -> io::Result<Child> {
-    Command::new(program)
-        .args(args)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
+    let mut command = Command::new(program);
+    command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped());
+    with_open_signals(|| command.spawn())
 }
 
 /// Waits until a file descriptor is ready, or has an error to report.

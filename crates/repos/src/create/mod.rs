@@ -52,6 +52,11 @@ pub fn create(path: &Path, options: &CreateOptions, now: Date) -> Result<()> {
             ));
         }
     };
+    // An empty path is the current directory.
+    let path = match path.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => path,
+    };
     refuse_nested(path)?;
     let is_ours = make_top(path).map_err(|e| e.context(FAILED))?;
     let made = fill(path, minor).and_then(|()| {

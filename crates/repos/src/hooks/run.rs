@@ -18,6 +18,7 @@ use std::thread;
 use std::time::Duration;
 
 use base::charset::Charset;
+use base::child_signals::with_open_signals;
 use base::{Code, Error, Result, disk_path};
 use rustix::io::Errno;
 
@@ -118,7 +119,7 @@ fn start(program: &Path, call: &HookCall<'_>) -> Result<Option<Child>> {
             Some(bytes) => Stdio::from(spool(bytes).map_err(|e| refuse(e, "Can't create temporary file"))?),
             None => Stdio::null(),
         };
-        match command.stdin(stdin).spawn() {
+        match with_open_signals(|| command.stdin(stdin).spawn()) {
             Ok(child) => return Ok(Some(child)),
             Err(e) => match e.raw_os_error().map(Errno::from_raw_os_error) {
                 // An editor or a copy still has the program open for writing: this ends soon.

@@ -3,6 +3,8 @@
 //! The inside of the program knows UTF-8 with line feeds only. Conversions are needed for letters outside of ASCII; a text without them
 //! passes in every character set, known or not.
 
+use std::borrow::Cow;
+
 use base::{Code, Error, Result};
 
 use base::charset::Charset;
@@ -58,6 +60,24 @@ impl TextEncoding {
                 .ok_or_else(|| not_in(name, bytes)),
             None if name.is_empty() => Err(not_in(name, bytes)),
             None => Err(unknown(bytes)),
+        }
+    }
+
+    /// Converts text to the character set, so that [`TextEncoding::decode`] returns it again.
+    ///
+    /// # Errors
+    /// `errno` 22 for text with a character that the character set lacks.
+    pub fn write_exactly(&self, text: &str) -> Result<Vec<u8>> {
+        let Some(name) = &self.name else {
+            return self.locale.write(text).map(Cow::into_owned);
+        };
+        let bytes = self.write_text(text);
+        match self.decode(&bytes) {
+            Ok(back) if back == text.as_bytes() => Ok(bytes),
+            _ => {
+                let message = format!("Can't convert string from 'UTF-8' to '{name}':");
+                Err(Error::new(Code(22), escaped(text.as_bytes())).wrap(Code(22), message))
+            }
         }
     }
 

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
+use base::child_signals::with_open_signals;
 use base::{Code, Error, Result, disk_path};
 
 use crate::interrupt;
@@ -86,7 +87,7 @@ impl EditRequest<'_> {
         if !self.folder.as_os_str().is_empty() {
             command.current_dir(self.folder);
         }
-        let status = interrupt::without_int(|| command.status())
+        let status = interrupt::without_int(|| with_open_signals(|| command.spawn())?.wait())
             .map_err(|e| Error::os(&e, "Can't start '/bin/sh'"))?;
         if status.into_raw() == 0 {
             return Ok(());

@@ -58,7 +58,7 @@ pub(super) fn send(
     reply
         .head
         .content_type(SVNDIFF)
-        .header("vary", "X-SVN-VR-DeltaBase")
+        .header("vary", "X-SVN-VR-Base")
         .header("x-svn-vr-base", &base.url);
     if reply.bodiless() {
         return Ok(());
