@@ -295,7 +295,8 @@ fn deliver_file(file: &RepositoryFile, dir: &Path) -> Result<()> {
     if has_file(&path, file) {
         return Ok(());
     }
-    remove_empty_dirs(&path);
+    // An empty directory in the way goes, another one stays.
+    _ = fs::remove_dir(&path);
     make_dirs(path.parent().unwrap_or(dir))?;
     replace_with_mode(&path, file)
 }
@@ -317,29 +318,6 @@ fn remove_delivered(dir: &Path, path: &Path) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Removes a directory in which there are only directories.
-fn remove_empty_dirs(path: &Path) {
-    let is_dir = |path: &Path| fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir());
-    if !is_dir(path) {
-        return;
-    }
-    let mut dirs = vec![path.to_owned()];
-    let mut at = 0;
-    while at < dirs.len() {
-        let below = fs::read_dir(&dirs[at]).into_iter().flatten().flatten();
-        let below: Vec<PathBuf> = below
-            .map(|entry| entry.path())
-            .filter(|path| is_dir(path))
-            .collect();
-        dirs.extend(below);
-        at += 1;
-    }
-    // The deepest first. One with a file stays, and those above it.
-    for dir in dirs.iter().rev() {
-        _ = fs::remove_dir(dir);
-    }
 }
 
 /// True if the file is there, with its content and permissions.
@@ -529,8 +507,8 @@ mod tests {
             ],
         };
         deliver(&lib_dir, dir.path()).expect("because it is ours");
-        // What was a directory becomes a file, with a directory that a crash has left in the way.
-        fs::create_dir(dir.path().join("hooks/lib/empty")).expect("because it is ours");
+        // What was a directory becomes a file, also where an earlier attempt has removed what was in it.
+        fs::remove_file(dir.path().join("hooks/lib/part")).expect("because it is ours");
         let lib_file = RepositoryFiles {
             version: 5,
             files: vec![file(b"hooks/lib", 0o644, "a file")],

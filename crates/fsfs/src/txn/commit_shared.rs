@@ -22,7 +22,6 @@ use base::{Date, Error, Result, Revnum};
 use super::commit::{ActiveCommit, CommitMode, PreparedRevision, Verify};
 use super::commit_files::revprops;
 use super::edit::{Committed, Txn, TxnStatus};
-use super::proto_rev::ProtoRev;
 use crate::store::PreparedFiles;
 use crate::store::disk::DiskFile;
 use crate::store::guard::WriteLock;
@@ -160,7 +159,7 @@ impl Txn {
         let is_small = state.has_only_root_on_disk();
         drop(state);
         // The revision has a copy of it. As in `remove_committed`, a failure to remove it is no failure of the commit.
-        _ = ProtoRev::remove(&fs, self.id);
+        _ = fs.disk().remove_file(&fs.layout().proto_rev(self.id));
         self.remove_committed(is_small);
         written.fill_cache(&fs);
         Ok(Some(rev))
