@@ -35,6 +35,7 @@ mod lost_output;
 mod malformed;
 mod memory;
 mod mergeinfo;
+mod merges_at_commit;
 mod mirrors;
 mod missing_revisions;
 mod operands;

@@ -105,7 +105,7 @@ impl TxnState {
         let (ancestor_entries, source_entries) = (fs.dir_entries(ancestor)?, fs.dir_entries(source)?);
         if !same_props(fs, ancestor, source)?
             || (self.changed_props(fs, ancestor, target)?
-                && !have_same_lineages(fs, &ancestor_entries, &source_entries)?)
+                && !have_same_lineages(&ancestor_entries, &source_entries)?)
         {
             return Err(conflict(path));
         }
@@ -225,8 +225,9 @@ fn lineage(node: &NodeRev) -> (IdPart, IdPart) {
     (node.node_id(), node.copy_id())
 }
 
-/// True if both directories have the same names, with the same node IDs and copy IDs.
-fn have_same_lineages(fs: &Fs, a: &DirEntries, b: &DirEntries) -> Result<bool> {
+/// True if both directories have the same names, in FSFS also with the same node IDs and copy IDs: by this the incumbent decides
+/// whether changed properties of a directory fit to its changed entries. In FSX it compares the names alone.
+fn have_same_lineages(a: &DirEntries, b: &DirEntries) -> Result<bool> {
     if a.len() != b.len() {
         return Ok(false);
     }
@@ -235,12 +236,8 @@ fn have_same_lineages(fs: &Fs, a: &DirEntries, b: &DirEntries) -> Result<bool> {
             return Ok(false);
         };
         let (a, b) = (a.id()?, b.id()?);
-        let are_same = match a.is_item() {
-            false => (a.node, a.copy) == (b.node, b.copy),
-            // Only the node-revisions have both.
-            true => a == b || lineage(&*fs.noderev(&a)?) == lineage(&*fs.noderev(&b)?),
-        };
-        if !are_same {
+        // Entries of FSX have the numbers of their items only.
+        if !a.is_item() && (a.node, a.copy) != (b.node, b.copy) {
             return Ok(false);
         }
     }
