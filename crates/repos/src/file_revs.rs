@@ -181,7 +181,7 @@ struct VersionFinder<'a> {
 impl VersionFinder<'_> {
     /// Follows one line of history down to the last change at or before `old`, youngest first.
     fn line(&mut self, path: &FsPath, young: Revnum, old: Revnum, merged: bool) -> Result<Vec<FileVersion>> {
-        let mut history = self.fs.root(young)?.node(path)?.history()?;
+        let mut history = self.fs.root(young)?.open_path(path)?.history()?;
         let mut line = Vec::new();
         while let Some((rev, path)) = history.prev(true)? {
             self.cancel.check()?;

@@ -61,7 +61,7 @@ pub fn locations(
     if rest.is_empty() {
         return Ok(Vec::new());
     }
-    let mut node = fs.root(at)?.node(&path)?;
+    let mut node = fs.root(at)?.open_path(&path)?;
     let mut found = Vec::with_capacity(rest.len());
     while !rest.is_empty()
         && let Some(copy) = previous_location(&node)?
@@ -81,7 +81,7 @@ pub fn locations(
         if !readable.read(&path) {
             return Ok(found);
         }
-        node = fs.root(at)?.node(&path)?;
+        node = fs.root(at)?.open_path(&path)?;
     }
     for rev in rest {
         match fs.root(*rev)?.try_node(&path)? {
@@ -145,7 +145,7 @@ pub(crate) fn segments(
 ) -> Result<()> {
     let (mut path, mut at) = (path.clone(), peg);
     loop {
-        let node = fs.root(at)?.node(&path)?;
+        let node = fs.root(at)?.open_path(&path)?;
         let copy = previous_location(&node)?;
         let start = match &copy {
             Some(copy) => copy.appeared,

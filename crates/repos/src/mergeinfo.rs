@@ -56,7 +56,7 @@ pub fn get(
         if !readable.read(path) {
             continue;
         }
-        let node = root.node(path)?;
+        let node = root.open_path(path)?;
         if let Some(info) = of_node(&node, inherit)? {
             found.insert(path.clone(), info);
         }

@@ -37,6 +37,7 @@ mod memory;
 mod mergeinfo;
 mod merges_at_commit;
 mod mirrors;
+mod missing_paths;
 mod missing_revisions;
 mod operands;
 mod option_checks;

@@ -60,6 +60,7 @@ pub fn run_on(db: &Path, disk: Arc<dyn Disk>, cancel: &Cancel) -> Result<Revnum>
     strays::remove_marker(&fs, named, &fs.layout().rev(named.next()));
     // Leftovers of crashes are harmless.
     _ = fs.remove_unnamed_txns();
+    _ = fs.remove_group_leftovers();
     Ok(youngest)
 }
 

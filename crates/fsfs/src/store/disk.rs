@@ -34,7 +34,7 @@ use rustix::io::Errno;
 pub use machine::{RealDisk, UnsyncedDisk};
 pub use metered::{IoCounts, IoMeter, MeteredDisk};
 pub use replace::write_atomic;
-pub(crate) use replace::{create_unique, write_volatile};
+pub(crate) use replace::{MoveMode, create_unique, move_file, sync_db, write_volatile};
 pub use throttle::{Clock, SystemClock, Throttle};
 
 /// The operations that the engine needs.

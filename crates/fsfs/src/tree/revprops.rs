@@ -158,11 +158,14 @@ impl Fs {
     }
 
     fn unpacked(&self, rev: Revnum) -> Result<PropList> {
-        let path = || self.layout().revprops(rev);
+        let path = || self.revprops_path(rev);
         let key = Key::new::<CachedRevprops>(self.instance(), rev.0, 0);
         let parse = |bytes: &[u8]| parsed(PropList::read(bytes), rev);
         let shard = self.layout().shard(rev).unwrap_or_default();
-        let dir = self.shard_dir(ShardKind::Revprops, shard, path);
+        let dir = match self.has_final_name(rev) {
+            true => self.shard_dir(ShardKind::Revprops, shard, path),
+            false => None,
+        };
         let cached = match dir {
             None => self.current(key, &path(), parse)?,
             Some(dir) => match self.current_in_dir(key, &*dir, &rev.to_string()) {

@@ -133,12 +133,26 @@ impl Root {
     /// `FS_NOT_FOUND` `File not found: revision N, path '/P'` (or `transaction 'T'`), `FS_NOT_DIRECTORY` (two links)
     /// below a file. FSX names the part of the path that is missing.
     pub fn node(&self, path: &FsPath) -> Result<Node> {
+        self.find(path, |end| match self.fs().format().is_fsx() {
+            true => prefix(path, end),
+            false => path.clone(),
+        })
+    }
+
+    /// The node at a path, for its history, locations or mergeinfo: as in the incumbent, errors of FSX name the whole path then.
+    ///
+    /// # Errors
+    /// As [`Root::node`].
+    pub fn open_path(&self, path: &FsPath) -> Result<Node> {
+        self.find(path, |_| path.clone())
+    }
+
+    /// The node at a path. `named` gets the length of the path up to the first name that is missing, bytes, and returns the path
+    /// that the error names.
+    fn find(&self, path: &FsPath, named: impl Fn(usize) -> FsPath) -> Result<Node> {
         match self.look_up(path)? {
             PathLookup::Node(noderev) => Ok(Node::new(self.clone(), path.clone(), noderev)),
-            PathLookup::Nothing(end) if self.fs().format().is_fsx() => {
-                Err(self.not_found(&prefix(path, end)))
-            }
-            PathLookup::Nothing(_) => Err(self.not_found(path)),
+            PathLookup::Nothing(end) => Err(self.not_found(&named(end))),
             PathLookup::BelowFile(file) => Err(self.not_directory(&file)),
         }
     }

@@ -23,10 +23,8 @@ pub(super) fn file_of(fs: &Fs, rev: Revnum) -> PathBuf {
 
 /// Makes the directories of a shard, if `rev` is its first revision.
 pub(super) fn make_shard(fs: &Fs, rev: Revnum, sync: bool) -> Result<()> {
-    if fs.is_shared() {
-        return make_local_shard(fs, rev);
-    }
-    if fs.layout().shard(rev).is_none() || !rev.0.is_multiple_of(fs.format().shard_size) {
+    let is_first = fs.layout().shard(rev).is_some() && rev.0.is_multiple_of(fs.format().shard_size);
+    if fs.is_shared() || !is_first {
         return Ok(());
     }
     for file in [fs.layout().rev(rev), fs.layout().revprops(rev)] {
@@ -52,19 +50,6 @@ pub(super) fn make_shard(fs: &Fs, rev: Revnum, sync: bool) -> Result<()> {
     Ok(())
 }
 
-/// Makes the directory for the properties of a revision of a group, in the directory of this machine.
-fn make_local_shard(fs: &Fs, rev: Revnum) -> Result<()> {
-    let file = fs.layout().revprops(rev);
-    let Some(dir) = file.parent() else { return Ok(()) };
-    for dir in dir.parent().into_iter().chain([dir]) {
-        match fs.disk().create_dir(dir) {
-            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
-            made => made.map_err(|e| Error::io("Can't create directory", dir, &e))?,
-        }
-    }
-    Ok(())
-}
-
 fn sync_dir(fs: &Fs, dir: &Path) -> Result<()> {
     let synced = fs.disk().sync_dir(dir);
     synced.map_err(|e| Error::io("Can't flush directory", dir, &e))
@@ -84,7 +69,7 @@ pub(super) fn revprops(state: &TxnState, now: &dyn Fn() -> Date) -> Props {
 }
 
 pub(super) fn write_revprops(fs: &Fs, rev: Revnum, list: &Props, sync: bool) -> Result<()> {
-    let path = fs.layout().revprops(rev);
+    let path = fs.revprops_path(rev);
     let mut text = Vec::new();
     fs.format().back_end.encode_revprops(list, &mut text);
     let disk = fs.disk();

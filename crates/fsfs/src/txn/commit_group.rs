@@ -1,6 +1,6 @@
 //! Commits in groups, for `load`: many revisions become durable and visible together.
 //!
-//! A revision of a group is complete, but it is not durable, its file has a temporary name in `db/`, and `current` does not name
+//! A revision of a group is complete, but it is not durable, its files have temporary names in `db/`, and `current` does not name
 //! it. [`CommitGroup::flush`] does the rest for the whole group: it makes all files durable, gives them their names, and replaces
 //! `current`. A crash between two flushes leaves the repository as the first flush left it, and temporary files, which the next
 //! group removes. Until the flush only readers through [`CommitGroup::fs`] see the revisions of the group.
@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use base::{Date, Error, Result, Revnum};
 
 use crate::store::GROUP_PREFIX;
-use crate::store::disk::write_atomic;
+use crate::store::disk::{MoveMode, move_file, sync_db, write_atomic};
 use crate::store::guard::WriteLock;
 use crate::store::rep_cache::RepCacheRow;
 use crate::store::shared::{NewRevision, Outcome, SharedFs, SharedHold};
@@ -80,6 +80,21 @@ impl Fs {
             refused: None,
             failed: None,
         })
+    }
+
+    /// Removes what a crash has left of a group. No other process has one: the write lock is held.
+    pub(crate) fn remove_group_leftovers(&self) -> Result<()> {
+        let (disk, db) = (self.disk(), self.path());
+        let names = disk
+            .list(db)
+            .map_err(|e| Error::io("Can't open directory", db, &e))?;
+        for name in names {
+            if name.to_str().is_some_and(|name| name.starts_with(GROUP_PREFIX)) {
+                // One that stays is harmless.
+                _ = disk.remove_file(&db.join(name));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -170,18 +185,9 @@ impl CommitGroup {
                 this.publish_shared(shared, &lock, youngest)?;
                 this.flushed = youngest;
             } else if youngest > this.flushed {
-                let disk = this.committed_fs.disk();
-                let db = this.committed_fs.path();
-                disk.sync_all(db)
-                    .map_err(|e| Error::io("Can't flush filesystem of", db, &e))?;
-                // A crash here leaves complete and durable revision files with a marker, which the next commit renames.
-                let marked = this.name_files(youngest)?;
-                // The commit of the group: a crash before it leaves the old youngest revision, after it the new one.
-                let path = this.committed_fs.layout().file("current");
-                write_atomic(disk, &path, this.new_current.as_bytes(), &path)?;
-                for directory in marked {
-                    strays::remove_marker(&this.committed_fs, this.flushed, &directory.join("0"));
-                }
+                let mut named = this.flushed;
+                this.publish(youngest, &mut named)
+                    .inspect_err(|_| this.discard(named, youngest))?;
                 this.flushed = youngest;
                 this.committed_fs.set_youngest(youngest);
             }
@@ -197,6 +203,38 @@ impl CommitGroup {
         })
     }
 
+    /// Makes the files of the group durable, gives them their names, and replaces `current`. `named` becomes the last revision
+    /// whose files have their names.
+    fn publish(&self, youngest: Revnum, named: &mut Revnum) -> Result<()> {
+        let (fs, disk) = (&self.committed_fs, self.committed_fs.disk());
+        sync_db(disk, fs.path())?;
+        // A crash here leaves complete and durable revision files with a marker, which the next commit renames.
+        let marked = self.name_files(youngest, named)?;
+        // The commit of the group: a crash before it leaves the old youngest revision, after it the new one.
+        let path = fs.layout().file("current");
+        write_atomic(disk, &path, self.new_current.as_bytes(), &path)?;
+        for directory in marked {
+            strays::remove_marker(fs, self.flushed, &directory.join("0"));
+        }
+        Ok(())
+    }
+
+    /// Removes the files of a group that could not be published, unless `current` names its revisions nevertheless. The markers
+    /// stay: so may files.
+    fn discard(&self, named: Revnum, youngest: Revnum) {
+        let fs = &self.committed_fs;
+        if !fs.youngest().is_ok_and(|current| current == self.flushed) {
+            return;
+        }
+        for rev in (self.flushed.0 + 1..=youngest.0).rev().map(Revnum) {
+            self.remove_files(rev);
+            if rev <= named {
+                _ = fs.disk().remove_file(&fs.layout().revprops(rev));
+                _ = fs.disk().remove_file(&fs.layout().rev(rev));
+            }
+        }
+    }
+
     /// Publishes the revisions of the group, and removes their files from this machine.
     fn publish_shared(&self, shared: &SharedFs, lock: &WriteLock, youngest: Revnum) -> Result<()> {
         let (fs, disk) = (&self.committed_fs, self.committed_fs.disk());
@@ -207,7 +245,7 @@ impl CommitGroup {
         }
         let mut revisions = Vec::new();
         for rev in revs() {
-            let (file, props) = (fs.group_path(rev), fs.layout().revprops(rev));
+            let (file, props) = (fs.group_path(rev), fs.group_revprops_path(rev));
             revisions.push(NewRevision {
                 rev,
                 file: disk
@@ -233,52 +271,40 @@ impl CommitGroup {
     }
 
     /// Gives the files of the group their names, durably. Returns the directories that have a marker of unfinished revisions.
-    fn name_files(&self, youngest: Revnum) -> Result<BTreeSet<PathBuf>> {
-        let disk = self.committed_fs.disk();
+    fn name_files(&self, youngest: Revnum, named: &mut Revnum) -> Result<BTreeSet<PathBuf>> {
+        let (fs, disk) = (&self.committed_fs, self.committed_fs.disk());
         let revs = || (self.flushed.0 + 1..=youngest.0).map(Revnum);
-        let paths = revs().map(|rev| self.committed_fs.layout().rev(rev));
-        let directories: BTreeSet<PathBuf> = paths
-            .filter_map(|path| path.parent().map(Path::to_owned))
-            .collect();
+        let directories_of = |file_of: &dyn Fn(Revnum) -> PathBuf| -> BTreeSet<PathBuf> {
+            let directories = revs().filter_map(|rev| file_of(rev).parent().map(Path::to_owned));
+            directories.collect()
+        };
+        let directories = directories_of(&|rev| fs.layout().rev(rev));
+        let revprops_directories = directories_of(&|rev| fs.layout().revprops(rev));
         let sync = || -> Result<()> {
-            directories.iter().try_for_each(|directory| {
-                disk.sync_dir(directory)
-                    .map_err(|e| Error::io("Can't flush directory", directory, &e))
-            })
+            directories
+                .union(&revprops_directories)
+                .try_for_each(|directory| {
+                    disk.sync_dir(directory)
+                        .map_err(|e| Error::io("Can't flush directory", directory, &e))
+                })
         };
         for directory in &directories {
-            strays::write_marker(&self.committed_fs, self.flushed, youngest, &directory.join("0"))?;
+            strays::write_marker(fs, self.flushed, youngest, &directory.join("0"))?;
         }
         sync()?;
         for rev in revs() {
-            let path = self.committed_fs.layout().rev(rev);
-            let renamed = disk.rename_new(&self.committed_fs.group_path(rev), &path);
-            renamed
-                .map_err(|e| Error::io("Can't move a file to", &path, &e))
-                .map_err(|e| match is_taken(&e) {
-                    true => strays::out_of_date(self.flushed, rev),
-                    false => e,
-                })?;
+            let moved = move_file(disk, &fs.group_path(rev), &fs.layout().rev(rev), MoveMode::New);
+            moved.map_err(|e| match is_taken(&e) {
+                true => strays::out_of_date(self.flushed, rev),
+                false => e,
+            })?;
+            *named = rev;
+            let revprops = fs.layout().revprops(rev);
+            move_file(disk, &fs.group_revprops_path(rev), &revprops, MoveMode::Replace)?;
         }
         self.group_fs.set_named(youngest);
         sync()?;
         Ok(directories)
-    }
-
-    /// Removes what a crash has left of an earlier group. No other process has a group: the write lock is held.
-    fn remove_leftovers(&self) -> Result<()> {
-        let (disk, db) = (self.committed_fs.disk(), self.committed_fs.path());
-        let names = disk
-            .list(db)
-            .map_err(|e| Error::io("Can't open directory", db, &e))?;
-        for name in names {
-            if name.to_str().is_some_and(|name| name.starts_with(GROUP_PREFIX)) {
-                // One that stays is harmless.
-                _ = disk.remove_file(&db.join(name));
-            }
-        }
-        _ = self.committed_fs.remove_gone_txns();
-        Ok(())
     }
 
     /// Begins a group, based on what other processes have committed meanwhile.
@@ -294,7 +320,8 @@ impl CommitGroup {
             }
             self.flushed = lock.youngest();
             if self.is_first {
-                self.remove_leftovers()?;
+                self.committed_fs.remove_group_leftovers()?;
+                _ = self.committed_fs.remove_gone_txns();
                 self.is_first = false;
             }
             if self.hold.is_none() {
@@ -318,14 +345,10 @@ impl CommitGroup {
     /// Removes the files of a revision of the group. They are the group's own: nothing was at their place when the write lock was
     /// taken.
     fn remove_files(&self, rev: Revnum) {
-        _ = self
-            .committed_fs
-            .disk()
-            .remove_file(&self.committed_fs.group_path(rev));
-        _ = self
-            .committed_fs
-            .disk()
-            .remove_file(&self.committed_fs.layout().revprops(rev));
+        let fs = &self.committed_fs;
+        for path in [fs.group_path(rev), fs.group_revprops_path(rev)] {
+            _ = fs.disk().remove_file(&path);
+        }
     }
 
     /// Does a step unless an earlier one failed. After a failure no transaction begins or is committed, but the group can still

@@ -10,7 +10,7 @@ use base::{Error, Result, Revnum};
 use super::proto_rev::{ProtoRev, ProtoRevState};
 use crate::format::p2l::{ItemKind, P2lEntry};
 use crate::format::rev_trailer::RevTrailer;
-use crate::store::disk::{self, Disk, DiskFile, DiskWriter};
+use crate::store::disk::{DiskFile, DiskWriter, MoveMode, move_file};
 use crate::store::guard::FileLock;
 
 /// The only writer of a proto-revision file. Dropping it takes back what it has written.
@@ -265,19 +265,12 @@ impl ProtoWriter {
         let path = &self.proto.0.path;
         disk.copy_permissions(like, path)
             .map_err(|e| Error::io("Can't set permissions on file", path, &e))?;
-        let renamed = match sync {
-            true => disk.rename_new(path, target),
+        let mode = match sync {
+            true => MoveMode::New,
             // A group is put aside; a crash may have left a file there.
-            false => disk.rename(path, target),
+            false => MoveMode::ReplaceVolatile,
         };
-        match renamed {
-            Ok(()) => {}
-            Err(e) if e.kind() == std::io::ErrorKind::CrossesDevices => {
-                let Some(file) = &self.file else { return Ok(()) };
-                copy(disk, &**file, path, target, like, sync)?;
-            }
-            Err(e) => return Err(Error::io("Can't move a file to", target, &e)),
-        }
+        move_file(disk, path, target, mode)?;
         // It is a revision file now: the drop must not truncate it.
         self.file = None;
         if !sync {
@@ -321,50 +314,4 @@ impl Drop for ProtoWriter {
             }
         }
     }
-}
-
-/// Moves a file to another file system: `db/` may consist of several.
-fn copy(
-    disk: &dyn Disk,
-    file: &dyn DiskWriter,
-    path: &Path,
-    target: &Path,
-    like: &Path,
-    sync: bool,
-) -> Result<()> {
-    let directory = target.parent().unwrap_or(target);
-    let (temporary, mut copy) = disk::create_unique(disk, directory)?;
-    let mut run = || -> Result<()> {
-        let mut buffer = vec![0; BUFFER_SIZE];
-        let mut offset = 0;
-        loop {
-            let length = file
-                .read_at(&mut buffer, offset)
-                .map_err(|e| Error::io("Can't read file", path, &e))?;
-            if length == 0 {
-                break;
-            }
-            copy.append(&buffer[..length])
-                .map_err(|e| Error::io("Can't write to file", &temporary, &e))?;
-            offset += length as u64;
-        }
-        if sync {
-            copy.sync()
-                .map_err(|e| Error::io("Can't flush file", &temporary, &e))?;
-        }
-        disk.copy_permissions(like, &temporary)
-            .map_err(|e| Error::io("Can't set permissions on file", &temporary, &e))?;
-        let renamed = match sync {
-            true => disk.rename_new(&temporary, target),
-            false => disk.rename(&temporary, target),
-        };
-        renamed.map_err(|e| Error::io("Can't move a file to", target, &e))
-    };
-    if let Err(e) = run() {
-        _ = disk.remove_file(&temporary);
-        return Err(e);
-    }
-    // A copy that stays is removed with the transaction.
-    _ = disk.remove_file(path);
-    Ok(())
 }

@@ -68,7 +68,10 @@ pub(super) fn log_entry(found: &log::LogEntry<'_>) -> Result<LogEntry> {
 pub(super) fn file_error(error: Error, path: &FsPath) -> Error {
     match error.code() {
         Code::FS_NOT_FILE => Error::new(Code::FS_NOT_FILE, format!("'{path}' is not a file")),
-        Code::FS_NOT_FOUND => Error::new(Code::FS_NOT_FOUND, format!("'{path}' path not found")),
+        // The path may be below a file.
+        Code::FS_NOT_FOUND | Code::FS_NOT_DIRECTORY => {
+            Error::new(Code::FS_NOT_FOUND, format!("'{path}' path not found"))
+        }
         _ => error,
     }
 }

@@ -4,8 +4,9 @@
 //! request, the method's own code takes its step in it as if the request had named it, and it is committed at once; or
 //! removed, if the step failed.
 
-use base::{FsPath, Props, Revnum, props};
+use base::{Depth, FsPath, Props, Revnum, props};
 use http::StatusCode;
+use repos::access::Everything;
 use repos::transaction::{PutText, TransactionEnd};
 use wire::dav::uri::Resource;
 
@@ -47,7 +48,13 @@ pub(super) fn autoversion(
     // conflicts.
     context.set_youngest(base);
     match step(context, reply) {
-        Ok(()) if !context.is_refused => commit(context, &name),
+        Ok(()) if !context.is_refused => {
+            commit(context, &name)?;
+            match context.request.method.as_str() {
+                "DELETE" | "MOVE" => release_locks(context, &path),
+                _ => Ok(()),
+            }
+        }
         Ok(()) => Ok(context.abort(&name)?),
         Err(fault) => {
             // If that fails the transaction stays, and `lstxns` lists it.
@@ -81,6 +88,29 @@ pub(super) fn make_empty(context: &mut RequestContext<'_>, path: &FsPath) -> Out
             Err(fault)
         }
     }
+}
+
+/// Releases the client's locks of a node that is gone, and of all below it: WebDAV's `DELETE` and `MOVE` end locks.
+///
+/// # Errors
+/// Those of unlocking, the `pre-unlock` hook's included. The revision exists nevertheless.
+fn release_locks(context: &RequestContext<'_>, path: &FsPath) -> Outcome {
+    let held = context.held_tokens()?;
+    if held.is_empty() || context.has_option("keep-locks") {
+        return Ok(());
+    }
+    let repository = context.repository();
+    let locks = repository.locks(path, Depth::Infinity, &Everything)?;
+    for lock in locks.into_iter().filter(|lock| held.contains(&lock.token)) {
+        let targets = [(lock.path, Some(lock.token))];
+        let hooks = context.hooks()?;
+        let outcome = repository.unlock_many(&targets, context.user.as_deref(), false, Some(&hooks))?;
+        if let Some(error) = &outcome.post_hook_error {
+            context.log_error(error);
+        }
+        outcome.each.into_iter().try_for_each(|(_, ended)| ended)?;
+    }
+    Ok(())
 }
 
 fn begin(context: &RequestContext<'_>, path: &FsPath) -> Result<(String, Revnum), Fault> {

@@ -8,7 +8,9 @@ use base::{Code, Date, Error, FsPath, Lock, NodeKind, Result};
 use http::StatusCode;
 use repos::user_locks::{LockOutcome, LockRequest, LockTarget};
 use wire::dav::fault::XML_TYPE;
-use wire::dav::lock::{ActiveLock, LockInfo, parse_timeout, parse_token, write_lock_answer};
+use wire::dav::lock::{
+    ActiveLock, LockInfo, asks_for_shared_lock, parse_timeout, parse_token, write_lock_answer,
+};
 use wire::dav::uri::Resource;
 
 use super::{Outcome, autoversion};
@@ -26,7 +28,8 @@ pub(super) fn lock(context: &mut RequestContext<'_>, reply: &mut ResponseWriter)
     }
     context.check_conditions(&path)?;
     // A locked node is refused as locked, whatever the header says.
-    if context.repository().get_lock(&path)?.is_none() {
+    let is_locked = context.repository().get_lock(&path)?.is_some();
+    if !is_locked {
         context.check_if_header(&path)?;
     }
     let depth = match context.request.header("depth").map(str::trim) {
@@ -42,7 +45,11 @@ pub(super) fn lock(context: &mut RequestContext<'_>, reply: &mut ResponseWriter)
         return Ok(());
     }
     let root = context.parse_xml(&body)?;
-    let info = LockInfo::parse(&root, &body).ok_or_else(|| Fault::html(StatusCode::BAD_REQUEST))?;
+    let info =
+        LockInfo::parse(&root, &body).ok_or_else(|| match is_locked && asks_for_shared_lock(&root) {
+            true => Fault::html(StatusCode::LOCKED),
+            false => Fault::html(StatusCode::BAD_REQUEST),
+        })?;
     let is_svn = context.request.is_svn_client();
     let youngest = context.repository().youngest()?;
     if context.repository().check_path(youngest, &path)? == NodeKind::None {

@@ -1,7 +1,8 @@
 //! `MKCOL`, `DELETE`, `COPY` and `MOVE`: add, remove and copy nodes.
 
-use base::{Code, Error, FsPath, NodeKind, Revnum};
+use base::{Code, Depth, Error, FsPath, NodeKind, Revnum};
 use http::StatusCode;
+use repos::access::Everything;
 use wire::dav::lock_tokens::find_lock_tokens;
 use wire::dav::uri::Resource;
 
@@ -118,6 +119,12 @@ fn delete_node(context: &mut RequestContext<'_>) -> Outcome {
             _ => StatusCode::INTERNAL_SERVER_ERROR,
         }));
     };
+    if context.autoversion.is_some() {
+        if path.is_root() {
+            return Err(Fault::html(StatusCode::FORBIDDEN));
+        }
+        check_locked_below(context, &path)?;
+    }
     // Clients send tokens in the body if they are too many for a header.
     let body = context.xml()?;
     let listed = body.map(|(root, _)| find_lock_tokens(&root)).unwrap_or_default();
@@ -147,6 +154,22 @@ fn delete_node(context: &mut RequestContext<'_>) -> Outcome {
         }
         Ok(())
     })
+}
+
+/// Refuses to remove a directory with a locked node below it, whose token the request does not have.
+///
+/// # Errors
+/// 424.
+fn check_locked_below(context: &RequestContext<'_>, path: &FsPath) -> Outcome {
+    let held = context.held_tokens()?;
+    let locks = context.repository().locks(path, Depth::Infinity, &Everything)?;
+    match locks
+        .iter()
+        .all(|lock| lock.path == *path || held.contains(&lock.token))
+    {
+        true => Ok(()),
+        false => Err(Fault::html(StatusCode::FAILED_DEPENDENCY)),
+    }
 }
 
 /// Removes the request's transaction.
@@ -254,6 +277,7 @@ pub(super) fn move_(context: &mut RequestContext<'_>, reply: &mut ResponseWriter
     };
     check_move_depth(context, kind_at(context)?)?;
     context.check_locked(&from, &[])?;
+    check_locked_below(context, &from)?;
     copy(context, reply)?;
     context.step(|_, in_use| in_use.transaction.delete(&from, None).map_err(refused))
 }

@@ -14,6 +14,12 @@ pub struct LockInfo {
     pub owner_xml: Option<String>,
 }
 
+/// Returns whether a `lockinfo` asks for a shared lock, which Subversion does not have.
+pub fn asks_for_shared_lock(root: &Element) -> bool {
+    let scope = root.child(DAV, "lockscope");
+    scope.and_then(|scope| scope.child(DAV, "shared")).is_some()
+}
+
 impl LockInfo {
     /// Reads a `lockinfo`; `document` is what `root` was parsed from. `None` if it is none, or asks for anything but an exclusive
     /// write lock.

@@ -20,6 +20,7 @@ mod random;
 pub mod raw_http;
 mod read;
 mod redirects;
+mod released_locks;
 mod report;
 mod rules;
 mod sequences;

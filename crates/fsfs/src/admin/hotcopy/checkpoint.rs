@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use base::hashdump::{self, Terminator};
 use base::{Code, Error, Result, Revnum};
 
-use crate::store::disk::{Create, Disk, is_missing, write_atomic};
+use crate::store::disk::{Create, Disk, is_missing, sync_db, write_atomic};
 use crate::tree::Fs;
 
 /// The contents of the file.
@@ -140,8 +140,7 @@ impl<'a> CheckpointFile<'a> {
     pub(super) fn save(&mut self) -> Result<()> {
         if self.copied > self.stored.next {
             let start = Instant::now();
-            let synced = self.disk.sync_all(self.db);
-            synced.map_err(|e| Error::io("Can't flush directory", self.db, &e))?;
+            sync_db(self.disk, self.db)?;
             let new = Checkpoint {
                 next: self.copied,
                 ..self.stored.clone()

@@ -22,7 +22,7 @@ use self::copier::{Existing, FileCopier};
 use self::shard::{CopyJob, RevisionCopier};
 use crate::format::short_line::leading_revision;
 use crate::store::cache::Cache;
-use crate::store::disk::{ATTEMPTS, is_missing, read_replaced, write_atomic};
+use crate::store::disk::{ATTEMPTS, is_missing, read_replaced, sync_db, write_atomic};
 use crate::store::layout::Layout;
 use crate::store::rep_cache::RepCache;
 use crate::tree::Fs;
@@ -438,11 +438,7 @@ impl Hotcopy<'_> {
     }
 
     fn sync(&self) -> Result<()> {
-        let db = self.dst.db();
-        self.copier
-            .disk
-            .sync_all(db)
-            .map_err(|e| Error::io("Can't flush directory", db, &e))
+        sync_db(self.copier.disk, self.dst.db())
     }
 }
 

@@ -56,6 +56,87 @@ fn replace(disk: &dyn Disk, path: &Path, bytes: &[u8], perms_like: &Path, sync: 
     })
 }
 
+/// What [`move_file`] finds at the new name, and whether the file must be durable there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MoveMode {
+    /// The name must be free. The caller has made the file durable, and makes its name durable.
+    New,
+    /// As `New`, but a file with the name is replaced.
+    Replace,
+    /// A file with the name is replaced. Nothing is durable yet.
+    ReplaceVolatile,
+}
+
+/// Renames a file. `db/` may consist of several file systems: the file is then copied, with its permissions.
+///
+/// # Errors
+/// The system's, with the number of `AlreadyExists` if the name must be free and is taken. The file may have either name then.
+pub(crate) fn move_file(disk: &dyn Disk, from: &Path, to: &Path, mode: MoveMode) -> Result<()> {
+    let rename = |from: &Path| match mode {
+        MoveMode::New => disk.rename_new(from, to),
+        MoveMode::Replace | MoveMode::ReplaceVolatile => disk.rename(from, to),
+    };
+    let failed = |e| Error::io("Can't move a file to", to, &e);
+    match rename(from) {
+        Err(e) if e.kind() == io::ErrorKind::CrossesDevices => {}
+        renamed => return renamed.map_err(failed),
+    }
+    let (temporary, mut copy) = create_unique(disk, directory_of(to))?;
+    let mut run = || -> Result<()> {
+        let file = disk
+            .open(from)
+            .map_err(|e| Error::io("Can't open file", from, &e))?;
+        let mut buffer = vec![0; COPY_SIZE];
+        let mut offset = 0;
+        loop {
+            let length = file
+                .read_at(&mut buffer, offset)
+                .map_err(|e| Error::io("Can't read file", from, &e))?;
+            if length == 0 {
+                break;
+            }
+            copy.append(&buffer[..length])
+                .map_err(|e| Error::io("Can't write to file", &temporary, &e))?;
+            offset += length as u64;
+        }
+        if mode != MoveMode::ReplaceVolatile {
+            copy.sync()
+                .map_err(|e| Error::io("Can't flush file", &temporary, &e))?;
+        }
+        disk.copy_permissions(from, &temporary)
+            .map_err(|e| Error::io("Can't set permissions on file", &temporary, &e))?;
+        rename(&temporary).map_err(failed)
+    };
+    run().inspect_err(|_| _ = disk.remove_file(&temporary))?;
+    // One that stays is removed with the transaction, or by the next group of commits.
+    _ = disk.remove_file(from);
+    Ok(())
+}
+
+/// Bytes that are copied at once.
+const COPY_SIZE: usize = 128 << 10;
+
+/// Makes durable what was written below `db`, whose directories `revs` and `revprops` may be on other file systems.
+///
+/// # Errors
+/// The system's.
+pub(crate) fn sync_db(disk: &dyn Disk, db: &Path) -> Result<()> {
+    let mut devices = Vec::new();
+    for path in [db.to_owned(), db.join("revs"), db.join("revprops")] {
+        let meta = match disk.metadata(&path) {
+            // FSX has no directory of its own for revision properties.
+            Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
+            meta => meta.map_err(|e| Error::io("Can't stat", &path, &e))?,
+        };
+        if !devices.contains(&meta.identity.0) {
+            devices.push(meta.identity.0);
+            disk.sync_all(&path)
+                .map_err(|e| Error::io("Can't flush filesystem of", &path, &e))?;
+        }
+    }
+    Ok(())
+}
+
 /// Creates a file in `directory` under a name that no other file has.
 ///
 /// # Errors

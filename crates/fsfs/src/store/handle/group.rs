@@ -132,6 +132,20 @@ impl Store {
         self.layout().file(&format!("{GROUP_PREFIX}{rev}"))
     }
 
+    /// The file with the property list of an unpacked revision. Those of an open group have temporary names too: the incumbent
+    /// writes the list of an FSX revision into the file that is there, without making it shorter first.
+    pub(crate) fn revprops_path(&self, rev: Revnum) -> PathBuf {
+        match self.has_final_name(rev) {
+            true => self.layout().revprops(rev),
+            false => self.group_revprops_path(rev),
+        }
+    }
+
+    /// The temporary file with the property list of a revision of an open group.
+    pub(crate) fn group_revprops_path(&self, rev: Revnum) -> PathBuf {
+        self.layout().file(&format!("{GROUP_PREFIX}revprops-{rev}"))
+    }
+
     /// Records that the files of all revisions up to `rev` have their final names.
     pub(crate) fn set_named(&self, rev: Revnum) {
         if let Some(group) = &self.shared.group {

@@ -40,7 +40,7 @@ impl Fs {
     fn fsx_own_revprops(&self, rev: Revnum, is_packed: bool) -> Result<PropList> {
         let path = match is_packed {
             true => self.layout().revprops_pack_dir(0).join("p0"),
-            false => self.layout().revprops(rev),
+            false => self.revprops_path(rev),
         };
         let key = Key::new::<CachedRevprops>(self.instance(), rev.0, 0);
         let cached = self.current(key, &path, |file| {

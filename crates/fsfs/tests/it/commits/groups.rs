@@ -1,7 +1,11 @@
 //! Groups of commits that become durable together.
 
+use std::path::Path;
+use std::sync::Arc;
+
 use base::Revnum;
-use fsfs::TxnOptions;
+use fsfs::{Cache, Fs, TxnOptions};
+use testkit::disk::{CallDecision, DiskCall, WatchedDisk, Watcher};
 
 use super::script::CommitStep::{Cp, Mkdir, Propset, Put};
 use super::script::{CommitStep, apply, copy_of, now, ours, verify};
@@ -44,6 +48,8 @@ fn groups_make_the_same_revisions_and_are_visible_when_flushed() {
             assert_eq!(fs.youngest().unwrap(), flushed);
             assert_eq!(other.youngest().unwrap(), flushed);
             assert!(other.root(committed.rev).is_err());
+            // The incumbent does not shorten a file of revision properties that is there when it commits to FSX.
+            assert_eq!(highest_number(&grouped.db()), flushed.0, "{version}");
             if at % 20 == 19 {
                 flushed = batch.flush().unwrap();
                 assert_eq!(flushed, committed.rev);
@@ -70,6 +76,75 @@ fn groups_make_the_same_revisions_and_are_visible_when_flushed() {
         batch.commit(txn, &now).unwrap();
         assert_eq!(batch.flush().unwrap(), Revnum(flushed.0 + 2));
         verify(&grouped);
+    }
+}
+
+/// Returns the highest number of a file of a revision or of revision properties.
+fn highest_number(db: &Path) -> u64 {
+    let mut highest = 0;
+    let mut directories = vec![db.join("revs"), db.join("revprops")];
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(directory).into_iter().flatten() {
+            let entry = entry.unwrap();
+            if entry.file_type().unwrap().is_dir() {
+                directories.push(entry.path());
+                continue;
+            }
+            let name = entry.file_name().into_string().unwrap();
+            highest = highest.max(name.trim_start_matches(['r', 'p']).parse().unwrap());
+        }
+    }
+    highest
+}
+
+/// A disk on which `db/revs` and `db/revprops` are on other file systems than `db`.
+struct SeveralFileSystems;
+
+impl Watcher for SeveralFileSystems {
+    fn before(&self, call: DiskCall<'_>) -> CallDecision {
+        let below = |path: &Path, name: &str| path.components().any(|part| part.as_os_str() == name);
+        match call {
+            DiskCall::Rename(from, to)
+                if ["revs", "revprops"]
+                    .iter()
+                    .any(|name| below(from, name) != below(to, name)) =>
+            {
+                CallDecision::Fail(std::io::ErrorKind::CrossesDevices.into())
+            }
+            _ => CallDecision::Proceed,
+        }
+    }
+}
+
+#[test]
+fn the_directories_of_a_filesystem_are_on_several_file_systems() {
+    for (version, shard) in [("1.4", 0), ("1.8", 3), ("1.14", 3), ("fsx", 3)] {
+        let [grouped, single] = [(); 2].map(|()| Repository::create(version, shard, ""));
+        let disk = Arc::new(WatchedDisk::new(SeveralFileSystems));
+        let cache = Cache::new(1 << 20);
+        let fs = Fs::open_on(&grouped.db(), &cache, disk.clone()).unwrap();
+        let mut batch = fs.commit_group().unwrap();
+        let one = Fs::open_on(&single.db(), &cache, disk).unwrap();
+        let steps = steps();
+        for op in steps.chunks(1) {
+            let mut txn = batch.begin_txn(TxnOptions::default(), now()).unwrap();
+            apply(batch.fs(), &mut txn, op).unwrap();
+            batch.commit(txn, &now).unwrap();
+            ours(&one, op).unwrap();
+        }
+        batch.flush().unwrap();
+        for repository in [&grouped, &single] {
+            verify(repository);
+            let youngest = compare::open(repository).youngest().unwrap();
+            assert_eq!(youngest, Revnum(steps.len() as u64), "{version}");
+            let names = std::fs::read_dir(repository.db()).unwrap();
+            let is_left = |name: String| name.starts_with("svn-");
+            assert!(
+                !names
+                    .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+                    .any(is_left)
+            );
+        }
     }
 }
 
@@ -114,7 +189,7 @@ fn directories_of_transactions_are_taken_over_clean() {
         let grouped = Repository::create(version, 7, "");
         let fs = compare::open(&grouped);
         let mut batch = fs.commit_group().unwrap();
-        let names = |dir: &std::path::Path| -> Vec<String> {
+        let names = |dir: &Path| -> Vec<String> {
             let entries = std::fs::read_dir(dir).unwrap();
             let mut names: Vec<_> = entries
                 .map(|entry| entry.unwrap().file_name().into_string().unwrap())
