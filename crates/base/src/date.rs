@@ -6,8 +6,8 @@
 
 use std::fmt;
 
-use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use jiff::{Timestamp, Zoned};
 
 use crate::error::{Error, Result};
 use crate::error_codes::Code;
@@ -28,15 +28,39 @@ impl Date {
     }
 }
 
+impl Date {
+    /// Returns what a calendar and a clock show in a time zone: the year, and the rest as a time whose own year may be another one,
+    /// because the calendar ends with the year 9999. Every 400 years the days of the week and the rules of time zones are the same.
+    pub fn in_zone(self, zone: TimeZone) -> (i64, Zoned) {
+        let (cycles, micros) = match Timestamp::from_microsecond(self.0) {
+            Ok(_) => (0, self.0),
+            Err(_) => {
+                // The years 3970 to 4369, or before all rules.
+                let nearest = if self.0 < 0 { -15 } else { 5 };
+                (
+                    self.0.div_euclid(CYCLE) - nearest,
+                    self.0.rem_euclid(CYCLE) + nearest * CYCLE,
+                )
+            }
+        };
+        let time = Timestamp::from_microsecond(micros).unwrap_or(Timestamp::UNIX_EPOCH);
+        let time = time.to_zoned(zone);
+        (i64::from(time.year()) + 400 * cycles, time)
+    }
+}
+
+/// 400 years, microseconds.
+const CYCLE: i64 = 146_097 * 86_400 * 1_000_000;
+
 impl fmt::Display for Date {
-    /// Prints the stored form. Dates outside the years 0 to 9999 (never written by anyone) print as the epoch.
+    /// Prints the stored form.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let when = Timestamp::from_microsecond(self.0).unwrap_or(Timestamp::UNIX_EPOCH);
-        let d = when.to_zoned(TimeZone::UTC).datetime();
+        let (year, time) = self.in_zone(TimeZone::UTC);
+        let d = time.datetime();
         write!(
             f,
             "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:06}Z",
-            d.year(),
+            year,
             d.month(),
             d.day(),
             d.hour(),
@@ -121,6 +145,22 @@ mod tests {
         let text = "2026-11-21T19:24:27.317017Z";
         assert_eq!(Date::parse(text.as_bytes()).expect("a date").to_string(), text);
         assert_eq!(Date(0).to_string(), "1970-01-01T00:00:00.000000Z");
+    }
+
+    #[test]
+    fn years_may_have_more_digits() {
+        for text in [
+            "9999-12-30T22:00:00.999999Z",
+            "9999-12-31T23:59:59.999999Z",
+            "10000-01-01T00:00:00.000000Z",
+            "148108-02-29T12:13:14.000015Z",
+            "292277-01-09T04:00:54.775807Z",
+        ] {
+            let date = Date::parse(text.as_bytes()).expect(text);
+            assert_eq!(date.to_string(), text);
+        }
+        let (year, time) = Date(i64::MIN).in_zone(TimeZone::UTC);
+        assert_eq!((year, time.month(), time.day()), (-290_308, 12, 21));
     }
 
     #[test]

@@ -5,6 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use jiff::tz::TimeZone;
+
 use crate::{Date, Revnum};
 
 /// The property that names the keywords to expand.
@@ -206,30 +208,16 @@ fn formatted(format: &str, facts: &FileFacts<'_>) -> String {
 
 /// `2026-11-22 04:40:40Z`.
 fn short_date(date: Date) -> String {
-    let stored = date.to_string();
-    format!("{} {}Z", &stored[..10], &stored[11..19])
+    let (year, time) = date.in_zone(TimeZone::UTC);
+    format!("{year:04}-{}", time.strftime("%m-%d %H:%M:%SZ"))
 }
 
 /// Returns `2026-11-22 04:40:40 +0000 (Sun, 22 Nov 2026)`: a date in UTC.
 pub fn long_date(date: Date) -> String {
-    let stored = date.to_string();
-    let day = date.0.div_euclid(86_400_000_000).rem_euclid(7);
-    let weekday = WEEKDAYS[usize::try_from(day).unwrap_or(0)];
-    let month = stored[5..7].parse::<usize>().unwrap_or(1);
-    let month = MONTHS[(month - 1).min(11)];
-    format!(
-        "{} {} +0000 ({weekday}, {} {month} {})",
-        &stored[..10],
-        &stored[11..19],
-        &stored[8..10],
-        &stored[..4]
-    )
+    let (year, time) = date.in_zone(TimeZone::UTC);
+    let rest = time.strftime("%m-%d %H:%M:%S +0000 (%a, %d %b");
+    format!("{year:04}-{rest} {year:04})")
 }
-
-const WEEKDAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
-const MONTHS: [&str; 12] = [
-    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-];
 
 #[cfg(test)]
 mod tests {

@@ -1,14 +1,13 @@
 //! Dates as the tools print them.
 
 use base::Date;
-use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 /// Formats a date in the local time zone, as `2026-11-21 19:25:55 +0000 (Sat, 21 Nov 2026)`.
 pub fn human(date: Date) -> String {
-    let stamp = Timestamp::from_microsecond(date.0).unwrap_or(Timestamp::UNIX_EPOCH);
-    let zoned = stamp.to_zoned(TimeZone::system());
-    zoned.strftime("%Y-%m-%d %H:%M:%S %z (%a, %d %b %Y)").to_string()
+    let (year, time) = date.in_zone(TimeZone::system());
+    let rest = time.strftime("%m-%d %H:%M:%S %z (%a, %d %b");
+    format!("{year:04}-{rest} {year:04})")
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use base::{Date, Result};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use client::config::credential_cache::CredentialKind;
-use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use ra::{CertificateFailures, CertificateProblem, CertificateTrust, ClientCertificate};
 
 use super::credentials::{UserCredentials, attributes, host_of};
@@ -157,8 +157,9 @@ fn question(problem: &CertificateProblem, may_store: bool) -> String {
 
 /// Formats a date as `Nov  5 01:32:39 2026 GMT`.
 fn date(date: Option<Date>) -> String {
-    let stamp = date.and_then(|date| Timestamp::from_microsecond(date.0).ok());
-    stamp
-        .map(|stamp| stamp.strftime("%b %e %H:%M:%S %Y GMT").to_string())
-        .unwrap_or_default()
+    let text = date.map(|date| {
+        let (year, time) = date.in_zone(TimeZone::UTC);
+        format!("{} {year:04} GMT", time.strftime("%b %e %H:%M:%S"))
+    });
+    text.unwrap_or_default()
 }

@@ -265,11 +265,10 @@ fn xml_entry(path: &str, node: &ListedNode<'_>) -> String {
 /// Returns a date with the time of day if it is less than half a year away, else with the year.
 fn last_change(date: Date) -> String {
     const HALF_A_YEAR: i64 = 365 * 86400 / 2;
-    let stamp = Timestamp::from_microsecond(date.0).unwrap_or(Timestamp::UNIX_EPOCH);
-    let distance = (Timestamp::now().as_microsecond() - stamp.as_microsecond()) / 1_000_000;
-    let format = match distance.abs() < HALF_A_YEAR {
-        true => "%b %d %H:%M",
-        false => "%b %d  %Y",
-    };
-    stamp.to_zoned(TimeZone::system()).strftime(format).to_string()
+    let (year, time) = date.in_zone(TimeZone::system());
+    let distance = Timestamp::now().as_microsecond().saturating_sub(date.0) / 1_000_000;
+    match distance.abs() < HALF_A_YEAR {
+        true => time.strftime("%b %d %H:%M").to_string(),
+        false => format!("{}  {year:04}", time.strftime("%b %d")),
+    }
 }

@@ -74,6 +74,16 @@ impl DateServers {
     }
 }
 
+/// Dates in forms that nothing writes.
+const FORMS: [&str; 6] = [
+    "10000-01-01T00:00:00.000000Z",
+    "9999-12-31T23:59:59.999999Z",
+    "292277-01-09T04:00:54.775807Z",
+    "2004-6-15T0:0:0.12Z",
+    "2004-06-15T00:00:00.000000Z and more",
+    "Sat 5 Aug 2006 13:07:22.123456 (day 217, dst 1, gmt_off -25200)",
+];
+
 /// Returns a date with microseconds.
 fn day(year: usize, month: usize) -> String {
     format!("{:04}-{month:02}-15T00:00:00.000000Z", 2000 + year)
@@ -88,6 +98,7 @@ fn date(random: &mut Random, span: usize, odd: bool) -> Option<String> {
             2 => return Some(String::new()),
             3 => return Some("2003-02-30T00:00:00.000000Z".to_owned()),
             4 => return Some("2003-02-20T00:00:00Z".to_owned()),
+            5 => return Some(FORMS[random.below(FORMS.len())].to_owned()),
             _ => {}
         }
     }
@@ -142,6 +153,7 @@ fn run(seeds: Range<u64>) -> usize {
             .map(|_| match random.below(20) {
                 0 => day(0, 1),
                 1 => day(60, 1),
+                2 => FORMS[random.below(FORMS.len())].to_owned(),
                 _ => {
                     let year = random.below(span);
                     day(year, [5, 6, 6, 7][random.below(4)])

@@ -11,12 +11,14 @@ const MONTHS: [&str; 12] = [
 /// Formats a date for header lines; fractions of a second are dropped.
 pub fn format(date: Date) -> String {
     let stored = date.to_string();
-    let field = |range: std::ops::Range<usize>| stored.get(range).unwrap_or_default();
-    let month = field(5..7).parse::<usize>().unwrap_or(1);
+    // The year may have more than four digits.
+    let (year, rest) = stored.split_once('-').unwrap_or_default();
+    let field = |range: std::ops::Range<usize>| rest.get(range).unwrap_or_default();
+    let month = field(0..2).parse::<usize>().unwrap_or(1);
     let month = MONTHS.get(month.wrapping_sub(1)).unwrap_or(&MONTHS[0]);
     let days = date.0.div_euclid(86_400 * SECOND).rem_euclid(7);
     let weekday = DAYS[usize::try_from(days).unwrap_or(0)];
-    let (year, day, clock) = (field(0..4), field(8..10), field(11..19));
+    let (day, clock) = (field(3..5), field(6..14));
     format!("{weekday}, {day} {month} {year} {clock} GMT")
 }
 

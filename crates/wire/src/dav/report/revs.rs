@@ -9,20 +9,14 @@ use super::xml_writer::XmlWriter;
 use crate::dav::names;
 use crate::dav::xml::Element;
 
-/// The date of a `dated-rev-report`, which must be in its full form.
+/// The date of a `dated-rev-report`, in a form that is stored.
 ///
 /// # Errors
 /// If it is missing or in another form.
 pub fn dated_rev(root: &Element) -> Result<Date, Refusal> {
     let date = root.child(names::DAV, "creationdate").ok_or(Refusal::Bad)?;
-    let text = date.text.as_bytes();
-    let full = text.len() == FULL_DATE && text[19] == b'.' && text.ends_with(b"Z");
-    let date = Some(text).filter(|_| full).map(Date::parse);
-    date.and_then(Result::ok).ok_or(Refusal::Bad)
+    Date::parse(date.text.trim_ascii().as_bytes()).map_err(|_| Refusal::Bad)
 }
-
-/// Length of `2026-11-21T19:31:22.137689Z`.
-const FULL_DATE: usize = 27;
 
 /// Writes a response that is only a revision's number; -1 if there is none.
 pub fn write_revision(out: &mut Vec<u8>, root: &str, rev: Option<Revnum>) {
@@ -54,13 +48,20 @@ mod tests {
     use crate::dav::xml::XmlLimits;
 
     #[test]
-    fn only_dates_in_full_are_taken() {
+    fn only_stored_forms_of_dates_are_taken() {
         let date = |text: &str| {
             let text =
                 format!("<S:r xmlns:S='svn:' xmlns:D='DAV:'><D:creationdate>{text}</D:creationdate></S:r>");
             dated_rev(&Element::parse(text.as_bytes(), XmlLimits::default()).expect("well-formed"))
         };
-        assert!(date("2026-11-21T19:31:22.137689Z").is_ok());
+        for good in [
+            "2026-11-21T19:31:22.137689Z",
+            " 10000-01-01T00:00:00.000000Z\n",
+            "2026-11-21T19:31:22.137689Z and more",
+            "Sat 5 Aug 2000 13:07:22.123456 (day 217, dst 1, gmt_off -25200)",
+        ] {
+            assert!(date(good).is_ok(), "{good}");
+        }
         for bad in [
             "",
             "2030-01-01T00:00:00Z",
