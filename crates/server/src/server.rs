@@ -41,7 +41,7 @@ pub struct Server {
 }
 
 /// Serves one svn:// session on the calling thread until it ends. Returns what ended it, unless the peer has closed the connection
-/// between two commands.
+/// after its login.
 pub fn serve_session(service: &Arc<Service>, stream: Stream) -> Option<Error> {
     let mut session = Session::new(service.clone(), stream);
     while session.serve(Duration::MAX) != SessionStatus::Ended {}

@@ -244,3 +244,44 @@ pub fn without_place(line: &str) -> String {
     }
     words.join(" ")
 }
+
+/// What ends a session on standard input and output: the exit code, and the error on standard error, which is in no log.
+#[test]
+fn sessions_through_a_tunnel_end_with_their_error() {
+    let root = scratch();
+    let repository = root.path().join("repo");
+    testkit::create_repository(&repository);
+    let url = format!("svn://host{}", repository.display());
+    let hello = |version: u8, capabilities: &str, url: &str| {
+        format!("( {version} ( {capabilities} ) {}:{url} 3:abc ( ) ) ", url.len())
+    };
+    let usual = hello(2, "edit-pipeline svndiff1", &url);
+    let login = "( ANONYMOUS ( 0: ) ) ";
+    let inputs = [
+        String::new(),
+        hello(1, "edit-pipeline", &url),
+        hello(3, "edit-pipeline", &url),
+        hello(2, "svndiff1", &url),
+        hello(2, "edit-pipeline", "xvn://host/repo"),
+        hello(2, "edit-pipeline", "svn://host/no/repository"),
+        usual.clone(),
+        format!("{usual}( UNKNOWN ( 0: ) ) "),
+        format!("{usual}{login}"),
+        format!("{usual}{login}( get-latest-rev ( ) ) "),
+        format!("{usual}{login}( get-latest"),
+        format!("{usual}{login}( x )) "),
+    ];
+    for mode in ["-t", "-i"] {
+        for input in &inputs {
+            let [theirs, ours] = Side::BOTH.map(|side| {
+                let log = root.path().join(format!("{side:?}.log"));
+                let tool = side.tool("svnserve").arg(mode).arg("--log-file").arg(&log);
+                let output = tool.stdin(input.as_str()).run();
+                let log = std::fs::read_to_string(log).unwrap_or_default();
+                let errors = log.lines().filter(|line| line.contains(" ERR ")).count();
+                (output.code, output.error_codes(), errors)
+            });
+            assert_eq!(theirs, ours, "{mode} {input}");
+        }
+    }
+}

@@ -57,16 +57,19 @@ impl SessionRepository {
 }
 
 impl RepoSession {
-    /// Finds the repository and writes an authentication request. Returns `None` if the client was refused.
+    /// Finds the repository and writes an authentication request.
+    ///
+    /// # Errors
+    /// Those of refusing the client, which it was sent; if the connection is lost.
     pub(crate) fn open(
         service: &Arc<Service>,
         mut conn: SvnConnection,
         hello: Hello,
-    ) -> Result<Option<PendingLogin>> {
+    ) -> Result<PendingLogin> {
         let origin = Origin::at(conn.stream().peer());
         let (repo, parent) = match find(service, &hello.url, origin) {
             Ok(found) => found,
-            Err(error) => return refuse(service, &mut conn, &error).map(|()| None),
+            Err(error) => return Err(refuse(&mut conn, error)),
         };
         let access = RepoAccess::new(service.clone(), repo, parent, conn.stream().peer());
         let mut session = RepoSession {
@@ -79,15 +82,15 @@ impl RepoSession {
         };
         let Some(exchange) = session.begin_login() else {
             let error = Error::new(Code::RA_NOT_AUTHORIZED, "No access allowed to this repository");
-            // As the incumbent, this is logged twice: here with the repository's name, then by `refuse` without.
+            // As the incumbent, this is logged twice: here with the repository's name, then without as the end of the session.
             session.access.log_error(&error);
-            return refuse(service, &mut session.conn, &error).map(|()| None);
+            return Err(refuse(&mut session.conn, error));
         };
-        Ok(Some(PendingLogin {
+        Ok(PendingLogin {
             session,
             exchange,
             hello,
-        }))
+        })
     }
 
     fn begin_login(&mut self) -> Option<AuthExchange> {
@@ -114,18 +117,17 @@ impl PendingLogin {
         self.session.take_answer(&mut self.exchange)
     }
 
-    /// Ends the authentication and describes the repository. Returns `None` if the client was refused.
+    /// Ends the authentication and describes the repository.
     ///
     /// # Errors
-    /// If the connection is lost.
-    pub(crate) fn finish(self) -> Result<Option<RepoSession>> {
+    /// If the client is refused or the connection is lost.
+    pub(crate) fn finish(self) -> Result<RepoSession> {
         let PendingLogin {
             mut session, hello, ..
         } = self;
         if session.access.blanket() == Access::None {
             let error = Error::new(Code::RA_NOT_AUTHORIZED, "Not authorized for access");
-            let service = session.access.service.clone();
-            return refuse(&service, &mut session.conn, &error).map(|()| None);
+            return Err(refuse(&mut session.conn, error));
         }
         let capabilities = match session.access.repo.repository.tracks_merges() {
             true => Capabilities::MERGEINFO,
@@ -149,17 +151,17 @@ impl PendingLogin {
                 client(&hello.client),
             )
         });
-        Ok(Some(session))
+        Ok(session)
     }
 }
 
-/// Sends an error to the client, and logs it.
-fn refuse(service: &Service, conn: &mut SvnConnection, error: &Error) -> Result<()> {
-    if let Some(log) = &service.context.log {
-        log.error(Origin::at(conn.stream().peer()), error);
+/// Sends an error to the client. Returns it: it ends the session.
+fn refuse(conn: &mut SvnConnection, error: Error) -> Error {
+    response::write_failure(conn.out(), &error);
+    match conn.flush() {
+        Ok(()) => error,
+        Err(lost) => lost,
     }
-    response::write_failure(conn.out(), error);
-    conn.flush()
 }
 
 /// Returns the error for the client. Of a malformed file of passwords or rules the client gets the number alone, and the log the

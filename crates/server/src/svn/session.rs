@@ -128,25 +128,25 @@ impl Session {
                 SessionStatus::Ended
             }
             Ok(Ok(served)) => served,
-            Ok(Err(error)) => {
-                self.log_end(&error);
-                self.ended_by = Some(error);
-                self.phase = Phase::Ended;
-                SessionStatus::Ended
-            }
-            Err(_) => {
-                // The panic's message is on standard error.
-                self.log_end(&Error::new(
-                    Code::ASSERTION_FAIL,
-                    "A conversation was ended by a panic",
-                ));
-                self.phase = Phase::Ended;
-                SessionStatus::Ended
-            }
+            Ok(Err(error)) => self.end(error),
+            // The panic's message is on standard error.
+            Err(_) => self.end(Error::new(
+                Code::ASSERTION_FAIL,
+                "A conversation was ended by a panic",
+            )),
         }
     }
 
-    /// Returns the error that has ended the session; `None` if the peer has closed the connection between two commands.
+    fn end(&mut self, error: Error) -> SessionStatus {
+        self.log_end(&error);
+        // A client may close its connection at any time, once it is logged in.
+        let is_open = matches!(self.phase, Phase::Open(_));
+        self.ended_by = Some(error).filter(|e| !is_open || e.code() != Code::RA_SVN_CONNECTION_CLOSED);
+        self.phase = Phase::Ended;
+        SessionStatus::Ended
+    }
+
+    /// Returns the error that has ended the session; `None` if the peer has closed the connection after its login.
     pub(crate) fn ended_by(self) -> Option<Error> {
         self.ended_by
     }
@@ -182,10 +182,10 @@ impl Session {
                     conn.flush()?;
                     self.await_hello()
                 }
-                Phase::Greeted(conn) => match receive_hello(conn)? {
-                    Some(hello) => self.open_repository(hello)?,
-                    None => false,
-                },
+                Phase::Greeted(conn) => {
+                    let hello = receive_hello(conn)?;
+                    self.open_repository(hello)?
+                }
                 Phase::Login(login) => match login.take_answer()? {
                     true => self.finish_login()?,
                     false => true,
@@ -231,35 +231,47 @@ impl Session {
         let Phase::Greeted(conn) = std::mem::replace(&mut self.phase, Phase::Ended) else {
             return Ok(false);
         };
-        let Some(login) = RepoSession::open(&self.service, conn, hello)? else {
-            return Ok(false);
-        };
+        let login = RepoSession::open(&self.service, conn, hello)?;
         self.phase = Phase::Login(Box::new(login));
         Ok(true)
     }
 
-    /// Goes from [`Phase::Login`] to [`Phase::Open`]. False if the client was refused.
+    /// Goes from [`Phase::Login`] to [`Phase::Open`].
     fn finish_login(&mut self) -> Result<bool> {
         let Phase::Login(login) = std::mem::replace(&mut self.phase, Phase::Ended) else {
             return Ok(false);
         };
-        let Some(session) = login.finish()? else {
-            return Ok(false);
-        };
+        let session = login.finish()?;
         self.phase = Phase::Open(Box::new(session));
         Ok(true)
     }
 
+    /// Logs the error that ends the session. On standard input and output, which have no address, the program prints it instead.
     fn log_end(&self, error: &Error) {
-        if let Some(log) = &self.service.context.log {
+        if let Some(log) = &self.service.context.log
+            && self.peer.is_some()
+        {
             log.error(Origin::at(self.peer), error);
         }
     }
 }
 
-/// Reads the client's first message; `None` if the client is too old.
-fn receive_hello(conn: &mut SvnConnection) -> Result<Option<Hello>> {
+/// Reads the client's first message.
+///
+/// # Errors
+/// `RA_SVN_BAD_VERSION` if the client is too old; nothing is sent to it. Those of a lost connection.
+fn receive_hello(conn: &mut SvnConnection) -> Result<Hello> {
     let hello = conn.receive_patiently()?.list().and_then(Hello::parse)?;
-    let is_supported = hello.version == 2 && hello.capabilities().has(Capabilities::EDIT_PIPELINE);
-    Ok(is_supported.then_some(hello))
+    let version = hello.version;
+    if version != 2 {
+        let message = format!("Unsupported ra_svn protocol version {version} (supported versions: [2])");
+        return Err(Error::new(Code::RA_SVN_BAD_VERSION, message));
+    }
+    if !hello.capabilities().has(Capabilities::EDIT_PIPELINE) {
+        return Err(Error::new(
+            Code::RA_SVN_BAD_VERSION,
+            "Missing edit-pipeline capability",
+        ));
+    }
+    Ok(hello)
 }
