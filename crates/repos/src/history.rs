@@ -184,10 +184,11 @@ pub(crate) fn segments(
 pub fn deleted_rev(repo: &Repository, path: &FsPath, start: Revnum, end: Revnum) -> Result<Option<Revnum>> {
     let fs = repo.fs();
     let (start, end) = (start.min(end), start.max(end));
-    let end_root = fs.root(end)?;
+    // If the path was never there, the incumbent does not look at `end`.
     let Some(node) = fs.root(start)?.try_node(path)? else {
         return Ok(None);
     };
+    let end_root = fs.root(end)?;
     let mut alive = start;
     let same_line = |other: Option<Node>, alive: Revnum| -> Result<bool> {
         let Some(other) = other else {
