@@ -6,8 +6,9 @@ use crate::date_text;
 
 /// Returns token, owner, dates and comment of a lock, one line each.
 pub fn describe(lock: &Lock) -> String {
-    let comment = lock.comment.as_deref().unwrap_or_default();
-    let lines = comment.matches('\n').count() + 1;
+    let comment = lock.comment.as_deref();
+    let lines = comment.map_or(0, |comment| comment.matches('\n').count() + 1);
+    let comment = comment.unwrap_or_default();
     format!(
         "UUID Token: {}\nOwner: {}\nCreated: {}\nExpires: {}\nComment ({lines} line{}):\n{comment}\n",
         lock.token,

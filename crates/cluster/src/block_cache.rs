@@ -37,6 +37,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use base::{Error, Result};
 use bytes::Bytes;
 use flate2::Crc;
+use fsfs::disk::open_file_budget;
 use quick_cache::sync::{Cache, GuardResult};
 use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 use sha2::{Digest as _, Sha256};
@@ -86,12 +87,15 @@ enum Block {
 }
 
 #[derive(Clone)]
-struct BlockWeight;
+struct BlockWeight {
+    /// The weight of an open file: [`MEMORY`] allows [`OPEN_FILES`], or fewer if this process may not have many.
+    open_file: u64,
+}
 
 impl Weighter<BlockKey, Arc<Block>> for BlockWeight {
     fn weight(&self, _: &BlockKey, block: &Arc<Block>) -> u64 {
         match &**block {
-            Block::OnDisk { .. } => OPEN_WEIGHT,
+            Block::OnDisk { .. } => self.open_file,
             Block::InMemory(bytes) => bytes.len() as u64 + 256,
         }
     }
@@ -100,8 +104,8 @@ impl Weighter<BlockKey, Arc<Block>> for BlockWeight {
 /// Memory for blocks that could not be written, bytes.
 const MEMORY: u64 = 64 << 20;
 
-/// The weight of an open file: [`MEMORY`] allows 512 of them.
-const OPEN_WEIGHT: u64 = MEMORY / 512;
+/// The most open files.
+const OPEN_FILES: usize = 512;
 
 impl BlockCache {
     /// Opens the cache in a directory, which is made if it is missing. With a budget of 0 nothing is written.
@@ -111,7 +115,7 @@ impl BlockCache {
     pub(crate) fn open(dir: &Path, budget: u64, metrics: Arc<ClusterMetrics>) -> Result<BlockCache> {
         fs::create_dir_all(dir).map_err(|e| Error::io("Can't create directory", dir, &e))?;
         let options = OptionsBuilder::new()
-            .estimated_items_capacity(512)
+            .estimated_items_capacity(OPEN_FILES)
             .weight_capacity(MEMORY)
             .shards(8)
             .build()
@@ -126,7 +130,9 @@ impl BlockCache {
             }),
             open: Cache::with_options(
                 options,
-                BlockWeight,
+                BlockWeight {
+                    open_file: MEMORY / open_file_budget(OPEN_FILES) as u64,
+                },
                 DefaultHashBuilder::default(),
                 Default::default(),
             ),

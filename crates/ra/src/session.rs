@@ -1,6 +1,8 @@
 //! The `Session` trait: everything that a client can request of a repository.
 
-use base::{Date, Depth, FsPath, Lock, Mergeinfo, NodeKind, Props, RelPath, Result, Revnum, Url};
+use base::{
+    Code, Date, Depth, Error, FsPath, Lock, Mergeinfo, NodeKind, Props, RelPath, Result, Revnum, Url,
+};
 use delta::editor::Editor;
 
 use crate::answers::{
@@ -41,6 +43,20 @@ pub trait Session: Send {
     /// # Errors
     /// Those of the connection.
     fn has(&mut self, capability: Capability) -> Result<bool>;
+
+    /// Refuses a question about merges to a repository that does not track them, as the incumbent's clients do before they ask.
+    ///
+    /// # Errors
+    /// `UNSUPPORTED_FEATURE`; those of [`Session::has`].
+    fn check_tracks_merges(&mut self) -> Result<()> {
+        match self.has(Capability::Mergeinfo)? {
+            true => Ok(()),
+            false => Err(Error::new(
+                Code::UNSUPPORTED_FEATURE,
+                format!("Retrieval of mergeinfo unsupported by '{}'", self.url()),
+            )),
+        }
+    }
 
     /// Returns the youngest revision.
     ///

@@ -15,6 +15,7 @@ use fsfs::admin::upgrade::{self, UpgradeEvent};
 use fsfs::disk::{IoMeter, RealDisk, write_atomic};
 use fsfs::{Cache, Fs};
 
+use crate::create::make_locks;
 use crate::repo::{FORMAT, OpenOptions, Repository, read_format};
 
 /// How to copy a repository.
@@ -174,6 +175,11 @@ pub(crate) fn copy_around(source: &Path, destination: &Path, below: &Path, cance
         if below.as_os_str().is_empty() && (at == Path::new("db") || at == Path::new(FORMAT)) {
             continue;
         }
+        if at == Path::new("locks") {
+            // The copy has lock files of its own, also if those of the source are elsewhere, behind a link.
+            make_locks(destination)?;
+            continue;
+        }
         let (from, to) = (source.join(&at), destination.join(&at));
         let kind = entry
             .file_type()
@@ -183,8 +189,6 @@ pub(crate) fn copy_around(source: &Path, destination: &Path, below: &Path, cance
             copy_around(source, destination, &at, cancel)?;
         } else if kind.is_symlink() {
             copy_link(&from, &to)?;
-        } else if kind.is_file() && below == Path::new("locks") {
-            copy_lock_file(&from, &to)?;
         } else if kind.is_file() {
             copy_file(&from, &to)?;
         }
@@ -210,19 +214,6 @@ fn copy_file(from: &Path, to: &Path) -> Result<()> {
         _ = fs::remove_file(&temporary);
         failed(e)
     })
-}
-
-/// Creates a lock file like `from`, with the permissions of the umask: all users of the copy must be able to open it.
-fn copy_lock_file(from: &Path, to: &Path) -> Result<()> {
-    if to.exists() {
-        return Ok(());
-    }
-    let text = match fs::read(from) {
-        // No program reads the contents of a lock file.
-        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Vec::new(),
-        read => read.map_err(|e| Error::io("Can't open file", from, &e))?,
-    };
-    fs::write(to, text).map_err(|e| Error::io("Can't create file", to, &e))
 }
 
 fn copy_link(from: &Path, to: &Path) -> Result<()> {

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::io::{self, BufRead as _, Read as _};
 
-use base::{Code, Error, Result};
+use base::{Code, Error, Result, Revnum};
 use fsfs::admin::indexes::{self, IndexEntry};
 
 use super::entry_text;
@@ -26,11 +26,13 @@ impl LoadIndexArgs {
     pub fn run(self, _out: &mut Out) -> Result<()> {
         let fs = super::open(&self.operands, self.memory)?;
         let mut entries = entries()?;
-        let Some(rev) = entries.first().map(|first| first.rev) else {
-            return Ok(());
-        };
+        // An empty table is wrong in a format without indexes, too.
+        let rev = entries.first().map_or(Revnum::ZERO, |first| first.rev);
         indexes::fill_checksums(&fs, rev, &mut entries)?;
-        indexes::load(&fs, rev, &entries)
+        match entries.is_empty() {
+            true => Ok(()),
+            false => indexes::load(&fs, rev, &entries),
+        }
     }
 }
 

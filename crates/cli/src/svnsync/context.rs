@@ -62,6 +62,8 @@ pub fn change(
             steal: options.steal_lock,
         };
         let named = options.source_prop_encoding.as_deref();
+        // As with Subversion's program, an empty name is none.
+        let named = named.filter(|name| !name.is_empty());
         let encoding = named.map(|name| TextEncoding::new(Some(name), out.charset()));
         let decode = encoding
             .as_ref()

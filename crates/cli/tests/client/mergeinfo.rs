@@ -367,3 +367,28 @@ fn difference(twins: &TwinClients, line: &str) -> Option<String> {
     let is_same = theirs == ours || theirs.contains("E235000") || answers.any(|[theirs, _]| theirs == ours);
     (!is_same).then(|| format!("{line}\n--- theirs\n{theirs}\n--- ours\n{ours}"))
 }
+
+/// A repository of an old format tracks no merges: what needs that is refused, and copies work.
+#[test]
+fn repositories_without_mergeinfo() {
+    let repo = Repo::create("1.4");
+    for access in Access::ALL {
+        let twins = TwinClients::new(&repo, access);
+        twins.file("f", "text\n");
+        for line in [
+            "svnmucc -m m -u alice -p secret -U {URL} mkdir a put f a/f",
+            "svn copy -m m --username alice --password secret {URL}/a {URL}/b",
+            "svn move -m m --username alice --password secret {URL}/b {URL}/c",
+            "svn log -q {URL}/c",
+            "svn log -q -g {URL}/c",
+            "svn blame -g {URL}/a/f",
+            "svn mergeinfo {URL}/a {URL}/c",
+            "svn mergeinfo {URL} {URL}",
+            "svn mergeinfo --show-revs merged {URL}/a {URL}/c",
+            "svn mergeinfo --show-revs eligible {URL}/a {URL}/c",
+        ] {
+            twins.same(line);
+        }
+        twins.same_repositories();
+    }
+}

@@ -308,6 +308,8 @@ fn killed_conversions_continue() {
             let is_leftover = name.to_string_lossy().starts_with("svn-stray-");
             assert!(!is_leftover, "seed {seed}: {name:?}");
         }
+        let transactions = out("svnadmin", &["lstxns"], &destination);
+        assert_eq!(transactions, "", "seed {seed}: left by a run that was killed");
     });
 }
 

@@ -1,7 +1,7 @@
 //! The writing subcommands of `svnadmin`, including their errors, compared with the incumbent's.
 
-use testkit::Side;
 use testkit::stream::{Content, DumpStream, RecordKind};
+use testkit::{Side, Tool};
 
 use crate::script::TwinDirectories;
 
@@ -275,8 +275,15 @@ fn setuuid() {
 #[test]
 fn lock_and_unlock() {
     let twin = loaded();
+    for side in Side::BOTH {
+        let url = format!("file://{}/r/trunk/b", twin.dir(side).display());
+        Tool::new("svn").args(["lock", "-q", &url]).ok();
+    }
     twin.run(
-        "lock r /trunk/a u f
+        "lslocks r
+         $ svnlook lock r /trunk/b
+         rmlocks r /trunk/b
+         lock r /trunk/a u f
          lock r /trunk/a u f
          lock r /trunk/a v f
          lslocks r
@@ -418,6 +425,58 @@ fn hotcopy() {
     assert!(!dir.join("r/x").exists());
 }
 
+/// A copy has lock files of its own, also if those of the source are behind links.
+#[test]
+fn hotcopy_of_a_repository_with_linked_locks() {
+    let twin = loaded();
+    for side in Side::BOTH {
+        let dir = twin.dir(side);
+        let moved = std::fs::rename(dir.join("r/locks"), dir.join("elsewhere"));
+        moved.expect("because the directory is ours");
+        let linked = std::os::unix::fs::symlink("../elsewhere", dir.join("r/locks"));
+        linked.expect("because the name is free");
+    }
+    twin.run(
+        "hotcopy r h
+         hotcopy --incremental r h
+         recover h",
+    );
+    for side in Side::BOTH {
+        for name in ["locks", "locks/db.lock", "locks/db-logs.lock"] {
+            let path = twin.dir(side).join("h").join(name);
+            let kind = path.symlink_metadata().expect(name).file_type();
+            assert!(!kind.is_symlink(), "{side:?}: {name}");
+        }
+    }
+}
+
+/// Caches keep no more files open than a process may have.
+#[test]
+fn many_files_with_few_descriptors() {
+    let twin = TwinDirectories::new();
+    let mut stream = DumpStream::new(UUID);
+    for number in 0..90 {
+        stream.rev("m").file(&format!("f{number}"), "x");
+    }
+    twin.file("d", stream.bytes());
+    twin.run(
+        "create r
+         d | load -q --no-flush-to-disk r",
+    );
+    let url = format!("file://{}/r", twin.dir(Side::Ours).display());
+    for (tool, args) in [
+        ("svnadmin", ["verify", "-q", "r"]),
+        ("svnadmin", ["dump", "-q", "r"]),
+        ("svn", ["log", "-v", &url]),
+        ("svn", ["list", "-R", &url]),
+    ] {
+        let command = Side::Ours.tool(tool).args(args).command();
+        let limited = Tool::new("sh").args(["-c", r#"ulimit -n 32; exec "$0" "$@""#]);
+        let limited = limited.arg(command.get_program()).args(command.get_args());
+        limited.dir(&twin.dir(Side::Ours)).ok();
+    }
+}
+
 #[test]
 fn freeze() {
     let twin = loaded();
@@ -449,12 +508,12 @@ fn packing_waits_while_a_repository_is_frozen() {
     let dir = &twin.dir(Side::Ours);
     let svnadmin = testkit::tool::tool_link("svnadmin");
     let script = "svnadmin create p; sed -i 's/sharded 1000/sharded 2/' p/db/format; svnadmin load -q p < d1";
-    testkit::Tool::new("sh").args(["-ec", script]).dir(dir).ok();
+    Tool::new("sh").args(["-ec", script]).dir(dir).ok();
     let pack = format!(
         "{} pack -q p > out 2>&1 & sleep 1; ls p/db/revs",
         svnadmin.display()
     );
-    let frozen = testkit::Tool::new(&svnadmin)
+    let frozen = Tool::new(&svnadmin)
         .args(["freeze", "p", "--", "sh", "-c", &pack])
         .dir(dir)
         .ok();

@@ -56,6 +56,7 @@ fn svnfsfs_argument_errors_are_equal() {
         "load-index",
         "load-index nosuch",
         "load-index .",
+        "load-index . -M 1",
         "load-index -r 1 .",
         "help nosuch",
         "--version -q",

@@ -39,6 +39,7 @@ pub fn summary(source: &mut Branch<'_>, target: &mut Branch<'_>) -> Result<Summa
         );
         return Err(Error::new(Code::CLIENT_NOT_READY_TO_MERGE, message));
     };
+    target.session.check_tracks_merges()?;
     let from_source = last_merged((source, &source_history), (target, &target_history), common_rev)?;
     let from_target = last_merged((target, &target_history), (source, &source_history), common_rev)?;
     let is_reverse = from_target > from_source;

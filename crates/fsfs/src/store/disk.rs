@@ -30,6 +30,7 @@ use std::time::{Duration, SystemTime};
 
 use base::{Error, Result};
 use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
 
 pub use machine::{RealDisk, UnsyncedDisk};
 pub use metered::{IoCounts, IoMeter, MeteredDisk};
@@ -356,6 +357,14 @@ pub struct FileMeta {
     pub identity: (u64, u64),
     /// The time of the last modification.
     pub modified: SystemTime,
+}
+
+/// The number of files or directories that a cache may keep open: `most`, or an eighth of all descriptors that this process may
+/// have, if those are fewer.
+pub fn open_file_budget(most: usize) -> usize {
+    let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    let share = usize::try_from(descriptors / 8).unwrap_or(usize::MAX);
+    share.clamp(1, most)
 }
 
 /// Reads a small file that other processes replace by rename.

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use crate::store::cache::Instance;
-use crate::store::disk::{Disk, DiskDir};
+use crate::store::disk::{Disk, DiskDir, open_file_budget};
 
 /// The kind of the files in a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,8 +25,20 @@ pub(crate) enum ShardKind {
 pub(crate) type DirKey = (Instance, ShardKind, u64);
 
 /// The directories that were used recently, of all filesystems, the last one first.
-#[derive(Default)]
-pub(crate) struct ShardDirs(Mutex<Vec<TrackedDir>>);
+pub(crate) struct ShardDirs {
+    tracked: Mutex<Vec<TrackedDir>>,
+    /// How many there may be.
+    capacity: usize,
+}
+
+impl Default for ShardDirs {
+    fn default() -> Self {
+        ShardDirs {
+            tracked: Mutex::default(),
+            capacity: open_file_budget(MAX_TRACKED),
+        }
+    }
+}
 
 struct TrackedDir {
     key: DirKey,
@@ -34,7 +46,7 @@ struct TrackedDir {
     dir: Option<(Instant, Arc<dyn DiskDir>)>,
 }
 
-/// The number of directories in the list: an export goes back and forth between many shards.
+/// The most directories in the list: an export goes back and forth between many shards.
 const MAX_TRACKED: usize = 64;
 
 /// The number of files that are read by path before the directory is opened.
@@ -52,7 +64,7 @@ impl ShardDirs {
         path: impl FnOnce() -> PathBuf,
     ) -> Option<Arc<dyn DiskDir>> {
         {
-            let mut tracked = self.0.lock();
+            let mut tracked = self.tracked.lock();
             match tracked.iter().position(|tracked| tracked.key == key) {
                 Some(at) => {
                     tracked[..=at].rotate_right(1);
@@ -68,7 +80,7 @@ impl ShardDirs {
                     }
                 }
                 None => {
-                    tracked.truncate(MAX_TRACKED - 1);
+                    tracked.truncate(self.capacity - 1);
                     let (uses, dir) = (1, None);
                     tracked.insert(0, TrackedDir { key, uses, dir });
                     return None;
@@ -76,7 +88,7 @@ impl ShardDirs {
             }
         }
         let dir = path().parent().and_then(|dir| disk.open_dir(dir).ok().flatten());
-        let mut all = self.0.lock();
+        let mut all = self.tracked.lock();
         if let Some(tracked) = all.iter_mut().find(|tracked| tracked.key == key) {
             tracked.uses = 0;
             tracked.dir = dir.clone().map(|dir| (Instant::now(), dir));
@@ -86,6 +98,6 @@ impl ShardDirs {
 
     /// Closes a directory after a file was missing in it.
     pub(crate) fn forget(&self, key: DirKey) {
-        self.0.lock().retain(|tracked| tracked.key != key);
+        self.tracked.lock().retain(|tracked| tracked.key != key);
     }
 }

@@ -224,16 +224,14 @@ impl Txn {
             .and_then(|()| verify(&fs, rev))
             .inspect_err(|_| {
                 if mode == CommitMode::Single && self.status == TxnStatus::Broken {
-                    // The files are this commit's: the write lock is held, and nothing was at their place before. Files that
-                    // stay have their marker.
-                    _ = fs.disk().remove_file(&fs.layout().revprops(rev));
-                    _ = fs.disk().remove_file(&fs.layout().rev(rev));
+                    remove_unpublished(&fs, previous, rev);
                 }
             })?;
         if mode == CommitMode::Single {
             // Step 12.
             let path = fs.layout().file("current");
-            write_atomic(fs.disk(), &path, current.as_bytes(), &path)?;
+            write_atomic(fs.disk(), &path, current.as_bytes(), &path)
+                .inspect_err(|_| remove_unpublished(&fs, previous, rev))?;
             strays::remove_marker(&fs, previous, &fs.layout().rev(rev));
         }
         fs.set_youngest(rev);
@@ -348,6 +346,15 @@ impl Txn {
             copy: ids.copy.saturating_add(state.next_copy),
         };
         Ok((Some(ids), next.current(rev)))
+    }
+}
+
+/// Removes the files of a revision after `current` could not be replaced, unless it names the revision nevertheless. The write lock is
+/// held, and nothing was at their place before. Files that stay have their marker.
+pub(super) fn remove_unpublished(fs: &Fs, previous: Revnum, rev: Revnum) {
+    if fs.youngest().is_ok_and(|youngest| youngest == previous) {
+        _ = fs.disk().remove_file(&fs.layout().revprops(rev));
+        _ = fs.disk().remove_file(&fs.layout().rev(rev));
     }
 }
 

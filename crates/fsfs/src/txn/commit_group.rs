@@ -26,7 +26,7 @@ use crate::store::guard::WriteLock;
 use crate::store::rep_cache::RepCacheRow;
 use crate::store::shared::{NewRevision, Outcome, SharedFs, SharedHold};
 use crate::tree::Fs;
-use crate::txn::commit::is_taken;
+use crate::txn::commit::{is_taken, remove_unpublished};
 use crate::txn::commit_files::make_shard;
 use crate::txn::strays;
 use crate::txn::{CommitMode, Committed, Txn, TxnOptions, Verify};
@@ -223,14 +223,10 @@ impl CommitGroup {
     /// stay: so may files.
     fn discard(&self, named: Revnum, youngest: Revnum) {
         let fs = &self.committed_fs;
-        if !fs.youngest().is_ok_and(|current| current == self.flushed) {
-            return;
-        }
         for rev in (self.flushed.0 + 1..=youngest.0).rev().map(Revnum) {
             self.remove_files(rev);
             if rev <= named {
-                _ = fs.disk().remove_file(&fs.layout().revprops(rev));
-                _ = fs.disk().remove_file(&fs.layout().rev(rev));
+                remove_unpublished(fs, self.flushed, rev);
             }
         }
     }

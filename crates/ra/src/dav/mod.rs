@@ -149,10 +149,14 @@ impl Session for DavSession {
     }
 
     fn mergeinfo(&mut self, request: &MergeinfoRequest<'_>) -> Result<Vec<(RelPath, Mergeinfo)>> {
+        self.check_tracks_merges()?;
         self.read_mergeinfo(request)
     }
 
     fn log(&mut self, request: &LogRequest, entry: &mut dyn FnMut(&LogEntry) -> Result<()>) -> Result<()> {
+        if request.include_merged {
+            self.check_tracks_merges()?;
+        }
         self.read_log(request, entry)
     }
 
@@ -176,6 +180,9 @@ impl Session for DavSession {
     }
 
     fn file_revs(&mut self, request: &FileRevsRequest<'_>, sink: &mut dyn FileRevSink) -> Result<()> {
+        if request.include_merged {
+            self.check_tracks_merges()?;
+        }
         self.read_file_revs(request, sink)
     }
 

@@ -272,6 +272,7 @@ impl Session for LocalSession {
     }
 
     fn mergeinfo(&mut self, request: &MergeinfoRequest<'_>) -> Result<Vec<(RelPath, Mergeinfo)>> {
+        self.check_tracks_merges()?;
         let paths: Vec<FsPath> = request.paths.iter().map(|path| self.at(path)).collect();
         let inherit = match request.of {
             MergeinfoOf::Explicit => mergeinfo::Inheritance::Explicit,
@@ -296,6 +297,9 @@ impl Session for LocalSession {
     }
 
     fn log(&mut self, request: &LogRequest, entry: &mut dyn FnMut(&LogEntry) -> Result<()>) -> Result<()> {
+        if request.include_merged {
+            self.check_tracks_merges()?;
+        }
         let options = log::LogOptions {
             paths: match request.paths.is_empty() {
                 true => vec![self.path.clone()],
@@ -369,6 +373,9 @@ impl Session for LocalSession {
     }
 
     fn file_revs(&mut self, request: &FileRevsRequest<'_>, sink: &mut dyn FileRevSink) -> Result<()> {
+        if request.include_merged {
+            self.check_tracks_merges()?;
+        }
         file_revs::run(
             &self.repository,
             &self.at(request.path),

@@ -138,6 +138,10 @@ impl Conversion<'_> {
                 // What was changed meanwhile, in this run or since an earlier one.
                 self.renew_revprops(self.destination.youngest()?)?;
                 self.destination.remove_set_aside()?;
+                // Runs that were killed leave transactions.
+                for txn in self.destination.list_txns()? {
+                    self.destination.purge_txn(&txn)?;
+                }
                 return self.locks();
             }
         }

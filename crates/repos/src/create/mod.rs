@@ -15,6 +15,7 @@ use std::sync::Arc;
 use base::{Code, Date, Error, Result, disk_path};
 use fsfs::BackEnd;
 
+use crate::admin;
 use crate::repo::Repository;
 
 /// The options of a new repository.
@@ -102,12 +103,15 @@ fn write_format(root: &Path, version: u32) -> Result<()> {
         .map_err(|e| Error::io("Can't flush directory", root, &e))
 }
 
-/// Creates the directory `locks` with the files that old releases need.
-fn make_locks(root: &Path) -> Result<()> {
+/// Creates the directory `locks` with the files that old releases need. Those that are there stay.
+pub(crate) fn make_locks(root: &Path) -> Result<()> {
     let folder = root.join("locks");
-    make_dir(&folder)?;
+    admin::make_dir(&folder)?;
     for name in ["db.lock", "db-logs.lock"] {
-        make_file(&folder.join(name), LOCK_FILE.as_bytes(), 0o666)?;
+        let file = folder.join(name);
+        if !file.exists() {
+            make_file(&file, LOCK_FILE.as_bytes(), 0o666)?;
+        }
     }
     Ok(())
 }

@@ -26,6 +26,7 @@ use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 
 use self::values::{Value, ValueKind};
 use super::counters::{CacheCounts, Counters};
+use super::disk::open_file_budget;
 use super::encoder_buffers::SpareBuffers;
 use super::read_mode::ReadMode;
 use super::rev_file::RevFile;
@@ -52,7 +53,7 @@ pub struct Cache {
 
 type Items = QuickCache<Key, WeighedValue, ValueWeighter>;
 
-/// The number of open files that are kept.
+/// The most open files that are kept.
 const OPEN_FILES: usize = 256;
 
 /// The memory for files that are in memory whole: the divisor of the budget, and the least and the most bytes.
@@ -224,7 +225,7 @@ impl Cache {
         Arc::new(Cache {
             item_limit: items.shard_capacity() / 4,
             items,
-            files: QuickCache::new(OPEN_FILES),
+            files: QuickCache::new(open_file_budget(OPEN_FILES)),
             small_files,
             dirs: ShardDirs::default(),
             instances: Mutex::default(),
