@@ -187,7 +187,10 @@ impl SvnmuccArgs {
             (Some(message), _) => message.clone().into_bytes(),
             (None, Some(file)) => {
                 let bytes = read_file(file)?;
-                out.charset().read(&bytes)?.as_bytes().to_vec()
+                // As in Subversion's program, the message ends before a NUL.
+                let end = bytes.iter().position(|byte| *byte == 0);
+                let text = &bytes[..end.unwrap_or(bytes.len())];
+                out.charset().read(text)?.as_bytes().to_vec()
             }
             (None, None) => match self.with_revprop.iter().rfind(|arg| arg.name == props::LOG) {
                 Some(arg) => arg.value.clone(),

@@ -153,3 +153,38 @@ fn values_and_arguments() {
 fn random_actions() {
     random_runs::run("ACTION_SEEDS", Cases::actions);
 }
+
+/// Texts with line ends of several kinds get no `svn:eol-style`; a message in a file ends before a NUL.
+#[test]
+fn line_ends_and_messages_in_files() {
+    let repo = build(&Spec::small("1.14"));
+    for access in [Access::Disk, Access::Http] {
+        let twins = TwinClients::new(&repo, access);
+        twins.file("message", b"first\0second\xff");
+        let texts = [
+            "a\r\nb\n",
+            "a\nb\r\n",
+            "a\rb\n",
+            "a\n\r\nb",
+            "a\r\nb\r\n",
+            "a\nb",
+            "",
+            "\r",
+        ];
+        for (number, text) in texts.into_iter().enumerate() {
+            twins.file("t", text);
+            for actions in [
+                "put t {URL}/fN",
+                "propset svn:eol-style native {URL}/fN",
+                "propset svn:eol-style CRLF {URL}/fN",
+                "put t {URL}/gN propset svn:eol-style LF {URL}/gN",
+                "propset svn:eol-style native {URL}/fN put t {URL}/fN",
+                "cp HEAD {URL}/fN {URL}/cN propset svn:eol-style native {URL}/cN",
+            ] {
+                let actions = actions.replace('N', &number.to_string());
+                twins.same(&format!("svnmucc -F message -u alice -p secret {actions}"));
+            }
+        }
+        twins.same_repositories();
+    }
+}

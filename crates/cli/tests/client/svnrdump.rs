@@ -237,3 +237,43 @@ fn random_histories_pass_through_both_programs() {
         );
     });
 }
+
+/// What cannot be loaded is refused before anything of its revision is committed. Subversion's program dies of nodes without a kind.
+#[test]
+fn refused_revisions_are_not_committed() {
+    let repo = build(&Spec::new("1.14"));
+    let mirrors = Mirrors::new(&repo, Access::Disk);
+    let date = "K 8\nsvn:date\nV 9\nyesterday\nPROPS-END\n";
+    let revision = |props: &str, node: &str| {
+        let length = props.len();
+        format!(
+            "SVN-fs-dump-format-version: 2\n\nRevision-number: 1\nProp-content-length: {length}\n\
+             Content-length: {length}\n\n{props}\nNode-path: x\n{node}\n"
+        )
+    };
+    let directory = "Node-kind: dir\nNode-action: add\n";
+    same_load(&mirrors, revision(date, directory).as_bytes(), "", "", "a date");
+    let skipped = "--skip-revprop svn:date";
+    same_load(
+        &mirrors,
+        revision(date, directory).as_bytes(),
+        "",
+        skipped,
+        "a date left out",
+    );
+    let text = "Text-content-length: 1\nContent-length: 1\n\nx\n";
+    for node in [
+        format!("Node-action: add\n{text}"),
+        format!("Node-action: change\n{text}"),
+        format!("Node-kind: symlink\nNode-action: add\n{text}"),
+        "Node-action: add\n".to_owned(),
+    ] {
+        _ = std::fs::remove_dir_all(mirrors.path("target"));
+        mirrors.create("target");
+        let target = Repo::at(&mirrors.path("target"));
+        let tool = Side::Ours.tool("svnrdump").args(["load", &target.url()]);
+        let ran = tool.stdin(revision("PROPS-END\n", &node)).run();
+        assert_eq!((ran.code, ran.error_codes()), (1, vec![140_001]), "{node}");
+        assert_eq!(target.youngest(), 0, "{node}");
+    }
+}

@@ -4,14 +4,16 @@
 //! before [`MultiCommit::commit`]. All paths are relative to the URL of the session, the anchor.
 
 mod drive;
+mod line_ends;
 mod naming_order;
 
 use std::collections::BTreeMap;
-use std::io::Read;
+use std::io::{self, Read, Seek as _, Write as _};
 
 use base::{Code, Error, NodeKind, Props, RelPath, Result, Revnum, props};
 use ra::{CommitInfo, Session};
 
+use self::line_ends::LineEndCheck;
 use self::naming_order::{NamingOrder, ancestry};
 use crate::externals::ParseDate;
 use crate::prop_rules;
@@ -259,7 +261,55 @@ impl MultiCommit {
             let message = format!("Can't set '{name}': file '{shown}' has binary mime type property");
             return Err(Error::new(Code::ILLEGAL_TARGET, message));
         }
+        if name == "svn:eol-style" {
+            self.check_line_ends(path, shown)?;
+        }
         Ok(stored)
+    }
+
+    /// Checks that the text that a file will have has line ends of one kind only.
+    ///
+    /// # Errors
+    /// `ILLEGAL_TARGET`; those of reading the text.
+    fn check_line_ends(&mut self, path: &RelPath, shown: &str) -> Result<()> {
+        let mut check = LineEndCheck::default();
+        let change = self.changes.get_mut(&TreeOrder(path.clone()));
+        let node = change.and_then(|change| change.node.as_mut());
+        if let Some(node) = node
+            && let Some(mut text) = node.text.take()
+        {
+            // The text is sent later, and can be read once only.
+            let failed = |e: io::Error| Error::os(&e, "Can't copy the text to a temporary file");
+            let mut copy = tempfile::tempfile().map_err(failed)?;
+            let mut buffer = vec![0; 64 << 10];
+            loop {
+                let length = text
+                    .read(&mut buffer)
+                    .map_err(|e| Error::os(&e, "Can't read from stream"))?;
+                if length == 0 {
+                    break;
+                }
+                check.push(&buffer[..length]);
+                copy.write_all(&buffer[..length]).map_err(failed)?;
+            }
+            copy.rewind().map_err(failed)?;
+            node.text = Some(Box::new(copy));
+            return check.finish(shown);
+        }
+        let Some((from, rev)) = self.origin(path) else {
+            return Ok(());
+        };
+        let request = ra::FileRequest {
+            path: &from,
+            rev: Some(rev),
+            props: false,
+            text: true,
+        };
+        self.session.file(&request, &mut |_, piece| {
+            check.push(piece);
+            Ok(())
+        })?;
+        check.finish(shown)
     }
 
     /// True for a file with a media type that is not text.

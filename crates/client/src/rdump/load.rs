@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::io::BufRead;
 
 use base::dumpfile::{DumpReader, DumpRecord, Renumbering, RevisionHeaders};
-use base::{Code, Error, Props, RelPath, Result, Revnum, Url, props};
+use base::{Code, Date, Error, Props, RelPath, Result, Revnum, Url, props};
 use ra::{CommitRequest, RevpropChange, Session};
 
 use super::Connect;
@@ -226,6 +226,10 @@ impl<R: BufRead> Loader<'_, R> {
         let mut props = Props::new();
         while let Some((name, value)) = self.reader.next_prop()? {
             let value = load_props::checked(&name, value.unwrap_or_default())?;
+            if name == props::DATE {
+                // It is set after the commit, which is too late for an error.
+                Date::parse(&value).map_err(|e| e.wrap_bare(Code::BAD_PROPERTY_VALUE))?;
+            }
             if !self.options.skip_revprops.contains(&name) {
                 props.insert(name, value);
             }

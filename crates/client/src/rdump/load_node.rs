@@ -88,6 +88,12 @@ impl<'a> NodeLoader<'a> {
                 Node::Dir(_) if path.is_empty() => {}
                 Node::Dir(dir) => self.open.push((path, dir)),
             }
+        } else if action != NodeAction::Change
+            || loader.reader.has_props()
+            || loader.reader.text_left()?.is_some()
+        {
+            let message = format!("Malformed dumpstream: the node '{path}' has no kind, or an unknown one");
+            return Err(Error::new(Code::STREAM_MALFORMED_DATA, message));
         }
         loader.reader.skip_content()
     }
