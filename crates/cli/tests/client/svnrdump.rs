@@ -261,6 +261,12 @@ fn refused_revisions_are_not_committed() {
         skipped,
         "a date left out",
     );
+    let in_zero = format!(
+        "SVN-fs-dump-format-version: 2\n\nRevision-number: 0\nProp-content-length: 10\nContent-length: 10\n\n\
+         PROPS-END\n\nNode-path: a\n{directory}\n\n{}",
+        revision("PROPS-END\n", directory).replace("SVN-fs-dump-format-version: 2\n\n", "")
+    );
+    same_load(&mirrors, in_zero.as_bytes(), "", "", "a node in revision 0");
     let text = "Text-content-length: 1\nContent-length: 1\n\nx\n";
     for node in [
         format!("Node-action: add\n{text}"),

@@ -155,12 +155,16 @@ pub struct Loader<'a, R> {
 impl<R: BufRead> Loader<'_, R> {
     /// Reads up to the first revision that is to be committed. Returns false if there is none.
     fn begin(&mut self, writer: &mut dyn Session) -> Result<bool> {
+        let mut is_in_zero = false;
         while let Some(record) = self.reader.next_record()? {
             match record {
                 DumpRecord::Uuid(_) => {}
+                // Revision 0 has no nodes.
+                DumpRecord::Node(_) if is_in_zero => self.reader.skip_content()?,
                 DumpRecord::Node(_) => return Err(node_before_revision()),
                 DumpRecord::Revision(headers) if headers.rev()? == Revnum::ZERO => {
-                    self.revision_zero(writer)?
+                    self.revision_zero(writer)?;
+                    is_in_zero = true;
                 }
                 DumpRecord::Revision(headers) => {
                     self.next = Some(headers);

@@ -23,7 +23,7 @@ use crate::format::rep_line::RepLocation;
 use crate::store::cache::Key;
 use crate::store::cache::values::{CachedChildren, ChildrenFile};
 use crate::store::disk::is_missing;
-use crate::store::path_chain::{PathChain, prefix};
+use crate::store::path_chain::PathChain;
 use crate::store::read_mode::ReadMode;
 use crate::tree::Fs;
 use crate::tree::node::Node;
@@ -125,47 +125,6 @@ impl Root {
     /// `FS_CORRUPT`; the system's.
     pub fn root_node(&self) -> Result<Node> {
         Ok(Node::new(self.clone(), FsPath::root(), self.root_noderev()?))
-    }
-
-    /// The node at a path.
-    ///
-    /// # Errors
-    /// `FS_NOT_FOUND` `File not found: revision N, path '/P'` (or `transaction 'T'`), `FS_NOT_DIRECTORY` (two links)
-    /// below a file. FSX names the part of the path that is missing.
-    pub fn node(&self, path: &FsPath) -> Result<Node> {
-        self.find(path, |end| match self.fs().format().is_fsx() {
-            true => prefix(path, end),
-            false => path.clone(),
-        })
-    }
-
-    /// The node at a path, for its history, locations or mergeinfo: as in the incumbent, errors of FSX name the whole path then.
-    ///
-    /// # Errors
-    /// As [`Root::node`].
-    pub fn open_path(&self, path: &FsPath) -> Result<Node> {
-        self.find(path, |_| path.clone())
-    }
-
-    /// The node at a path. `named` gets the length of the path up to the first name that is missing, bytes, and returns the path
-    /// that the error names.
-    fn find(&self, path: &FsPath, named: impl Fn(usize) -> FsPath) -> Result<Node> {
-        match self.look_up(path)? {
-            PathLookup::Node(noderev) => Ok(Node::new(self.clone(), path.clone(), noderev)),
-            PathLookup::Nothing(end) => Err(self.not_found(&named(end))),
-            PathLookup::BelowFile(file) => Err(self.not_directory(&file)),
-        }
-    }
-
-    /// Returns the node at a path; `None` where [`Root::node`] gives `FS_NOT_FOUND` or `FS_NOT_DIRECTORY`.
-    ///
-    /// # Errors
-    /// `FS_CORRUPT`; the system's.
-    pub fn try_node(&self, path: &FsPath) -> Result<Option<Node>> {
-        Ok(match self.look_up(path)? {
-            PathLookup::Node(noderev) => Some(Node::new(self.clone(), path.clone(), noderev)),
-            PathLookup::Nothing(_) | PathLookup::BelowFile(_) => None,
-        })
     }
 
     /// The kind of the node at a path; `NodeKind::None` if there is none.

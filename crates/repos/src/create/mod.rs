@@ -15,7 +15,6 @@ use std::sync::Arc;
 use base::{Code, Date, Error, Result, disk_path};
 use fsfs::BackEnd;
 
-use crate::admin;
 use crate::repo::Repository;
 
 /// The options of a new repository.
@@ -106,7 +105,9 @@ fn write_format(root: &Path, version: u32) -> Result<()> {
 /// Creates the directory `locks` with the files that old releases need. Those that are there stay.
 pub(crate) fn make_locks(root: &Path) -> Result<()> {
     let folder = root.join("locks");
-    admin::make_dir(&folder)?;
+    if !folder.is_dir() {
+        make_dir(&folder)?;
+    }
     for name in ["db.lock", "db-logs.lock"] {
         let file = folder.join(name);
         if !file.exists() {

@@ -10,6 +10,7 @@ use crate::format::id::NodeRevId;
 use crate::format::noderev::NodeRev;
 use crate::store::cache::Key;
 use crate::store::path_chain::{CopyRef, Link, PathChain, prefix, youngest};
+use crate::tree::node::Node;
 
 /// The result of a look-up.
 pub(crate) enum PathLookup {
@@ -76,6 +77,47 @@ impl PathWalk {
 }
 
 impl Root {
+    /// The node at a path.
+    ///
+    /// # Errors
+    /// `FS_NOT_FOUND` `File not found: revision N, path '/P'` (or `transaction 'T'`), `FS_NOT_DIRECTORY` (two links)
+    /// below a file. FSX names the part of the path that is missing.
+    pub fn node(&self, path: &FsPath) -> Result<Node> {
+        self.find(path, |end| match self.fs().format().is_fsx() {
+            true => prefix(path, end),
+            false => path.clone(),
+        })
+    }
+
+    /// The node at a path, for its history, locations or mergeinfo: as in the incumbent, errors of FSX name the whole path then.
+    ///
+    /// # Errors
+    /// As [`Root::node`].
+    pub fn open_path(&self, path: &FsPath) -> Result<Node> {
+        self.find(path, |_| path.clone())
+    }
+
+    /// The node at a path. `named` gets the length of the path up to the first name that is missing, bytes, and returns the path
+    /// that the error names.
+    fn find(&self, path: &FsPath, named: impl Fn(usize) -> FsPath) -> Result<Node> {
+        match self.look_up(path)? {
+            PathLookup::Node(noderev) => Ok(Node::new(self.clone(), path.clone(), noderev)),
+            PathLookup::Nothing(end) => Err(self.not_found(&named(end))),
+            PathLookup::BelowFile(file) => Err(self.not_directory(&file)),
+        }
+    }
+
+    /// Returns the node at a path; `None` where [`Root::node`] gives `FS_NOT_FOUND` or `FS_NOT_DIRECTORY`.
+    ///
+    /// # Errors
+    /// `FS_CORRUPT`; the system's.
+    pub fn try_node(&self, path: &FsPath) -> Result<Option<Node>> {
+        Ok(match self.look_up(path)? {
+            PathLookup::Node(noderev) => Some(Node::new(self.clone(), path.clone(), noderev)),
+            PathLookup::Nothing(_) | PathLookup::BelowFile(_) => None,
+        })
+    }
+
     /// Looks a path up, starting at the deepest directory that it shares with the last look-up.
     ///
     /// # Errors
