@@ -359,11 +359,11 @@ pub struct FileMeta {
     pub modified: SystemTime,
 }
 
-/// The number of files or directories that a cache may keep open: `most`, or an eighth of all descriptors that this process may
+/// The number of files or directories that a cache may keep open: `most`, or a quarter of all descriptors that this process may
 /// have, if those are fewer.
 pub fn open_file_budget(most: usize) -> usize {
     let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-    let share = usize::try_from(descriptors / 8).unwrap_or(usize::MAX);
+    let share = usize::try_from(descriptors / 4).unwrap_or(usize::MAX);
     share.clamp(1, most)
 }
 

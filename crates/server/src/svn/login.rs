@@ -158,10 +158,9 @@ impl PendingLogin {
 /// Sends an error to the client. Returns it: it ends the session.
 fn refuse(conn: &mut SvnConnection, error: Error) -> Error {
     response::write_failure(conn.out(), &error);
-    match conn.flush() {
-        Ok(()) => error,
-        Err(lost) => lost,
-    }
+    // A client that has gone does not get it; the log has the reason.
+    _ = conn.flush();
+    error
 }
 
 /// Returns the error for the client. Of a malformed file of passwords or rules the client gets the number alone, and the log the
