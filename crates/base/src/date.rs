@@ -26,9 +26,7 @@ impl Date {
             .or_else(|| parse_ancient(text))
             .ok_or_else(|| Error::bare(Code::BAD_DATE))
     }
-}
 
-impl Date {
     /// Returns what a calendar and a clock show in a time zone: the year, and the rest as a time whose own year may be another one,
     /// because the calendar ends with the year 9999. Every 400 years the days of the week and the rules of time zones are the same.
     pub fn in_zone(self, zone: TimeZone) -> (i64, Zoned) {

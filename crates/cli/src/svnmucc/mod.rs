@@ -188,8 +188,7 @@ impl SvnmuccArgs {
             (None, Some(file)) => {
                 let bytes = read_file(file)?;
                 // As in Subversion's program, the message ends before a NUL.
-                let end = bytes.iter().position(|byte| *byte == 0);
-                let text = &bytes[..end.unwrap_or(bytes.len())];
+                let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
                 out.charset().read(text)?.as_bytes().to_vec()
             }
             (None, None) => match self.with_revprop.iter().rfind(|arg| arg.name == props::LOG) {

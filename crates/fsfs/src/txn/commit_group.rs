@@ -84,15 +84,9 @@ impl Fs {
 
     /// Removes what a crash has left of a group. No other process has one: the write lock is held.
     pub(crate) fn remove_group_leftovers(&self) -> Result<()> {
-        let (disk, db) = (self.disk(), self.path());
-        let names = disk
-            .list(db)
-            .map_err(|e| Error::io("Can't open directory", db, &e))?;
-        for name in names {
-            if name.to_str().is_some_and(|name| name.starts_with(GROUP_PREFIX)) {
-                // One that stays is harmless.
-                _ = disk.remove_file(&db.join(name));
-            }
+        for path in self.files_beginning_with(GROUP_PREFIX)? {
+            // One that stays is harmless.
+            _ = self.disk().remove_file(&path);
         }
         Ok(())
     }

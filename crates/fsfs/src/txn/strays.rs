@@ -78,18 +78,25 @@ impl Fs {
     /// # Errors
     /// The system's.
     pub fn remove_set_aside(&self) -> Result<()> {
-        let (disk, db) = (self.disk(), self.path());
-        let names = disk
+        self.files_beginning_with(STRAY_PREFIX)?
+            .iter()
+            .try_for_each(|path| {
+                let removed = self.disk().remove_file(path);
+                removed.map_err(|e| Error::io("Can't remove file", path, &e))
+            })
+    }
+
+    /// Returns the files in `db/` whose names begin with a prefix of temporary files.
+    pub(super) fn files_beginning_with(&self, prefix: &str) -> Result<Vec<PathBuf>> {
+        let db = self.path();
+        let names = self
+            .disk()
             .list(db)
             .map_err(|e| Error::io("Can't open directory", db, &e))?;
-        for name in names {
-            if name.to_str().is_some_and(|name| name.starts_with(STRAY_PREFIX)) {
-                let path = db.join(name);
-                disk.remove_file(&path)
-                    .map_err(|e| Error::io("Can't remove file", &path, &e))?;
-            }
-        }
-        Ok(())
+        let names = names
+            .into_iter()
+            .filter(|name| name.to_str().is_some_and(|name| name.starts_with(prefix)));
+        Ok(names.map(|name| db.join(name)).collect())
     }
 }
 

@@ -101,9 +101,10 @@ fn release_locks(context: &RequestContext<'_>, path: &FsPath) -> Outcome {
     }
     let repository = context.repository();
     let locks = repository.locks(path, Depth::Infinity, &Everything)?;
+    let hooks = context.hooks()?;
+    // As with Apache, each lock is a release of its own to the hooks.
     for lock in locks.into_iter().filter(|lock| held.contains(&lock.token)) {
         let targets = [(lock.path, Some(lock.token))];
-        let hooks = context.hooks()?;
         let outcome = repository.unlock_many(&targets, context.user.as_deref(), false, Some(&hooks))?;
         if let Some(error) = &outcome.post_hook_error {
             context.log_error(error);
