@@ -5,8 +5,8 @@
 //!
 //! A row changes in two ways: its content moves to an object, which is written before the row says so; and it names no file any more
 //! after its shard was packed. The bytes of the file stay the same. So a cached row is right as long as the object is there. If an object
-//! is missing, the file says so with the system's error for a file that another machine has deleted (`ESTALE`), and the row is read
-//! again when the engine opens the revision again.
+//! is missing, the row is read again: if it does not name the object any more, the file says so with the system's error for a file that another
+//! machine has deleted (`ESTALE`), and the engine opens the revision again. Otherwise the object is lost, and the error has its name.
 //!
 //! Objects are read through the [`BlockCache`]. A file that is read from one block to the next has the blocks that follow fetched
 //! ahead, more of them the longer that goes on.
@@ -25,6 +25,7 @@ use uuid::Uuid;
 use crate::block_cache::{BLOCK, BlockCache, BlockKey};
 use crate::block_source::BlockSource;
 use crate::database::{Database, sql_error};
+use crate::digest::block_checksum;
 use crate::heads::MAX_INLINE;
 use crate::metrics::ClusterMetrics;
 use crate::objects::{Objects, pack_key, revision_key};
@@ -52,6 +53,8 @@ struct BlobsState {
 struct Pack {
     publication: Uuid,
     length: u64,
+    /// The checksums of its blocks, if they are known.
+    blocks: Option<Arc<[u8]>>,
     /// `None` if there is none, or if it was not read.
     manifest: Option<Vec<u8>>,
 }
@@ -71,12 +74,13 @@ impl Blobs {
         }))
     }
 
-    fn file(&self, name: String, length: u64, row: Option<u64>) -> Arc<dyn DiskFile> {
+    fn file(&self, named_by: NamedBy, length: u64, blocks: Option<Arc<[u8]>>) -> Arc<dyn DiskFile> {
         Arc::new(ObjectFile {
             blobs: self.0.clone(),
-            name: name.into(),
+            name: named_by.object(self.0.instance).into(),
             length,
-            row,
+            blocks: blocks.unwrap_or_default(),
+            named_by,
             next: AtomicU64::new(0),
             run: AtomicU64::new(0),
         })
@@ -100,10 +104,12 @@ impl SharedBlobs for Blobs {
         }
         match row.content {
             Content::Inline(bytes) => Ok(Arc::new(MemoryFile(bytes))),
-            Content::Object | Content::InRow => {
-                let name = revision_key(self.0.instance, rev.0, row.publication);
-                Ok(self.file(name, row.length, Some(rev.0)))
+            Content::Object(blocks) => {
+                let named_by = NamedBy::Revision(rev.0, row.publication);
+                Ok(self.file(named_by, row.length, blocks))
             }
+            // The row that was asked for is read with its content.
+            Content::InRow => Err(Errno::NOENT.into()),
         }
     }
 
@@ -113,11 +119,8 @@ impl SharedBlobs for Blobs {
             .read_pack(shard, false)
             .map_err(io::Error::other)?
             .ok_or(Errno::NOENT)?;
-        Ok(self.file(
-            pack_key(self.0.instance, shard, pack.publication),
-            pack.length,
-            None,
-        ))
+        let named_by = NamedBy::Pack(shard, pack.publication);
+        Ok(self.file(named_by, pack.length, pack.blocks))
     }
 
     fn pack_manifest(&self, shard: u64) -> io::Result<Vec<u8>> {
@@ -140,7 +143,8 @@ impl SharedBlobs for Blobs {
         self.0.metrics.uploaded(begun.elapsed());
         Ok(Some(Uploaded {
             id: publication.as_u128(),
-            digest,
+            digest: digest.sha256,
+            blocks: digest.blocks,
         }))
     }
 
@@ -172,10 +176,11 @@ impl BlobsState {
             );
             let is_inline: bool = row.try_get(3).map_err(sql_error)?;
             let content: Option<Vec<u8>> = row.try_get(4).map_err(sql_error)?;
+            let blocks: Option<Vec<u8>> = row.try_get(5).map_err(sql_error)?;
             let content = match (content, is_inline) {
                 (Some(bytes), _) => Content::Inline(bytes.into()),
                 (None, true) => Content::InRow,
-                (None, false) => Content::Object,
+                (None, false) => Content::Object(blocks.map(Into::into)),
             };
             let made = Row {
                 publication: row.try_get(1).map_err(sql_error)?,
@@ -187,6 +192,9 @@ impl BlobsState {
             }
             self.rows
                 .insert(self.id, u64::try_from(number).unwrap_or_default(), made);
+        }
+        if found.is_none() {
+            self.rows.remove(self.id, rev);
         }
         Ok(found)
     }
@@ -202,11 +210,30 @@ impl BlobsState {
             })?;
         let Some(row) = row else { return Ok(None) };
         let length: i64 = row.try_get(1).map_err(sql_error)?;
+        let blocks: Option<Vec<u8>> = row.try_get(3).map_err(sql_error)?;
         Ok(Some(Pack {
+            blocks: blocks.map(Into::into),
             publication: row.try_get(0).map_err(sql_error)?,
             length: u64::try_from(length).unwrap_or_default(),
             manifest: row.try_get(2).map_err(sql_error)?,
         }))
+    }
+}
+
+/// The row that has named an object, and its publication then.
+#[derive(Clone, Copy)]
+enum NamedBy {
+    Revision(u64, Uuid),
+    Pack(u64, Uuid),
+}
+
+impl NamedBy {
+    /// The name of the object.
+    fn object(self, instance: Uuid) -> String {
+        match self {
+            NamedBy::Revision(rev, publication) => revision_key(instance, rev, publication),
+            NamedBy::Pack(shard, publication) => pack_key(instance, shard, publication),
+        }
     }
 }
 
@@ -215,8 +242,9 @@ struct ObjectFile {
     blobs: Arc<BlobsState>,
     name: Arc<str>,
     length: u64,
-    /// The revision whose row named it.
-    row: Option<u64>,
+    /// The checksums of its blocks, as far as they are known.
+    blocks: Arc<[u8]>,
+    named_by: NamedBy,
     /// The block that follows the one that was read last.
     next: AtomicU64,
     /// Blocks that were read one after the other.
@@ -228,6 +256,7 @@ impl ObjectFile {
         BlockKey {
             object: self.name.clone(),
             number,
+            checksum: block_checksum(&self.blocks, number),
         }
     }
 
@@ -256,6 +285,31 @@ impl ObjectFile {
             .min(number + 1 + (2 * run).min(MAX_AHEAD));
         for ahead in number + 1..end {
             self.fetch_ahead(ahead);
+        }
+    }
+
+    /// The error for an object that is not in the object store.
+    fn missing(&self) -> io::Error {
+        let still_named = match self.named_by {
+            NamedBy::Revision(rev, publication) => self.blobs.read_rows(rev).map(|row| {
+                row.is_some_and(|row| {
+                    row.publication == publication
+                        && row.length > 0
+                        && matches!(row.content, Content::Object(_))
+                })
+            }),
+            NamedBy::Pack(shard, publication) => self
+                .blobs
+                .read_pack(shard, false)
+                .map(|pack| pack.is_some_and(|pack| pack.publication == publication)),
+        };
+        match still_named {
+            Ok(true) => io::Error::other(format!(
+                "The object '{}' is missing in the object store",
+                self.name
+            )),
+            Ok(false) => Errno::STALE.into(),
+            Err(e) => io::Error::other(e),
         }
     }
 
@@ -291,12 +345,7 @@ impl DiskFile for ObjectFile {
             .cache
             .read(&key, length, (offset % BLOCK) as usize, buf, &fetch);
         read.map_err(|e| match e.kind() {
-            io::ErrorKind::NotFound => {
-                if let Some(rev) = self.row {
-                    self.blobs.rows.remove(self.blobs.id, rev);
-                }
-                Errno::STALE.into()
-            }
+            io::ErrorKind::NotFound => self.missing(),
             _ => e,
         })
     }
@@ -339,7 +388,7 @@ const MAX_AHEAD: u64 = 8;
 const MAX_IN_PROGRESS: usize = 16;
 
 const SELECT_REVISIONS: &str = "SELECT rev, publication, length, content IS NOT NULL, \
-     CASE WHEN rev = $4 OR length <= $5 THEN content END \
+     CASE WHEN rev = $4 OR length <= $5 THEN content END, blocks \
      FROM sven_revision WHERE repository = $1 AND rev BETWEEN $2 AND $3";
-const SELECT_PACK: &str = "SELECT publication, length, CASE WHEN $3 THEN manifest END \
+const SELECT_PACK: &str = "SELECT publication, length, CASE WHEN $3 THEN manifest END, blocks \
      FROM sven_pack WHERE repository = $1 AND shard = $2";

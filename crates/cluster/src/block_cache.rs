@@ -21,6 +21,9 @@
 //! **Budget.** When a process has written a sixteenth of the budget (at first less), it sums up the files on a thread of its own, and removes those that were opened
 //! least recently (their time of modification is set then) until seven eighths of the budget are left. So one process stays within the budget.
 //!
+//! **Checksums of the database.** The database knows a checksum of each block, unless an earlier program wrote the object and nothing has
+//! read all of it since. What the object store returns must have it; otherwise it is an error, and nothing is kept.
+//!
 //! **Single flight.** Readers of a block that is being fetched wait for the first of them.
 //!
 //! What is absent: the object store, and what objects mean.
@@ -50,11 +53,21 @@ pub(crate) const BLOCK: u64 = 1 << 20;
 /// The part of a block that has a checksum of its own, bytes. It is what the engine reads at once.
 const CHUNK: usize = 16 << 10;
 
-/// The name of a block: its object and its number.
+/// The name of a block: its object, its number, and what its bytes must be. So what was taken without a checksum, or with another one, is
+/// another block.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct BlockKey {
     pub(crate) object: Arc<str>,
     pub(crate) number: u64,
+    /// The CRC-32 of the block; `None` if the database does not know it yet.
+    pub(crate) checksum: Option<u32>,
+}
+
+impl BlockKey {
+    /// True if these are the bytes of the block, as far as that is known.
+    pub(crate) fn accepts(&self, bytes: &[u8]) -> bool {
+        self.checksum.is_none_or(|known| known == checksum(bytes))
+    }
 }
 
 /// The cache of a process.
@@ -144,7 +157,7 @@ impl BlockCache {
     /// returns the whole block from elsewhere.
     ///
     /// # Errors
-    /// Those of `fetch`; `TimedOut` if another reader of the block has waited for it for too long.
+    /// Those of `fetch`; `InvalidData` if it returns other bytes than the checksum says; `TimedOut` if another reader of the block has waited for it for too long.
     pub(crate) fn read(
         &self,
         key: &BlockKey,
@@ -165,7 +178,7 @@ impl BlockCache {
             self.remove(key, &block);
         }
         // The disk damages what is written to it.
-        let bytes = self.fetch(fetch, length)?;
+        let bytes = self.fetch(key, fetch, length)?;
         Ok(copy_from(&bytes, offset, buf))
     }
 
@@ -227,7 +240,7 @@ impl BlockCache {
             }
             Err(_) => {}
         }
-        let bytes = self.fetch(fetch, length)?;
+        let bytes = self.fetch(key, fetch, length)?;
         match self.shared.write(&path, key, &bytes) {
             Ok(block) => Ok(block),
             Err(e) => {
@@ -237,10 +250,19 @@ impl BlockCache {
         }
     }
 
-    fn fetch(&self, fetch: &dyn Fn() -> io::Result<Bytes>, length: usize) -> io::Result<Bytes> {
+    fn fetch(
+        &self,
+        key: &BlockKey,
+        fetch: &dyn Fn() -> io::Result<Bytes>,
+        length: usize,
+    ) -> io::Result<Bytes> {
         let bytes = fetch()?;
         if bytes.len() != length {
             return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        if !key.accepts(&bytes) {
+            let text = format!("The object '{}' is damaged in the object store", key.object);
+            return Err(io::Error::new(io::ErrorKind::InvalidData, text));
         }
         add(&self.metrics.block_misses, 1);
         Ok(bytes)
@@ -302,6 +324,9 @@ impl Shared {
         let mut digest = Sha256::new();
         digest.update(key.object.as_bytes());
         digest.update(key.number.to_le_bytes());
+        if let Some(checksum) = key.checksum {
+            digest.update(checksum.to_le_bytes());
+        }
         let digits: String = digest.finalize()[..20]
             .iter()
             .map(|byte| format!("{byte:02x}"))

@@ -8,7 +8,7 @@
 //! Nothing depends on other nodes. One that does not answer within [`REQUEST_TIMEOUT`], or has an error, is not asked again for
 //! [`PAUSE`], and the block is read from the object store. A node that is asked reads from the object store itself, never from a third node.
 //!
-//! **Request**: `GET URL/-/block?OBJECT&NUMBER&LENGTH` with the header line [`SEAL`], which seals path and query (`nodes`). The
+//! **Request**: `GET URL/-/block?OBJECT&NUMBER&LENGTH&CHECKSUM` (without the last part if the database does not know it) with the header line [`SEAL`], which seals path and query (`nodes`). The
 //! response is the block; its header line seals the query and the SHA-256 of the block. So only machines that know the secret in the database
 //! get blocks, and no block is taken from another one or with a changed byte. Contents are encrypted if the URL begins with `https`.
 
@@ -101,6 +101,11 @@ impl BlockSource {
             && let Some(address) = peers.responsible(key)
         {
             match peers.ask(&address, key, length) {
+                // An earlier program may have damaged bytes in its cache.
+                Ok(bytes) if !key.accepts(&bytes) => {
+                    tracing::debug!("the node at '{address}' has sent a damaged block");
+                    add(&self.metrics.failed_nodes, 1);
+                }
                 Ok(bytes) => {
                     add(&self.metrics.blocks_of_nodes, 1);
                     return Ok(bytes);
@@ -136,7 +141,10 @@ impl Peers {
     }
 
     fn ask(&self, address: &str, key: &BlockKey, length: usize) -> std::result::Result<Bytes, String> {
-        let query = format!("{}&{}&{length}", key.object, key.number);
+        let mut query = format!("{}&{}&{length}", key.object, key.number);
+        if let Some(checksum) = key.checksum {
+            query.push_str(&format!("&{checksum}"));
+        }
         let seal = self
             .nodes
             .seal(&request_message(&query))
@@ -207,12 +215,23 @@ pub(crate) fn block_for_node(
 
 /// Reads the query of a request: the block and its length, bytes.
 fn parse(query: &str) -> Option<(BlockKey, usize)> {
-    let (rest, length) = query.rsplit_once('&')?;
-    let (object, number) = rest.rsplit_once('&')?;
+    let (object, rest) = query.split_once('&')?;
+    let (number, rest) = rest.split_once('&')?;
+    let (length, checksum) = match rest.split_once('&') {
+        Some((length, checksum)) => (length, Some(checksum.parse().ok()?)),
+        None => (rest, None),
+    };
     let (number, length): (u64, usize) = (number.parse().ok()?, length.parse().ok()?);
     let is_sound = !object.is_empty() && length > 0 && length as u64 <= BLOCK && number < u64::MAX / BLOCK;
     let object: Arc<str> = object.into();
-    is_sound.then_some((BlockKey { object, number }, length))
+    is_sound.then_some((
+        BlockKey {
+            object,
+            number,
+            checksum,
+        },
+        length,
+    ))
 }
 
 /// Chooses the address with the highest number for the block.
@@ -273,6 +292,7 @@ mod tests {
         BlockKey {
             object: object.into(),
             number,
+            checksum: None,
         }
     }
 
@@ -282,6 +302,11 @@ mod tests {
             parse("a/r/000001/5-b&7&1048576"),
             Some((key("a/r/000001/5-b", 7), 1 << 20))
         );
+        let with_checksum = BlockKey {
+            checksum: Some(u32::MAX),
+            ..key("a", 0)
+        };
+        assert_eq!(parse("a&0&5&4294967295"), Some((with_checksum, 5)));
         for wrong in [
             "",
             "a",
@@ -292,6 +317,10 @@ mod tests {
             "a&-1&5",
             "a&18446744073709551615&5",
             "a&x&5",
+            "a&1&5&",
+            "a&1&5&-1",
+            "a&1&5&4294967296",
+            "a&1&5&6&7",
         ] {
             assert_eq!(parse(wrong), None, "{wrong}");
         }

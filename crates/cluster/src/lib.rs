@@ -14,6 +14,7 @@
 //! | `objects` | the object store, for blocking callers |
 //! | `row_cache`, `block_cache`, `blobs` | the parts that never change, with a cache on the machine's disk |
 //! | `block_source` | where these are read: the object store, or other nodes |
+//! | `digest` | what the database knows of the bytes of an object |
 //! | `nodes` | registration, leases, seals |
 //! | `node_dir`, `directories` | the directory of a node, and those of repositories in it |
 //! | `files` | configuration and hooks |
@@ -34,6 +35,7 @@ mod block_cache;
 mod block_source;
 mod cluster;
 mod database;
+mod digest;
 mod directories;
 mod files;
 mod garbage;

@@ -11,6 +11,9 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::database::wait_for;
+use crate::digest::{ObjectDigest, ObjectDigester, digest_of_bytes};
+use crate::settings::ClusterSettings;
 use base::{Code, Error, Result};
 use bytes::Bytes;
 use fsfs::disk::DiskFile;
@@ -20,10 +23,6 @@ use object_store::path::Path as ObjectPath;
 use object_store::{
     BackoffConfig, ClientOptions, ObjectStore, ObjectStoreExt as _, RetryConfig, WriteMultipart,
 };
-use sha2::{Digest as _, Sha256};
-
-use crate::database::wait_for;
-use crate::settings::ClusterSettings;
 
 /// The objects of a cluster.
 #[derive(Clone)]
@@ -31,9 +30,6 @@ pub(crate) struct Objects {
     store: Arc<dyn ObjectStore>,
     prefix: String,
 }
-
-/// The SHA-256 of an object.
-pub(crate) type ObjectDigest = [u8; 32];
 
 /// An object in a list.
 pub(crate) struct ListedObject {
@@ -114,9 +110,9 @@ impl Objects {
         }
         let mut attempt = 1;
         loop {
-            let mut digest = Sha256::new();
+            let mut digest = ObjectDigester::default();
             let failed = match self.put_parts(name, file, length, &mut digest) {
-                Ok(()) => return Ok(digest.finalize().into()),
+                Ok(()) => return Ok(digest.finish()),
                 Err(e) => e,
             };
             // The last request may have succeeded although its response was lost. Asked again, the store does not know the upload any more.
@@ -131,7 +127,13 @@ impl Objects {
     }
 
     /// The file is read outside of the client's futures: it may be an object itself.
-    fn put_parts(&self, name: &str, file: &dyn DiskFile, length: u64, digest: &mut Sha256) -> Result<()> {
+    fn put_parts(
+        &self,
+        name: &str,
+        file: &dyn DiskFile,
+        length: u64,
+        digest: &mut ObjectDigester,
+    ) -> Result<()> {
         let failed = |e: &dyn std::fmt::Display| store_error("write", name, e);
         let path = self.path(name);
         let part_size = (PART as u64).max(length.div_ceil(MAX_PARTS));
@@ -167,7 +169,7 @@ impl Objects {
     /// `FS_GENERAL`.
     pub(crate) fn put(&self, name: &str, bytes: Bytes) -> Result<ObjectDigest> {
         let path = self.path(name);
-        let digest = Sha256::digest(&bytes).into();
+        let digest = digest_of_bytes(&bytes);
         let put = wait_for(self.store.put(&path, bytes.into()))?;
         put.map(|_| digest).map_err(|e| store_error("write", name, &e))
     }
@@ -183,7 +185,7 @@ impl Objects {
         length: u64,
         read: &mut dyn FnMut(u64) -> io::Result<()>,
     ) -> io::Result<ObjectDigest> {
-        let mut digest = Sha256::new();
+        let mut digest = ObjectDigester::default();
         let mut offset = 0;
         while offset < length {
             let part = self.get(name, offset, (length - offset).min(PART as u64))?;
@@ -191,7 +193,7 @@ impl Objects {
             offset += part.len() as u64;
             read(part.len() as u64)?;
         }
-        Ok(digest.finalize().into())
+        Ok(digest.finish())
     }
 
     /// Reads a part of an object.
@@ -263,14 +265,14 @@ impl Objects {
 
 /// Returns the digest of a file.
 fn digest_of(file: &dyn DiskFile, length: u64) -> io::Result<ObjectDigest> {
-    let mut digest = Sha256::new();
+    let mut digest = ObjectDigester::default();
     let mut offset = 0;
     while offset < length {
         let part = read_range(file, offset, (length - offset).min(PART as u64))?;
         digest.update(&part);
         offset += part.len() as u64;
     }
-    Ok(digest.finalize().into())
+    Ok(digest.finish())
 }
 
 /// The name of a revision's object.

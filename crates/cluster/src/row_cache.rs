@@ -24,8 +24,8 @@ pub(crate) enum Content {
     Inline(Arc<[u8]>),
     /// In the row; they were not read with those of its neighbours because they are long.
     InRow,
-    /// In an object.
-    Object,
+    /// In an object, with the checksums of its blocks if they are known ([`ObjectDigest::blocks`](crate::digest::ObjectDigest)).
+    Object(Option<Arc<[u8]>>),
 }
 
 #[derive(Clone)]
@@ -35,7 +35,8 @@ impl Weighter<(i64, u64), Row> for RowWeight {
     fn weight(&self, _: &(i64, u64), row: &Row) -> u64 {
         match &row.content {
             Content::Inline(bytes) => bytes.len() as u64 + ROW_WEIGHT,
-            Content::InRow | Content::Object => ROW_WEIGHT,
+            Content::Object(Some(blocks)) => blocks.len() as u64 + ROW_WEIGHT,
+            Content::InRow | Content::Object(None) => ROW_WEIGHT,
         }
     }
 }

@@ -185,7 +185,8 @@ impl ClusterState {
             })?;
             let Some(first) = rows.first() else { return Ok(()) };
             let instance: uuid::Uuid = first.try_get(3).map_err(sql_error)?;
-            let (mut moved, mut digests) = (Vec::<i64>::new(), Vec::<Vec<u8>>::new());
+            let mut moved = Vec::<i64>::new();
+            let (mut digests, mut blocks) = (Vec::<Vec<u8>>::new(), Vec::<Vec<u8>>::new());
             for row in &rows {
                 let content = InlineContent {
                     rev: row.try_get(0).map_err(sql_error)?,
@@ -196,13 +197,14 @@ impl ClusterState {
                 let name = revision_key(instance, rev, content.publication);
                 let digest = self.objects.put(&name, content.content.into())?;
                 moved.push(content.rev);
-                digests.push(digest.to_vec());
+                digests.push(digest.sha256.to_vec());
+                blocks.push(digest.blocks);
             }
             self.database.run("note that revisions were moved", |client| {
-                let (moved, digests) = (moved.clone(), digests.clone());
+                let (moved, digests, blocks) = (moved.clone(), digests.clone(), blocks.clone());
                 async move {
                     client
-                        .execute(CLEAR_CONTENTS, &[&id, &moved, &digests])
+                        .execute(CLEAR_CONTENTS, &[&id, &moved, &digests, &blocks])
                         .await
                         .map(drop)
                 }
@@ -238,6 +240,6 @@ const INLINE_CONTENTS: &str = "SELECT v.rev, v.publication, v.content, r.instanc
      FROM sven_revision v JOIN sven_repository r ON r.id = v.repository \
      WHERE v.repository = $1 AND v.content IS NOT NULL AND v.rev <= r.youngest - $2 ORDER BY v.rev LIMIT $3";
 /// The shard may have been packed meanwhile: then the row has no content, and names no object.
-const CLEAR_CONTENTS: &str = "UPDATE sven_revision SET content = NULL, sha256 = new.d, checked = now(), good = now() \
-     FROM unnest($2::bigint[], $3::bytea[]) AS new (r, d) \
+const CLEAR_CONTENTS: &str = "UPDATE sven_revision SET content = NULL, sha256 = new.d, blocks = new.b, checked = now(), good = now() \
+     FROM unnest($2::bigint[], $3::bytea[], $4::bytea[]) AS new (r, d, b) \
      WHERE repository = $1 AND rev = new.r AND content IS NOT NULL";

@@ -453,6 +453,7 @@ impl SharedBlobs for NodeBlobs {
         Ok(Some(Uploaded {
             id: state.uploads.len() as u128 - 1,
             digest: [0; 32],
+            blocks: Vec::new(),
         }))
     }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use base::{Result, Revnum};
 use cluster::transfer;
+use repos::{Cache, Repository};
 
 use super::{ConfigOption, operands};
 use crate::args::option::LongRunOptions;
@@ -34,6 +35,8 @@ impl ImportArgs {
     pub(super) fn run(self, out: &mut Out) -> Result<()> {
         let [path, name] = operands::<2>(&self.operands)?;
         let path = local_path::canonical(path.as_ref());
+        // Says what is wrong with a directory that is no repository.
+        Repository::open(&path, &Cache::new(1 << 20))?;
         let cluster = self.config.connect()?;
         let interrupt = Interrupt::install()?;
         let progress = Progress::of_revisions(self.long_run.progress, self.quiet, Lines::OnStdout, None);

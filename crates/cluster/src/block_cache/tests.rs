@@ -21,6 +21,7 @@ fn key(number: u64) -> BlockKey {
     BlockKey {
         object: "instance/r/000000/7-publication".into(),
         number,
+        checksum: None,
     }
 }
 

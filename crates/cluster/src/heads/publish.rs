@@ -21,6 +21,7 @@ use tokio_postgres::types::ToSql;
 use super::locks::number;
 use super::{DEAD, DONE, Heads, HeadsState, OUTDATED, missing};
 use crate::database::{StepError, step_error, wait_for};
+use crate::digest::ObjectDigest;
 use crate::objects::{read_whole, revision_key};
 use crate::row_cache::{Content, Row};
 
@@ -53,6 +54,8 @@ struct Publication {
     contents: Vec<Option<Vec<u8>>>,
     /// The digests of the files that are uploaded.
     digests: Vec<Option<Vec<u8>>>,
+    /// The checksums of their blocks.
+    blocks: Vec<Option<Vec<u8>>>,
     lists: Vec<Vec<u8>>,
     sha1s: Vec<Vec<u8>>,
     /// Revision, item, length and expanded length of each content.
@@ -102,7 +105,7 @@ impl Heads {
             let rev = rev.cast_unsigned();
             let content = match &made.contents[at] {
                 Some(bytes) => Content::Inline(bytes.as_slice().into()),
-                None => Content::Object,
+                None => Content::Object(made.blocks[at].as_deref().map(Into::into)),
             };
             let row = Row {
                 publication: made.id,
@@ -115,7 +118,7 @@ impl Heads {
         self.0.revprops.insert(known_version, &lists);
     }
 
-    /// Sends the statement. Returns the result of `sven_publish_1`, which is that of `sven_publish_2`.
+    /// Sends the statement. Returns the result of `sven_publish_1`, which is that of `sven_publish_4`.
     fn send(
         &self,
         from: &Head,
@@ -146,6 +149,7 @@ impl Heads {
                 let has_digests = p.digests.iter().any(Option::is_some);
                 if has_digests {
                     values.push(&p.digests);
+                    values.push(&p.blocks);
                 }
                 let text = if has_digests { PUBLISH_UPLOADED } else { PUBLISH };
                 let statement = client.statement(text).await?;
@@ -159,7 +163,7 @@ impl Heads {
     fn prepare(&self, revisions: &[NewRevision]) -> Result<Publication> {
         // Each attempt has an ID of its own. That of an upload belongs to one attempt, for one revision.
         let uploaded = match revisions {
-            [revision] => revision.uploaded,
+            [revision] => revision.uploaded.as_ref(),
             _ => None,
         };
         let id = uploaded.map_or_else(uuid::Uuid::new_v4, |uploaded| uuid::Uuid::from_u128(uploaded.id));
@@ -169,6 +173,7 @@ impl Heads {
             lengths: Vec::new(),
             contents: Vec::new(),
             digests: Vec::new(),
+            blocks: Vec::new(),
             lists: Vec::new(),
             sha1s: Vec::new(),
             reps: Default::default(),
@@ -180,17 +185,24 @@ impl Heads {
             let length = revision.file.len().map_err(failed)?;
             let (content, digest) = match (length <= MAX_INLINE, uploaded) {
                 (true, _) => (Some(read_whole(&*revision.file, length).map_err(failed)?), None),
-                (false, Some(uploaded)) => (None, Some(uploaded.digest.to_vec())),
+                (false, Some(uploaded)) => {
+                    let (sha256, blocks) = (uploaded.digest, uploaded.blocks.clone());
+                    (None, Some(ObjectDigest { sha256, blocks }))
+                }
                 (false, None) => {
                     let name = revision_key(self.0.instance, revision.rev.0, publication.id);
                     let digest = self.0.cluster.objects.put_file(&name, &*revision.file)?;
-                    (None, Some(digest.to_vec()))
+                    (None, Some(digest))
                 }
             };
             publication.revs.push(number(revision.rev.0));
             publication.lengths.push(number(length));
             publication.contents.push(content);
-            publication.digests.push(digest);
+            let (sha256, blocks) = digest
+                .map(|digest| (digest.sha256.to_vec(), digest.blocks))
+                .unzip();
+            publication.digests.push(sha256);
+            publication.blocks.push(blocks);
             publication.lists.push(revision.props.clone());
             for rep in &revision.reps {
                 publication.sha1s.push(rep.sha1.0.to_vec());
@@ -323,7 +335,7 @@ fn unreachable_database(text: &str) -> Error {
 
 const PUBLISH: &str = "SELECT sven_publish_1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)";
 const PUBLISH_UPLOADED: &str =
-    "SELECT sven_publish_2($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)";
+    "SELECT sven_publish_4($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)";
 const RAISE_LOCKS_VERSION: &str =
     "UPDATE sven_repository SET locks_version = locks_version + 1 WHERE id = $1";
 const SELECT_PUBLICATION: &str = "SELECT publication FROM sven_revision WHERE repository = $1 AND rev = $2";

@@ -25,6 +25,7 @@ use uuid::Uuid;
 use super::{JobKind, JobLease};
 use crate::cluster::{Cluster, RepositoryInfo};
 use crate::database::sql_error;
+use crate::digest::ObjectDigest;
 use crate::node_dir::{make_dirs, remove};
 use crate::objects::pack_key;
 
@@ -175,7 +176,7 @@ impl PackRun<'_> {
             publication,
             length: signed(length),
             manifest,
-            digest: digest.to_vec(),
+            digest,
         })?;
         match outcome {
             DONE => Ok(()),
@@ -190,13 +191,14 @@ impl PackRun<'_> {
         }
     }
 
-    /// Puts the pack in the place of the revisions. Returns the result of `sven_pack_1`.
+    /// Puts the pack in the place of the revisions. Returns the result of `sven_pack_4`.
     fn switch_over(&self, pack: NewPack) -> Result<i32> {
         let (id, holder, pack) = (self.repository.id, self.lease.holder(), Arc::new(pack));
         let row = self.cluster.0.database.run("note a pack", |client| {
             let pack = pack.clone();
             async move {
-                let values: [&(dyn ToSql + Sync); 9] = [
+                let sha256 = pack.digest.sha256.as_slice();
+                let values: [&(dyn ToSql + Sync); 10] = [
                     &id,
                     &holder,
                     &pack.shard,
@@ -205,7 +207,8 @@ impl PackRun<'_> {
                     &pack.publication,
                     &pack.length,
                     &pack.manifest,
-                    &pack.digest,
+                    &sha256,
+                    &pack.digest.blocks,
                 ];
                 client.query_one(PACK, &values).await
             }
@@ -222,7 +225,7 @@ struct NewPack {
     publication: Uuid,
     length: i64,
     manifest: Option<Vec<u8>>,
-    digest: Vec<u8>,
+    digest: ObjectDigest,
 }
 
 /// Blobs that are read with a limit.
@@ -292,4 +295,4 @@ const CACHE: u64 = 1 << 20;
 const DONE: i32 = 0;
 const LOST: i32 = 5;
 
-const PACK: &str = "SELECT sven_pack_1($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+const PACK: &str = "SELECT sven_pack_4($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";

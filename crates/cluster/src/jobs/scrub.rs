@@ -2,7 +2,7 @@
 //!
 //! The rows have the time at which each object was written or read last, and at which it was good last. The object that was not read for
 //! the longest time comes first, so a scrub that is interrupted goes on where it was. What is damaged is reported and stays as it
-//! is. A row without a digest, of a program that did not write any, gets that of the bytes that are there.
+//! is. A row without a digest or without checksums of blocks, of a program that did not write any, gets those of the bytes that are there.
 //!
 //! Contents that are still in rows are not objects yet.
 
@@ -19,6 +19,7 @@ use uuid::Uuid;
 use super::{JobKind, JobLease};
 use crate::cluster::Cluster;
 use crate::database::sql_error;
+use crate::digest::ObjectDigest;
 use crate::metrics::add;
 use crate::objects::{pack_key, revision_key};
 
@@ -153,7 +154,7 @@ impl Cluster {
         meter: Option<&IoMeter>,
         report: &mut ScrubReport,
         cancel: &Cancel,
-    ) -> Result<std::result::Result<Vec<u8>, String>> {
+    ) -> Result<std::result::Result<ObjectDigest, String>> {
         let objects = &self.0.objects;
         match objects.length(&object.name)? {
             None => return Ok(Err("it is missing".to_owned())),
@@ -174,10 +175,15 @@ impl Cluster {
         match read {
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Err("it is missing".to_owned())),
             Err(e) => Err(Error::os(&e, &format!("Can't read the object '{}'", object.name))),
-            Ok(digest) if object.digest.as_deref().is_some_and(|known| known != digest) => {
+            Ok(digest)
+                if object
+                    .digest
+                    .as_deref()
+                    .is_some_and(|known| known != digest.sha256) =>
+            {
                 Ok(Err("it has other bytes than were written".to_owned()))
             }
-            Ok(digest) => Ok(Ok(digest.to_vec())),
+            Ok(digest) => Ok(Ok(digest)),
         }
     }
 
@@ -185,22 +191,25 @@ impl Cluster {
     fn note(
         &self,
         object: &ScrubbedObject,
-        found: std::result::Result<Vec<u8>, String>,
+        found: std::result::Result<ObjectDigest, String>,
         report: &mut ScrubReport,
     ) -> Result<()> {
-        let (text, damage) = match found {
+        let (digest, damage) = match found {
             Ok(digest) => (Some(digest), None),
             Err(damage) => (None, Some(damage)),
         };
+        let (sha256, blocks) = digest
+            .map(|digest| (digest.sha256.to_vec(), digest.blocks))
+            .unzip();
         let statement = match object.is_pack {
             true => NOTE_PACK,
             false => NOTE_REVISION,
         };
         let (repository, number, publication) = (object.repository, object.number, object.publication);
         let noted = self.0.database.run("note the state of an object", |client| {
-            let digest = text.clone();
+            let (sha256, blocks) = (sha256.clone(), blocks.clone());
             async move {
-                let values: [&(dyn ToSql + Sync); 4] = [&repository, &number, &publication, &digest];
+                let values: [&(dyn ToSql + Sync); 5] = [&repository, &number, &publication, &sha256, &blocks];
                 client.execute(statement, &values).await
             }
         })?;
@@ -257,11 +266,11 @@ const DUE: &str = "(SELECT false, v.repository, v.rev, v.publication, v.length, 
          AND (p.checked IS NULL OR p.checked < to_timestamp($2)) \
          ORDER BY p.checked NULLS FIRST, p.repository, p.shard LIMIT $3) \
      ORDER BY 8 NULLS FIRST, 2, 3 LIMIT $3";
-const NOTE_REVISION: &str = "UPDATE sven_revision SET checked = now.t, sha256 = coalesce(sha256, $4), \
+const NOTE_REVISION: &str = "UPDATE sven_revision SET checked = now.t, sha256 = coalesce(sha256, $4), blocks = coalesce(blocks, $5), \
          good = CASE WHEN $4::bytea IS NULL THEN good ELSE now.t END \
      FROM (SELECT clock_timestamp() AS t) AS now \
      WHERE repository = $1 AND rev = $2 AND publication = $3 AND content IS NULL AND length > 0";
-const NOTE_PACK: &str = "UPDATE sven_pack SET checked = now.t, sha256 = coalesce(sha256, $4), \
+const NOTE_PACK: &str = "UPDATE sven_pack SET checked = now.t, sha256 = coalesce(sha256, $4), blocks = coalesce(blocks, $5), \
          good = CASE WHEN $4::bytea IS NULL THEN good ELSE now.t END \
      FROM (SELECT clock_timestamp() AS t) AS now \
      WHERE repository = $1 AND shard = $2 AND publication = $3";

@@ -37,6 +37,8 @@ pub(super) struct Batch {
     contents: Vec<Option<Vec<u8>>>,
     /// The digests of the files that are in the object store.
     digests: Vec<Option<Vec<u8>>>,
+    /// The checksums of their blocks.
+    blocks: Vec<Option<Vec<u8>>>,
     lists: Vec<Vec<u8>>,
     /// The length of all files and property lists.
     bytes: u64,
@@ -168,13 +170,16 @@ impl Target<'_> {
         let deadline = self.deadline()?;
         let digest = self.cluster.0.objects.put_file(&name, file)?;
         let inserted = self.cluster.0.database.run("note a pack", |client| {
-            let manifest = manifest.clone();
+            let (manifest, digest) = (manifest.clone(), digest.clone());
             async move {
-                let (shard, digest) = (signed(shard), digest.as_slice());
+                let (shard, sha256) = (signed(shard), digest.sha256.as_slice());
+                let blocks = digest.blocks;
                 client
                     .execute(
                         INSERT_PACK,
-                        &[&id, &shard, &import, &length, &manifest, &digest, &deadline],
+                        &[
+                            &id, &shard, &import, &length, &manifest, &sha256, &deadline, &blocks,
+                        ],
                     )
                     .await
             }
@@ -223,7 +228,7 @@ impl Target<'_> {
                             batch.deadline = Some(self.deadline()?);
                         }
                         let digest = self.cluster.0.objects.put_file(&name, file)?;
-                        (length, None, Some(digest.to_vec()))
+                        (length, None, Some(digest))
                     }
                 }
             }
@@ -232,7 +237,11 @@ impl Target<'_> {
         batch.revs.push(signed(rev.0));
         batch.lengths.push(length);
         batch.contents.push(content);
-        batch.digests.push(digest);
+        let (sha256, blocks) = digest
+            .map(|digest| (digest.sha256.to_vec(), digest.blocks))
+            .unzip();
+        batch.digests.push(sha256);
+        batch.blocks.push(blocks);
         batch.lists.push(list);
         match batch.bytes > BATCH_BYTES || batch.revs.len() >= BATCH_REVISIONS {
             true => self.write(batch),
@@ -250,7 +259,7 @@ impl Target<'_> {
         let inserted = self.cluster.0.database.run("write revisions", |client| {
             let batch = batch.clone();
             async move {
-                let values: [&(dyn tokio_postgres::types::ToSql + Sync); 8] = [
+                let values: [&(dyn tokio_postgres::types::ToSql + Sync); 9] = [
                     &id,
                     &import,
                     &batch.revs,
@@ -259,6 +268,7 @@ impl Target<'_> {
                     &batch.lists,
                     &batch.digests,
                     &batch.deadline,
+                    &batch.blocks,
                 ];
                 client.execute(INSERT_REVISIONS, &values).await
             }
@@ -420,14 +430,14 @@ const FOREIGN: &str = "SELECT count(*) FILTER (WHERE left(publication::text, 18)
 const SELECT_PROPS: &str =
     "SELECT rev, props FROM sven_revision WHERE repository = $1 AND rev >= $2 AND rev < $3";
 const SELECT_PACKS: &str = "SELECT shard FROM sven_pack WHERE repository = $1";
-const INSERT_PACK: &str = "INSERT INTO sven_pack (repository, shard, publication, length, manifest, sha256, checked, good) \
-     SELECT $1, $2, $3, $4, $5, $6, now(), now() WHERE clock_timestamp() < $7::timestamptz ON CONFLICT DO NOTHING";
+const INSERT_PACK: &str = "INSERT INTO sven_pack (repository, shard, publication, length, manifest, sha256, blocks, checked, good) \
+     SELECT $1, $2, $3, $4, $5, $6, $8, now(), now() WHERE clock_timestamp() < $7::timestamptz ON CONFLICT DO NOTHING";
 const SELECT_TIME: &str = "SELECT clock_timestamp()";
 const COUNT_REVISIONS: &str = "SELECT count(*) FROM sven_revision WHERE repository = $1 AND rev = ANY ($2)";
 const INSERT_REVISIONS: &str = "INSERT INTO sven_revision \
-         (repository, rev, publication, length, content, props, sha256, checked, good) \
-     SELECT $1, r, $2, l, c, p, d, CASE WHEN d IS NOT NULL THEN now() END, CASE WHEN d IS NOT NULL THEN now() END \
-     FROM unnest($3::bigint[], $4::bigint[], $5::bytea[], $6::bytea[], $7::bytea[]) AS new (r, l, c, p, d) \
+         (repository, rev, publication, length, content, props, sha256, blocks, checked, good) \
+     SELECT $1, r, $2, l, c, p, d, b, CASE WHEN d IS NOT NULL THEN now() END, CASE WHEN d IS NOT NULL THEN now() END \
+     FROM unnest($3::bigint[], $4::bigint[], $5::bytea[], $6::bytea[], $7::bytea[], $9::bytea[]) AS new (r, l, c, p, d, b) \
      WHERE $8::timestamptz IS NULL OR clock_timestamp() < $8 ON CONFLICT DO NOTHING";
 const LOCK_VERSION: &str = "SELECT revprops_version FROM sven_repository WHERE id = $1 FOR UPDATE";
 const UPDATE_PROPS: &str = "UPDATE sven_revision SET props = new.p FROM unnest($2::bigint[], $3::bytea[]) AS new (r, p) \

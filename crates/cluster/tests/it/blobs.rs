@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use base::Revnum;
+use base::{Cancel, Revnum};
 use cluster::{Cluster, ClusterSettings};
 use fsfs::disk::DiskFile;
 use fsfs::shared::{Outcome, SharedFs};
@@ -16,7 +16,7 @@ use tempfile::TempDir;
 use testkit::engines::{Engines, engines};
 use testkit::flaky_proxy::FlakyProxy;
 
-use crate::support::{TestCluster, revision};
+use crate::support::{TestCluster, objects, revision};
 
 fn content(seed: u64, length: usize) -> Vec<u8> {
     let mut bytes = vec![0; length];
@@ -90,6 +90,9 @@ const LENGTHS: [usize; 9] = [
     5_000_000,
     20_000_000,
 ];
+
+/// Bytes of a cache that holds all.
+const BIG_CACHE: u64 = 1 << 30;
 
 fn contents() -> Vec<Vec<u8>> {
     LENGTHS
@@ -230,11 +233,18 @@ fn rows_that_are_known_stay_right_when_contents_move_and_objects_go() {
             assert!(reader.revision(at as u64 + 1).unwrap() == *expected, "r{at}");
         }
     }
-    // An object that is gone is the error that makes the engine look for the revision once more.
+    // An object that is gone is lost if the row still names it. Otherwise the error makes the engine look for the revision once more.
     let third = reader(&base, |_| {});
     let file = third.fs.blobs.open_revision(Revnum(2)).unwrap();
     let instance = base.sql("SELECT instance FROM sven_repository");
     remove_objects(&engines().bucket_dir(), &[&instance, "/2-"]);
+    let error = file.read_at(&mut [0; 10], 0).err().unwrap();
+    let publication = base.sql("SELECT publication FROM sven_revision WHERE rev = 2");
+    assert_eq!(
+        error.to_string(),
+        format!("The object '{instance}/r/000000/2-{publication}' is missing in the object store")
+    );
+    base.sql("UPDATE sven_revision SET publication = gen_random_uuid() WHERE rev = 2");
     let error = file.read_at(&mut [0; 10], 0).err().unwrap();
     assert_eq!(
         error.raw_os_error(),
@@ -242,6 +252,81 @@ fn rows_that_are_known_stay_right_when_contents_move_and_objects_go() {
     );
     // What is in the cache of a node stays readable.
     assert!(after.revision(2).unwrap() == texts[1]);
+}
+
+#[test]
+fn damaged_objects_are_neither_served_nor_kept() {
+    let base = TestCluster::new(engines());
+    let texts = [content(1, 100_000), content(2, 4_500_000)];
+    publish(&base.node().fs, &texts);
+    let instance = base.sql("SELECT instance FROM sven_repository");
+    let readers = [BIG_CACHE, 0].map(|bytes| reader(&base, |settings| settings.cache_bytes = bytes));
+    for (rev, damaged_at) in [(1, 70_000), (2, 3_000_000)] {
+        let expected = &texts[rev as usize - 1];
+        let path = objects(&[&instance, &format!("/{rev}-")]).remove(0);
+        let good = fs::read(&path).unwrap();
+        // Written in place: the store sees the same file with the same length.
+        let mut damaged = good.clone();
+        damaged[damaged_at] ^= 0x10;
+        fs::write(&path, &damaged).unwrap();
+        for reader in &readers {
+            for _ in 0..2 {
+                let error = reader.revision(rev).unwrap_err();
+                assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+                let text = error.to_string();
+                assert!(
+                    text.starts_with(&format!("The object '{instance}/r/000000/{rev}-"))
+                        && text.ends_with("' is damaged in the object store"),
+                    "{text}"
+                );
+            }
+            // The other blocks are good.
+            let file = reader.fs.blobs.open_revision(Revnum(rev)).unwrap();
+            let mut buf = [0; 1000];
+            if rev == 2 {
+                file.read_at(&mut buf, 4_000_000).unwrap();
+                assert_eq!(buf, expected[4_000_000..4_001_000]);
+            }
+        }
+        // From a backup.
+        fs::write(&path, &good).unwrap();
+        for reader in &readers {
+            assert!(reader.revision(rev).unwrap() == *expected, "r{rev}");
+        }
+    }
+}
+
+#[test]
+fn what_was_cached_without_a_checksum_is_not_used_with_one() {
+    let base = TestCluster::new(engines());
+    let node = base.node();
+    publish(&node.fs, &[content(1, 100_000)]);
+    let instance = base.sql("SELECT instance FROM sven_repository");
+    let path = objects(&[&instance, "/1-"]).remove(0);
+    let good = fs::read(&path).unwrap();
+    let mut damaged = good.clone();
+    damaged[5] ^= 1;
+    fs::write(&path, &damaged).unwrap();
+    // As an earlier program writes it.
+    base.sql("UPDATE sven_revision SET blocks = NULL");
+    let dir = tempfile::tempdir().unwrap();
+    let open = || {
+        reader(&base, |settings| {
+            settings.directory = dir.path().to_owned();
+        })
+    };
+    assert!(
+        open().revision(1).unwrap() == damaged,
+        "nothing tells that it is damaged"
+    );
+    fs::write(&path, &good).unwrap();
+    assert!(open().revision(1).unwrap() == damaged, "from the cache");
+    let scrubbed = node
+        .cluster
+        .scrub(None, None, &mut |_| {}, &Cancel::new())
+        .unwrap();
+    assert_eq!(scrubbed.damaged, []);
+    assert!(open().revision(1).unwrap() == content(1, 100_000));
 }
 
 /// Removes the files below `dir` whose path contains all of `parts`.

@@ -96,6 +96,13 @@ fn packs_and_exports_are_those_of_packing_on_disk() {
             .collect();
         assert!(!expected.is_empty(), "{name}");
         assert_eq!(events, expected, "{name}");
+        let lacking = "SELECT count(*) FROM sven_pack \
+             WHERE octet_length(blocks) IS DISTINCT FROM 4 * ((length + 1048575) / 1048576)";
+        assert_eq!(
+            fixture.base.sql(lacking),
+            "0",
+            "packs have checksums of their blocks"
+        );
         assert!(pack(&fs).unwrap().is_empty(), "{name}: nothing is left to pack");
         verify(&fs);
         svnadmin_pack(repo.path());

@@ -54,6 +54,10 @@ fn object_of(base: &TestCluster, rev: u64) -> PathBuf {
     objects(&[&instance, &format!("/{rev}-")]).remove(0)
 }
 
+/// How many revisions in objects have not one checksum of 4 bytes for each MiB.
+const LACKING_BLOCKS: &str = "SELECT count(*) FROM sven_revision WHERE content IS NULL AND length > 0 \
+     AND octet_length(blocks) IS DISTINCT FROM 4 * ((length + 1048575) / 1048576)";
+
 #[test]
 fn damaged_objects_are_found_and_stay() {
     let (base, node) = with_objects();
@@ -62,6 +66,7 @@ fn damaged_objects_are_found_and_stay() {
         (report.objects, report.bytes, &report.damaged),
         (4, LENGTHS.iter().sum::<usize>() as u64, &Vec::new())
     );
+    assert_eq!(base.sql(LACKING_BLOCKS), "0");
     let good = || base.sql("SELECT count(*) FROM sven_revision WHERE good = checked AND sha256 IS NOT NULL");
     assert_eq!(good(), "4");
     // Written in place: the store sees the same file with the same length.
@@ -109,7 +114,10 @@ fn damaged_objects_are_found_and_stay() {
 fn objects_of_an_earlier_program_get_a_digest() {
     let (base, node) = with_objects();
     base.sql("UPDATE sven_revision SET sha256 = NULL, checked = NULL, good = NULL WHERE rev = 1");
+    base.sql("UPDATE sven_revision SET blocks = NULL WHERE rev IN (1, 3)");
+    assert_eq!(base.sql(LACKING_BLOCKS), "2");
     assert_eq!(scrub(&node).damaged, []);
+    assert_eq!(base.sql(LACKING_BLOCKS), "0");
     let path = object_of(&base, 1);
     let mut bytes = fs::read(&path).unwrap();
     bytes[0] ^= 1;

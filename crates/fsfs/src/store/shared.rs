@@ -67,12 +67,14 @@ pub struct NewRevision {
 }
 
 /// A revision file in the shared storage that no head names yet. If none ever does, it is removed after some days.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Uploaded {
     /// The number by which the storage finds it.
     pub id: u128,
     /// The SHA-256 of its bytes.
     pub digest: [u8; 32],
+    /// Checksums of its parts, in the form that the storage has.
+    pub blocks: Vec<u8>,
 }
 
 /// The outcome of a change that was made from a known state.

@@ -38,13 +38,11 @@ pub(super) fn lock(context: &mut RequestContext<'_>, reply: &mut ResponseWriter)
         Some(word) if word.eq_ignore_ascii_case("infinity") => "infinity",
         Some(_) => return Err(Fault::html(StatusCode::BAD_REQUEST)),
     };
-    let body = context.request.body.read_all(context.options.limits.xml_body)?;
-    if body.is_empty() {
+    let Some((root, body)) = context.xml()? else {
         let lock = refresh(context, &path)?;
         answer(&lock, depth, reply);
         return Ok(());
-    }
-    let root = context.parse_xml(&body)?;
+    };
     let info =
         LockInfo::parse(&root, &body).ok_or_else(|| match is_locked && asks_for_shared_lock(&root) {
             true => Fault::html(StatusCode::LOCKED),

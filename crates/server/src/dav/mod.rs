@@ -25,6 +25,7 @@ mod recursion;
 mod report;
 mod repository_list;
 mod resource_kind;
+mod revision_query;
 mod tree_changes;
 mod txn_step;
 
@@ -129,6 +130,9 @@ fn dispatch(context: &mut RequestContext<'_>, reply: &mut ResponseWriter) -> Out
     }
     if context.resource.is_in_transaction() {
         context.request.check_may_wait()?;
+    }
+    if !matches!(context.request.method.as_str(), "GET" | "HEAD" | "MERGE") {
+        revision_query::apply(context)?;
     }
     if autoversion::is_wanted(context) {
         return autoversion::autoversion(context, reply, dispatch);

@@ -11,6 +11,7 @@ use repos::tree::Tree;
 use repos::{Instance, Repository};
 use wire::dav::uri::{RepositoryUrls, Resource};
 use wire::dav::xml::{Element, MalformedXml};
+use wire::dav::xml_encoding::to_utf8;
 
 use super::Site;
 use super::connection_cache::ConnectionCache;
@@ -144,7 +145,7 @@ impl<'a> RequestContext<'a> {
     /// 413, 400.
     pub(crate) fn xml(&mut self) -> std::result::Result<Option<(Element, Vec<u8>)>, Fault> {
         let limits = self.options.limits;
-        let body = self.request.body.read_all(limits.xml_body)?;
+        let body = to_utf8(self.request.body.read_all(limits.xml_body)?)?;
         if body.is_empty() {
             return Ok(None);
         }
@@ -155,7 +156,7 @@ impl<'a> RequestContext<'a> {
     ///
     /// # Errors
     /// 400.
-    pub(crate) fn parse_xml(&self, body: &[u8]) -> std::result::Result<Element, Fault> {
+    fn parse_xml(&self, body: &[u8]) -> std::result::Result<Element, Fault> {
         Ok(Element::parse(body, self.options.limits.xml(body.len() as u64))?)
     }
 

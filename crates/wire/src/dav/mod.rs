@@ -32,3 +32,4 @@ pub mod report;
 pub mod stream;
 pub mod uri;
 pub mod xml;
+pub mod xml_encoding;

@@ -1,4 +1,4 @@
-//! The query of a `GET`: `p` is the revision in which the path is looked up, `r` the one that is wanted, `kw` asks for
+//! The query of a URL: `p` is the revision in which the path is looked up, `r` the one that is wanted, `kw` asks for
 //! keywords.
 
 use base::Revnum;
@@ -30,11 +30,11 @@ impl RevisionQuery {
     /// See [`QueryFault`].
     pub fn parse(query: &str) -> Result<RevisionQuery, QueryFault> {
         let mut out = RevisionQuery::default();
-        for pair in query.split(['&', ';']) {
+        for pair in query.split('&') {
             let Some((key, value)) = pair.split_once('=') else {
                 continue;
             };
-            match key {
+            match key.to_ascii_lowercase().as_str() {
                 "p" => out.peg = Some(revision(value)?),
                 "r" => out.wanted = Some(revision(value)?),
                 "kw" => out.keywords = value == "1",
@@ -45,12 +45,19 @@ impl RevisionQuery {
     }
 }
 
-/// A number, with any number of `r` before it.
+/// Reads a number with any number of `r` and a sign before it. What follows it is ignored.
 fn revision(text: &str) -> Result<Revnum, QueryFault> {
     let text = text.trim_start_matches('r');
-    match text.strip_prefix('-') {
-        Some(digits) if Revnum::parse(digits.as_bytes()).is_some() => Err(QueryFault::Negative),
-        _ => Revnum::parse(text.as_bytes()).ok_or(QueryFault::NoRevision),
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let end = unsigned.bytes().position(|byte| !byte.is_ascii_digit());
+    let digits = &unsigned[..end.unwrap_or(unsigned.len())];
+    if digits.is_empty() {
+        return Err(QueryFault::NoRevision);
+    }
+    let number = digits.parse().unwrap_or(u64::MAX).min(i64::MAX as u64);
+    match text.starts_with('-') && number > 0 {
+        true => Err(QueryFault::Negative),
+        false => Ok(Revnum(number)),
     }
 }
 
@@ -66,12 +73,24 @@ mod tests {
             keywords: true,
         };
         assert_eq!(RevisionQuery::parse("p=5&r=4&kw=1"), Ok(both));
-        assert_eq!(RevisionQuery::parse("p=r5;r=rr4&x&kw=1"), Ok(both));
+        assert_eq!(RevisionQuery::parse("P=r5&R=rr+4;p=7&x&KW=1"), Ok(both));
+        assert_eq!(RevisionQuery::parse("p=5x&r=4:9&kw=1"), Ok(both));
         assert_eq!(RevisionQuery::parse(""), Ok(RevisionQuery::default()));
         assert_eq!(RevisionQuery::parse("p&foo=1&kw=0"), Ok(RevisionQuery::default()));
-        for none in ["p=zz", "p=", "r=HEAD", "p=%35", "p=1x"] {
+        for none in [
+            "p=zz", "p=", "r=HEAD", "p=%35", "p=x1", "p=r", "p=+", "p=-", "p=--1", "p=+r1",
+        ] {
             assert_eq!(RevisionQuery::parse(none), Err(QueryFault::NoRevision), "{none}");
         }
-        assert_eq!(RevisionQuery::parse("p=-1"), Err(QueryFault::Negative));
+        for negative in ["p=-1", "p=-99999999999999999999"] {
+            assert_eq!(
+                RevisionQuery::parse(negative),
+                Err(QueryFault::Negative),
+                "{negative}"
+            );
+        }
+        let peg = |text: &str| RevisionQuery::parse(text).map(|query| query.peg);
+        assert_eq!(peg("p=-0"), Ok(Some(Revnum(0))));
+        assert_eq!(peg("p=99999999999999999999"), Ok(Some(Revnum(i64::MAX as u64))));
     }
 }

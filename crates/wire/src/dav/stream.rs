@@ -3,15 +3,16 @@
 //! The report of a working copy has an entry for everything that is odd in it: a million of them is a long document of small
 //! elements. It is read as it comes; no more than one child of the root is in memory, and a child's length is bounded.
 
-use std::io::{self, BufRead, Read};
+use std::io::{self, BufRead, Chain, Cursor, Read};
 
 use quick_xml::Reader;
 
 use super::xml::{Element, MalformedXml, OpenElements, XmlLimits, has_control};
+use super::xml_encoding::{self, HEAD, to_utf8};
 
 /// Reads a document from its beginning to its end.
 pub struct ElementStream<R> {
-    reader: Reader<LimitedSource<R>>,
+    reader: Reader<LimitedSource<Chain<Cursor<Vec<u8>>, R>>>,
     tree: OpenElements,
     buffer: Vec<u8>,
     ended: bool,
@@ -40,6 +41,7 @@ impl<R: BufRead> ElementStream<R> {
     /// # Errors
     /// If it does not begin like a document.
     pub fn open(source: R, limits: XmlLimits) -> Result<Option<Self>, StreamFault> {
+        let source = in_utf8(source, limits.bytes)?;
         let mut reader = Reader::from_reader(LimitedSource {
             source,
             left: limits.bytes,
@@ -135,6 +137,25 @@ impl<R: BufRead> ElementStream<R> {
         }
         Ok(going_on)
     }
+}
+
+/// Returns the document in UTF-8. One in another encoding is read at once, up to `longest` bytes.
+fn in_utf8<R: BufRead>(mut source: R, longest: u64) -> Result<Chain<Cursor<Vec<u8>>, R>, StreamFault> {
+    let mut begin = Vec::new();
+    let mut read = |length: u64, begin: &mut Vec<u8>| {
+        let read = source.by_ref().take(length).read_to_end(begin);
+        read.map_err(StreamFault::Io)
+    };
+    read(HEAD as u64, &mut begin)?;
+    if !xml_encoding::is_utf8(&begin)? {
+        read(longest.saturating_add(1), &mut begin)?;
+        if begin.len() as u64 > longest {
+            let text = "a document that is not in UTF-8 is too long";
+            return Err(StreamFault::Io(io::Error::new(io::ErrorKind::FileTooLarge, text)));
+        }
+        begin = to_utf8(begin)?;
+    }
+    Ok(Cursor::new(begin).chain(source))
 }
 
 /// A source that fails where a child becomes too long.

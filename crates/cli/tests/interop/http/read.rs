@@ -153,9 +153,13 @@ const SOME: &str = "<propfind xmlns=\"DAV:\"><prop><resourcetype/><getcontentlen
     <creator-displayname/><version-name/><creationdate/><getetag/></prop></propfind>";
 const NAMES: &str = "<propfind xmlns=\"DAV:\"><propname/></propfind>";
 
+const LOG: &str = "<S:log-report xmlns:S=\"svn:\"><S:start-revision>4</S:start-revision>\
+    <S:end-revision>4</S:end-revision><S:path></S:path></S:log-report>";
+
 #[test]
 fn responses_equal_apaches() {
     let both = both();
+    encodings_are_apaches(&both);
     propfind_says_what_apache_says(&both);
     get_sends_what_apache_sends(&both);
     conditions_and_deltas_are_apaches(&both);
@@ -252,12 +256,66 @@ fn get_sends_what_apache_sends(both: &ReadServers) {
             "foo=1",
             "r=1",
             "p=7&r=4&kw=1",
+            "p=4;r=1",
+            "P=4",
+            "p=+4",
+            "p=4x",
+            "p=4&p=7",
+            "r=r+5",
+            "p=-0",
+            "p=99999999999999999999",
         ] {
-            both.same("GET", &format!("/repo{node}?{query}"), &[], "");
+            let path = format!("/repo{node}?{query}");
+            both.same("GET", &path, &[], "");
+            // Apache knows nodes without properties in revision 0, and where there is no number.
+            if !matches!(query, "p=" | "p=zz" | "p=-0") {
+                both.same("PROPFIND", &path, &[("Depth", "0")], SOME);
+                both.same("REPORT", &path, &[], LOG);
+                let [theirs, ours] = both.send_request("OPTIONS", &path, &[], "");
+                let allows_get = |response: &HttpResponse| {
+                    let allow = response.headers.get("allow");
+                    allow.map(|allow| allow.join(",").contains("GET"))
+                };
+                assert_eq!(
+                    (theirs.status, allows_get(&theirs)),
+                    (ours.status, allows_get(&ours)),
+                    "{path}"
+                );
+            }
         }
     }
     for query in ["kw=1", "p=5&kw=1", "kw=0"] {
         both.same("GET", &format!("/repo/trunk/kw.txt?{query}"), &[], "");
+    }
+}
+
+fn encodings_are_apaches(both: &ReadServers) {
+    let resource_type = "<propfind xmlns=\"DAV:\"><prop><resourcetype/></prop></propfind>";
+    for body in [resource_type, LOG] {
+        let method = if body == LOG { "REPORT" } else { "PROPFIND" };
+        for name in [
+            "",
+            "utf-8",
+            "US-ASCII",
+            "iso-8859-1",
+            "UTF-16",
+            "utf-16le",
+            "utf-16be",
+            "utf8",
+            "latin1",
+            "x",
+        ] {
+            let declaration = match name {
+                "" => String::new(),
+                name => format!("<?xml version=\"1.0\" encoding=\"{name}\"?>"),
+            };
+            let text = format!("{declaration}{body}");
+            let little: String = text.chars().flat_map(|c| [c, '\0']).collect();
+            let big: String = text.chars().flat_map(|c| ['\0', c]).collect();
+            for text in [&text, &little, &big, &little[..little.len() - 1]] {
+                both.same(method, "/repo/trunk/a.txt", &[("Depth", "0")], text);
+            }
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use repos::tree::TreeNode;
 use wire::dav::conditions::Precondition;
 use wire::dav::http_date;
 
-use self::target::{GetLookup, GetTarget};
+use self::target::GetTarget;
 use super::Outcome;
 use super::preconditions::{conditions, entity_tag};
 use crate::clock::now;
@@ -24,13 +24,10 @@ use crate::response_cache::{RequiredAccess, Validators};
 use crate::site::RequestContext;
 
 pub(super) fn get(context: &mut RequestContext<'_>, reply: &mut ResponseWriter) -> Outcome {
-    let target = match target::find(context)? {
-        GetLookup::Found(target) => target,
-        GetLookup::Redirect(status, url) => return redirect(status, &url),
-    };
+    let target = target::find(context)?;
     let node = &target.node;
     if node.is_dir() && !target.working && !context.request.path.ends_with('/') {
-        return redirect(StatusCode::MOVED_PERMANENTLY, &with_slash(context.request));
+        return Err(Fault::html(StatusCode::MOVED_PERMANENTLY).with("location", &with_slash(context.request)));
     }
     let tag = tag(&target);
     let modified = match target.public {
@@ -114,11 +111,6 @@ fn last_modified(context: &RequestContext<'_>, node: &TreeNode) -> Result<Option
         return Ok(None);
     };
     Ok(context.repository().date(rev)?)
-}
-
-/// Returns a redirect.
-fn redirect(status: StatusCode, url: &str) -> Outcome {
-    Err(Fault::html(status).with("location", url))
 }
 
 /// Returns the request's URL with a final slash in its path.

@@ -1,23 +1,15 @@
 //! The node that path and query of a `GET` name.
 
-use base::{Error, FsPath, Revnum};
+use base::{FsPath, Revnum};
 use http::StatusCode;
-use repos::history;
 use repos::tree::{Tree, TreeNode};
-use wire::dav::query::{QueryFault, RevisionQuery};
 use wire::dav::uri::Resource;
 
 use crate::dav::propfind::working_tree;
+use crate::dav::revision_query::{self, QueriedTree};
 use crate::dav::txn_step::no_transaction;
 use crate::http::Fault;
 use crate::site::RequestContext;
-
-/// The result of a look-up.
-pub(super) enum GetLookup {
-    Found(GetTarget),
-    /// The node has another URL.
-    Redirect(StatusCode, String),
-}
 
 /// A node to send.
 pub(super) struct GetTarget {
@@ -37,30 +29,30 @@ pub(super) struct GetTarget {
 /// Finds the node that the request names.
 ///
 /// # Errors
-/// 404, 400, and 409 for resources without a text.
-pub(super) fn find(context: &RequestContext<'_>) -> Result<GetLookup, Fault> {
+/// 404, 400, 409 for resources without a text, and a redirect if the node has another URL.
+pub(super) fn find(context: &RequestContext<'_>) -> Result<GetTarget, Fault> {
     match &context.resource {
         Resource::Public(path) => queried(context, path, None),
         Resource::BaselineCollection(rev, path) | Resource::RevisionRoot(rev, path) => {
             queried(context, path, Some(*rev))
         }
-        Resource::Version(rev, path) => Ok(GetLookup::Found(GetTarget {
+        Resource::Version(rev, path) => Ok(GetTarget {
             node: at(&context.tree(*rev)?, path)?,
             public: false,
             immutable: true,
             working: false,
             peg: None,
             keywords: false,
-        })),
+        }),
         Resource::TxnRoot(_, path) | Resource::VtxnRoot(_, path) | Resource::Working(_, path) => {
-            Ok(GetLookup::Found(GetTarget {
+            Ok(GetTarget {
                 node: at(&working_tree(context)?, path)?,
                 public: false,
                 immutable: false,
                 working: true,
                 peg: None,
                 keywords: false,
-            }))
+            })
         }
         // An existing resource without a text is a conflict.
         Resource::Activity(_) | Resource::WorkingBaseline(..) => {
@@ -81,40 +73,9 @@ pub(super) fn find(context: &RequestContext<'_>) -> Result<GetLookup, Fault> {
 }
 
 /// Finds a node of the tree at `rev`, or at the youngest revision; the query may name others.
-fn queried(context: &RequestContext<'_>, path: &FsPath, rev: Option<Revnum>) -> Result<GetLookup, Fault> {
-    let repository = context.repository();
-    let query = RevisionQuery::parse(context.request.query.as_deref().unwrap_or_default());
-    let query = query.map_err(|fault| match fault {
-        QueryFault::NoRevision => Fault::html(StatusCode::NOT_FOUND),
-        QueryFault::Negative => Fault::html(StatusCode::BAD_REQUEST),
-    })?;
-    let peg = match query.peg.or(rev) {
-        Some(peg) => peg,
-        None => context.youngest()?,
-    };
-    let tree = context.tree(peg)?;
-    let wanted = query.wanted.unwrap_or(peg);
-    if wanted > peg {
-        return Err(Fault::html(StatusCode::BAD_REQUEST));
-    }
-    if wanted < peg {
-        tree.node(path)?;
-        let gone = |_: Error| Fault::html(StatusCode::NOT_FOUND);
-        let before = history::locations(repository, path, peg, &[wanted], &*context.readable());
-        let before = before.map_err(gone)?;
-        let Some((_, before)) = before.first() else {
-            return Err(Fault::html(StatusCode::NOT_FOUND));
-        };
-        let status = match query.peg {
-            Some(_) => StatusCode::MOVED_PERMANENTLY,
-            None => StatusCode::FOUND,
-        };
-        let keywords = if query.keywords { "&kw=1" } else { "" };
-        let url = context.base().public(before);
-        let url = format!("{}{url}?p={wanted}{keywords}", context.request.origin());
-        return Ok(GetLookup::Redirect(status, url));
-    }
-    Ok(GetLookup::Found(GetTarget {
+fn queried(context: &RequestContext<'_>, path: &FsPath, rev: Option<Revnum>) -> Result<GetTarget, Fault> {
+    let QueriedTree { tree, query, .. } = revision_query::find(context, path, rev)?;
+    Ok(GetTarget {
         node: at(&tree, path)?,
         public: rev.is_none(),
         // With a query only its peg revision counts.
@@ -122,7 +83,7 @@ fn queried(context: &RequestContext<'_>, path: &FsPath, rev: Option<Revnum>) -> 
         working: false,
         peg: query.peg,
         keywords: query.keywords,
-    }))
+    })
 }
 
 fn at(tree: &Tree, path: &FsPath) -> Result<TreeNode, Fault> {
