@@ -7,7 +7,7 @@ use bytes::{Buf as _, Bytes};
 use http_body::Body as _;
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
-use tokio::time::{sleep, timeout_at};
+use tokio::time::{sleep, timeout, timeout_at};
 
 use super::client_wait::ClientWait;
 use crate::net::QuotaShare;
@@ -19,8 +19,7 @@ pub(super) const SHORT_BODY: u64 = 16 << 10;
 const MEMORY_WAIT: Duration = Duration::from_secs(20);
 const MEMORY_RETRY: Duration = Duration::from_millis(100);
 
-/// How many bytes of an unwanted body are read to keep the connection, and how long that may take.
-const MAX_DRAINED: u64 = 1 << 20;
+/// How long a request waits for the rest of an unwanted body before its response is sent.
 const DRAIN_TIME: Duration = Duration::from_secs(2);
 
 /// The body of a request. Reading blocks the reading thread until the client sends.
@@ -206,7 +205,6 @@ impl RequestBody {
                 Ok(())
             }
             None => {
-                self.incoming = None;
                 self.gathered = Bytes::new();
                 Err(io::Error::new(
                     io::ErrorKind::FileTooLarge,
@@ -239,20 +237,52 @@ impl RequestBody {
         Ok(all)
     }
 
-    /// Reads and drops what is left, if it is short and arrives soon: then the connection can be used again.
+    /// Reads and drops what is left. What does not arrive soon is read by a task of its own while the response is sent: a connection that is closed
+    /// while the client still sends takes the response with it. The limits on time hold for that, too.
     pub(crate) fn drain(&mut self) {
         if self.awaits_continue {
             return;
         }
-        let end = Instant::now() + DRAIN_TIME;
-        let mut seen = 0;
-        while seen <= MAX_DRAINED {
-            if let Some((_, wait)) = &mut self.incoming {
-                wait.silence = end.saturating_duration_since(Instant::now()).min(wait.silence);
-            }
-            match self.next_piece() {
-                Ok(Some(piece)) => seen += piece.len() as u64,
-                Ok(None) | Err(_) => return,
+        (self.current, self.gathered, self.broken) = (Bytes::new(), Bytes::new(), None);
+        let Some((incoming, wait)) = self.incoming.take() else {
+            return;
+        };
+        let begun = Instant::now();
+        let mut rest = UnwantedBody {
+            incoming,
+            seen: self.seen,
+            limits: wait.clone(),
+            waited: self.waited,
+        };
+        // The task goes on where this ends.
+        let is_read = wait.wait(Some(DRAIN_TIME), rest.read_to_end());
+        if is_read.is_none() {
+            rest.waited += begun.elapsed();
+            wait.runtime.spawn(async move { rest.read_to_end().await });
+        }
+    }
+}
+
+/// The rest of a body that nobody reads.
+struct UnwantedBody {
+    incoming: Incoming,
+    /// Bytes that have arrived.
+    seen: u64,
+    limits: ClientWait,
+    /// How long the body has been waited for.
+    waited: Duration,
+}
+
+impl UnwantedBody {
+    /// Reads to the end, or until the client is too slow or gone.
+    async fn read_to_end(&mut self) {
+        let begun = Instant::now();
+        loop {
+            let waited = self.waited + begun.elapsed();
+            let allowed = self.limits.for_body(self.seen).saturating_sub(waited);
+            match timeout(allowed.min(self.limits.silence), self.incoming.frame()).await {
+                Ok(Some(Ok(frame))) => self.seen += frame.data_ref().map_or(0, |data| data.len() as u64),
+                _ => return,
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Clients that send many requests at once and do not read the responses, which the server has in its response cache.
 
 use std::fs;
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::thread::sleep;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use testkit::server::TestServer;
 use testkit::server::http::HttpSite;
 use testkit::{Side, Tool, scratch};
 
-use super::raw_http::send_request;
+use super::raw_http::{HttpConnection, send_request};
 
 /// Requests of one client: more bytes of responses than sockets buffer.
 const REQUESTS: usize = 300;
@@ -98,4 +98,39 @@ fn responses_that_are_not_read_stop_no_other_client() {
             (REQUESTS, REQUESTS * TEXT_BYTES)
         );
     }
+}
+
+/// Bytes that no socket buffers.
+const LONG: usize = 20_000_000;
+
+#[test]
+fn a_refused_text_is_read_to_its_end() {
+    let root = scratch();
+    testkit::create_repository(&root.path().join("r"));
+    let server = TestServer::http_site(Side::Ours, &HttpSite::plain(root.path()));
+    let target = "/r/!svn/txr/0-none/x";
+    // A client that sends all before it reads, on one connection.
+    let mut client = HttpConnection::new(server.port());
+    let text = "~".repeat(LONG);
+    for _ in 0..3 {
+        let refused = client.send_request("PUT", target, &[], &text);
+        assert!((400..500).contains(&refused.status), "{}", refused.status);
+        assert!(client.is_open());
+    }
+    // A slow one has the response before it has sent the rest, and the connection afterwards.
+    let mut slow = connect(&server);
+    let head = format!("PUT {target} HTTP/1.1\r\nHost: x\r\nContent-Length: {LONG}\r\n\r\n");
+    let (first, rest) = text.split_at(LONG / 2);
+    slow.write_all(head.as_bytes()).expect("because the server reads");
+    slow.write_all(first.as_bytes())
+        .expect("because the server reads");
+    let mut piece = [0; 1 << 16];
+    let read = read_some(&mut &slow, &mut piece).expect("a response");
+    assert!(piece[..read].starts_with(b"HTTP/1.1 4"));
+    let next = format!("{rest}GET /r/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    slow.write_all(next.as_bytes()).expect("because the server reads");
+    let mut answers = piece[..read].to_vec();
+    slow.read_to_end(&mut answers)
+        .expect("because the server ends it");
+    assert!(String::from_utf8_lossy(&answers).contains("HTTP/1.1 200 OK"));
 }
