@@ -161,6 +161,12 @@ impl Repository {
         self.fs().history_index_lag()
     }
 
+    /// Closes what this handle keeps open and nobody has used since the last call. The files that all handles share are those of the cache
+    /// ([`Cache::close_idle_files`]).
+    pub fn close_idle_files(&self) {
+        self.fs().close_idle_rep_cache();
+    }
+
     /// The storage engine.
     pub fn fs(&self) -> &Fs {
         &self.0.fs

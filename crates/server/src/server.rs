@@ -105,11 +105,16 @@ impl Server {
         let scheduler = SessionScheduler::new(pool.clone(), parked.clone());
         let watcher = {
             let (scheduler, stop) = (scheduler.clone(), stop.clone());
+            let service = self.service.clone();
             let stall_timeout = context.options().stall_timeout;
             thread::Builder::new()
                 .name("idle".to_owned())
                 .stack_size(256 << 10)
-                .spawn(move || parked.watch(&scheduler, stall_timeout, &stop))
+                .spawn(move || {
+                    parked.watch(&scheduler, stall_timeout, &stop, &|| {
+                        service.repositories.close_idle_files();
+                    });
+                })
                 .map_err(|e| Error::os(&e, "Can't start a thread"))?
         };
         let site = Arc::new(Site::new(self.service.clone()));

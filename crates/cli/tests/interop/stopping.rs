@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use testkit::probe::read_some;
 use testkit::server::{TestServer, free_port};
@@ -247,4 +247,58 @@ fn a_rotated_log_loses_no_lines() {
     }
     assert_eq!(requested, count + 1);
     assert!(text(&old).contains(" get-latest-rev\n"));
+}
+
+#[test]
+fn an_idle_server_keeps_no_file_open() {
+    let root = scratch();
+    let repository = root.path().join("r");
+    testkit::create_repository(&repository);
+    let conf = "[general]\nanon-access = write\n";
+    std::fs::write(repository.join("conf/svnserve.conf"), conf).expect("because it is ours");
+    let format = repository.join("db/format");
+    let text = std::fs::read_to_string(&format).expect("because it was made");
+    std::fs::remove_file(&format).expect("because it is ours");
+    std::fs::write(&format, text.replace("1000", "4")).expect("because it is ours");
+    let file = root.path().join("file");
+    for number in 0..6_u64 {
+        // Longer than what is kept in memory whole.
+        let noise: Vec<u8> = (0..60_000_u64)
+            .map(|at| (at.wrapping_mul(0x9e37_79b9_7f4a_7c15 ^ number) >> 40) as u8)
+            .collect();
+        std::fs::write(&file, noise).expect("because the folder is ours");
+        let url = format!("file://{}/f{number}", repository.display());
+        Tool::new("svn")
+            .args(["import", "-q", "-m", "m"])
+            .arg(&file)
+            .arg(&url)
+            .ok();
+    }
+    let server = TestServer::svnserve(Side::Ours, root.path(), &[]);
+    let url = format!("svn://127.0.0.1:{}/r", server.port());
+    Tool::new("svn")
+        .args(["export", "-q", &url, "x"])
+        .dir(root.path())
+        .ok();
+    Tool::new("svn")
+        .args(["mkdir", "-q", "-m", "m", &format!("{url}/d")])
+        .ok();
+    let open = || {
+        let fds = std::fs::read_dir(format!("/proc/{}/fd", server.pid())).expect("because it lives");
+        let links = fds.flatten().filter_map(|fd| std::fs::read_link(fd.path()).ok());
+        links
+            .filter(|path| path.starts_with(&repository))
+            .collect::<Vec<_>>()
+    };
+    assert!(!open().is_empty(), "files in use stay open");
+    let begun = Instant::now();
+    while !open().is_empty() {
+        assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", open());
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    // The files that it needs are opened again.
+    Tool::new("svn").args(["cat", &format!("{url}/f1")]).ok();
+    Tool::new("svn")
+        .args(["mkdir", "-q", "-m", "m", &format!("{url}/e")])
+        .ok();
 }

@@ -8,7 +8,7 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::io::{self, ErrorKind, Seek as _, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use base::{Code, Date, Error, Result, disk_path};
 use delta::svndiff::{Codec, EncodedWindow, Parsed, SvndiffError};
@@ -231,7 +231,11 @@ impl TextBuffer {
         }
         if let Some(date) = form.date.and_then(|date| u64::try_from(date.0).ok()) {
             let time = UNIX_EPOCH + Duration::from_micros(date);
-            let outcome = file.file.set_times(FileTimes::new().set_modified(time));
+            // Both times: some file systems take no request that leaves one out.
+            let times = FileTimes::new()
+                .set_modified(time)
+                .set_accessed(SystemTime::now());
+            let outcome = file.file.set_times(times);
             outcome.map_err(|e| Error::io("Can't set access time of", path, &e))?;
         }
         file.rename(path)

@@ -417,6 +417,13 @@ pub fn is_missing(e: &Error) -> bool {
     e.code().0 == Errno::NOENT.raw_os_error()
 }
 
+/// True if the system has no room left, for all or for this user.
+pub(crate) fn is_out_of_space(e: &Error) -> bool {
+    [Errno::NOSPC, Errno::DQUOT]
+        .map(Errno::raw_os_error)
+        .contains(&e.code().0)
+}
+
 /// True if the error is the system's "permission denied".
 pub(crate) fn is_forbidden(e: &Error) -> bool {
     e.code().0 == Errno::ACCESS.raw_os_error()

@@ -312,9 +312,17 @@ impl RepCache {
     }
 }
 
-/// The connection of an open filesystem, with device and inode of its file.
+/// The connection of an open filesystem.
 #[derive(Default)]
-pub(crate) struct RepCacheConnection(Mutex<Option<(RepCache, (u64, u64))>>);
+pub(crate) struct RepCacheConnection(Mutex<Option<OpenRepCache>>);
+
+struct OpenRepCache {
+    cache: RepCache,
+    /// Device and inode of the file.
+    identity: (u64, u64),
+    /// True if it was used since [`Store::close_idle_rep_cache`] was last called.
+    is_in_use: bool,
+}
 
 impl Store {
     /// Runs `f` on the database. If there is none, creates it if `create`, else calls `f` with `None`.
@@ -330,7 +338,7 @@ impl Store {
         let mut open = self.rep_cache().0.lock();
         let identity = || self.disk().metadata(&path).ok().map(|meta| meta.identity);
         // An administrator may delete the database at any time. The open connection is then to a file without a name.
-        if open.as_ref().map(|(_, opened)| *opened) != identity() {
+        if open.as_ref().map(|open| open.identity) != identity() {
             *open = None;
         }
         if open.is_none() {
@@ -339,10 +347,15 @@ impl Store {
             } else {
                 RepCache::open(&path)?
             };
-            *open = cache.zip(identity());
+            *open = cache.zip(identity()).map(|(cache, identity)| OpenRepCache {
+                cache,
+                identity,
+                is_in_use: true,
+            });
         }
         match &mut *open {
-            Some((cache, _)) => {
+            Some(OpenRepCache { cache, is_in_use, .. }) => {
+                *is_in_use = true;
                 if create {
                     cache.initialise(self.format())?;
                 }
@@ -354,8 +367,17 @@ impl Store {
 
     /// Gives up the lock of [`RepCache::lookup_and_hold`], if this handle has it.
     pub(crate) fn release_rep_cache(&self) {
-        if let Some((cache, _)) = &*self.rep_cache().0.lock() {
-            cache.release();
+        if let Some(open) = &*self.rep_cache().0.lock() {
+            open.cache.release();
+        }
+    }
+
+    /// Closes the database of shared contents if nobody has used it since the last call.
+    pub fn close_idle_rep_cache(&self) {
+        if let Some(mut open) = self.rep_cache().0.try_lock() {
+            open.take_if(|open| {
+                !std::mem::take(&mut open.is_in_use) && open.cache.connection.is_autocommit()
+            });
         }
     }
 }

@@ -15,6 +15,7 @@ mod indexes;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use base::{Code, Error, Result, Revnum};
 
@@ -38,6 +39,8 @@ pub(crate) struct RevFile {
     rev_count: u64,
     is_packed: bool,
     addressing: Addressing,
+    /// True if it was read since [`RevFile::take_use`] was last called.
+    is_in_use: AtomicBool,
 }
 
 enum Addressing {
@@ -153,6 +156,7 @@ impl Store {
             rev_count,
             is_packed,
             addressing,
+            is_in_use: AtomicBool::new(true),
         })
     }
 }
@@ -200,6 +204,19 @@ impl RevFile {
     /// The key of the file in the cache.
     pub(crate) fn key(&self) -> (Instance, u64, bool) {
         (self.instance, self.first_rev.0, self.is_packed)
+    }
+
+    /// Notes that the file is needed.
+    pub(crate) fn note_use(&self) {
+        // Most often it is noted already, and threads need not wait for each other.
+        if !self.is_in_use.load(Ordering::Relaxed) {
+            self.is_in_use.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns whether the file was needed since the last call.
+    pub(crate) fn take_use(&self) -> bool {
+        self.is_in_use.swap(false, Ordering::Relaxed)
     }
 
     /// The bytes.

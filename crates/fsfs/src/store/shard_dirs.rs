@@ -96,6 +96,13 @@ impl ShardDirs {
         dir
     }
 
+    /// Closes the directories that are not used any more.
+    pub(crate) fn close_old(&self) {
+        for tracked in self.tracked.lock().iter_mut() {
+            tracked.dir.take_if(|(since, _)| since.elapsed() >= MAX_AGE);
+        }
+    }
+
     /// Closes a directory after a file was missing in it.
     pub(crate) fn forget(&self, key: DirKey) {
         self.tracked.lock().retain(|tracked| tracked.key != key);

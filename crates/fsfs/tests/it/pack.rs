@@ -1,9 +1,13 @@
 //! Packing: the same files as the incumbent makes, also while the incumbent or readers use the repository.
 
+use std::path::PathBuf;
+use std::sync::Arc;
+
 use base::{Cancel, Code, Revnum};
 use fsfs::admin::pack::{self, PackEvent};
 use fsfs::{Cache, Fs};
 use testkit::Tool;
+use testkit::disk::{CallDecision, DiskCall, WatchedDisk, Watcher};
 use testkit::repo::{Repo, Spec, When, build};
 
 use crate::files::{assert_same, files};
@@ -195,6 +199,82 @@ fn files_of_an_interrupted_pack_are_replaced() {
         pack(&ours);
         pack(&clean);
         for part in parts {
+            assert_same(&ours.db().join(part), &clean.db().join(part), part);
+        }
+        theirs("verify", &ours);
+    }
+}
+
+/// A disk with room for one pack beside the files of its shard: none can be written while an earlier one is not valid.
+struct RoomForOnePack {
+    db: PathBuf,
+    shard_size: u64,
+    /// No room for the first pack either, once it is complete.
+    is_full: bool,
+}
+
+impl Watcher for RoomForOnePack {
+    fn before(&self, call: DiskCall<'_>) -> CallDecision {
+        let DiskCall::Append(path, ..) = call else {
+            return CallDecision::Proceed;
+        };
+        let full = || CallDecision::Fail(std::io::Error::from_raw_os_error(28));
+        let names: Vec<_> = path
+            .iter()
+            .rev()
+            .take(2)
+            .filter_map(|name| name.to_str())
+            .collect();
+        match names[..] {
+            ["min-unpacked-rev", _] | [_, "db"] if self.is_full => full(),
+            ["pack", dir] => {
+                let text = std::fs::read_to_string(self.db.join("min-unpacked-rev")).unwrap();
+                let next = text.trim().parse::<u64>().unwrap() / self.shard_size;
+                match dir == format!("{next}.pack") {
+                    true => CallDecision::Proceed,
+                    false => full(),
+                }
+            }
+            _ => CallDecision::Proceed,
+        }
+    }
+}
+
+#[test]
+fn a_disk_with_room_for_one_pack_is_enough() {
+    for spec in [Spec::new("1.14"), Spec::new("1.8"), Spec::fsx()] {
+        let spec = spec.shard(4);
+        let (ours, clean) = (build(&spec).copy(), build(&spec).copy());
+        let run = |is_full| {
+            let room = RoomForOnePack {
+                db: ours.db(),
+                shard_size: 4,
+                is_full,
+            };
+            let fs = Fs::open_on(&ours.db(), &Cache::new(1 << 20), Arc::new(WatchedDisk::new(room))).unwrap();
+            let mut events = Vec::new();
+            let outcome = pack::run(&fs, &mut |event| events.push(event), &Cancel::new());
+            (outcome.map_err(|e| e.code().0), events)
+        };
+        let packs = || {
+            // FSX has no revprops.
+            let parts = ["revs", "revprops"].map(|part| std::fs::read_dir(ours.db().join(part)));
+            let names = parts
+                .into_iter()
+                .flatten()
+                .flatten()
+                .map(|entry| entry.unwrap().file_name());
+            names
+                .filter(|name| name.to_string_lossy().ends_with(".pack"))
+                .count()
+        };
+        assert_eq!(run(true), (Err(28), vec![PackEvent::Start(0)]));
+        assert_eq!(packs(), 0, "nothing is left on a full disk");
+        assert_eq!(run(false), (Ok(()), pack(&clean)));
+        for part in ["revs", "revprops"]
+            .into_iter()
+            .filter(|part| ours.db().join(part).exists())
+        {
             assert_same(&ours.db().join(part), &clean.db().join(part), part);
         }
         theirs("verify", &ours);

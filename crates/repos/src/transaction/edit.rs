@@ -39,6 +39,8 @@ impl Transaction {
             Some(_) => Ok(()),
             // The transaction has changed it. For a directory that proves nothing: perhaps only an entry has changed.
             None if node.kind() != NodeKind::Dir => Ok(()),
+            // Nothing can be newer, and a directory that the transaction has made is in no revision.
+            None if based_on == newest => Ok(()),
             None => match self.is_same_dir(path, based_on, newest)? {
                 true => Ok(()),
                 false => Err(refused()),
@@ -46,7 +48,7 @@ impl Transaction {
         }
     }
 
-    /// True if a directory is the same in both revisions. One that the transaction has made is in neither.
+    /// True if a directory is the same in both revisions.
     fn is_same_dir(&self, path: &FsPath, based_on: Revnum, newest: Revnum) -> Result<bool> {
         let fs = self.repo.fs();
         let then: Node = fs.root(based_on)?.node(path)?;

@@ -19,9 +19,6 @@ pub(super) const SHORT_BODY: u64 = 16 << 10;
 const MEMORY_WAIT: Duration = Duration::from_secs(20);
 const MEMORY_RETRY: Duration = Duration::from_millis(100);
 
-/// How long a request waits for the rest of an unwanted body before its response is sent.
-const DRAIN_TIME: Duration = Duration::from_secs(2);
-
 /// The body of a request. Reading blocks the reading thread until the client sends.
 pub(crate) struct RequestBody {
     incoming: Option<(Incoming, ClientWait)>,
@@ -237,54 +234,29 @@ impl RequestBody {
         Ok(all)
     }
 
-    /// Reads and drops what is left. What does not arrive soon is read by a task of its own while the response is sent: a connection that is closed
-    /// while the client still sends takes the response with it. The limits on time hold for that, too.
+    /// Lets a task read and drop what is left, while the response is sent. A connection that is closed while the client still sends takes the
+    /// response with it; and some clients do not read it before they have sent all. The limits on time hold for that, too.
     pub(crate) fn drain(&mut self) {
         if self.awaits_continue {
             return;
         }
-        (self.current, self.gathered, self.broken) = (Bytes::new(), Bytes::new(), None);
-        let Some((incoming, wait)) = self.incoming.take() else {
+        let Some((mut incoming, limits)) = self.incoming.take().filter(|(body, _)| !body.is_end_stream())
+        else {
             return;
         };
-        let begun = Instant::now();
-        let mut rest = UnwantedBody {
-            incoming,
-            seen: self.seen,
-            limits: wait.clone(),
-            waited: self.waited,
-        };
-        // The task goes on where this ends.
-        let is_read = wait.wait(Some(DRAIN_TIME), rest.read_to_end());
-        if is_read.is_none() {
-            rest.waited += begun.elapsed();
-            wait.runtime.spawn(async move { rest.read_to_end().await });
-        }
-    }
-}
-
-/// The rest of a body that nobody reads.
-struct UnwantedBody {
-    incoming: Incoming,
-    /// Bytes that have arrived.
-    seen: u64,
-    limits: ClientWait,
-    /// How long the body has been waited for.
-    waited: Duration,
-}
-
-impl UnwantedBody {
-    /// Reads to the end, or until the client is too slow or gone.
-    async fn read_to_end(&mut self) {
-        let begun = Instant::now();
-        loop {
-            let waited = self.waited + begun.elapsed();
-            let allowed = self.limits.for_body(self.seen).saturating_sub(waited);
-            match timeout(allowed.min(self.limits.silence), self.incoming.frame()).await {
-                Ok(Some(Ok(frame))) => self.seen += frame.data_ref().map_or(0, |data| data.len() as u64),
-                _ => return,
+        let (mut seen, waited) = (self.seen, self.waited);
+        let runtime = limits.runtime.clone();
+        runtime.spawn(async move {
+            let begun = Instant::now();
+            loop {
+                let allowed = limits.for_body(seen).saturating_sub(waited + begun.elapsed());
+                match timeout(allowed.min(limits.silence), incoming.frame()).await {
+                    Ok(Some(Ok(frame))) => seen += frame.data_ref().map_or(0, |data| data.len() as u64),
+                    // The end, a client that is gone, or one that is too slow.
+                    _ => return,
+                }
             }
-        }
+        });
     }
 }
 

@@ -33,7 +33,6 @@ pub(super) fn respond<H: Handler>(
     if let Err(fault) = run_handler(connection, &mut request, &mut reply) {
         fault.send(context, &request, &mut reply);
     }
-    // A client does not read the response before it has sent the whole body, wanted or not.
     request.body.drain();
     // An error means that the client has gone.
     _ = reply.finish();

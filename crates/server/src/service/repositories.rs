@@ -116,6 +116,21 @@ impl Repositories {
         self.indexing.creates.store(creates, Ordering::Relaxed);
     }
 
+    /// Closes the files that nobody has read since the last call. So an idle server keeps none open: an administrator may remove packed shards on
+    /// a network file system, free the room of deleted files, and unmount.
+    pub(crate) fn close_idle_files(&self) {
+        self.cache.close_idle_files();
+        let open: Vec<Repository> = self
+            .open
+            .lock()
+            .values()
+            .map(|open| open.repository.clone())
+            .collect();
+        for repository in open {
+            repository.close_idle_files();
+        }
+    }
+
     /// Stops the jobs that extend history indexes.
     pub(crate) fn stop_indexing(&self) {
         self.indexing.cancel.cancel();

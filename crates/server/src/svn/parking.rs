@@ -23,6 +23,8 @@ const EVENTS: usize = 256;
 const STOP: u64 = u64::MAX;
 /// The bounds of the interval between searches for sessions past their deadline. In between it is a quarter of the stall timeout.
 const SWEEP: std::ops::Range<Duration> = Duration::from_millis(250)..Duration::from_secs(30);
+/// The interval between calls for what is idle.
+const IDLE: Duration = Duration::from_secs(2);
 
 /// The parked sessions of a server.
 pub(crate) struct ParkedSessions {
@@ -78,16 +80,17 @@ impl ParkedSessions {
     }
 
     /// Passes sessions whose peers send something to `scheduler`, until `stop`. Ends sessions past their deadline, if there is a
-    /// `stall_timeout`.
+    /// `stall_timeout`. Calls `idle` every two seconds.
     pub(crate) fn watch(
         self: &Arc<Self>,
         scheduler: &Arc<SessionScheduler>,
         stall_timeout: Option<Duration>,
         stop: &Stop,
+        idle: &dyn Fn(),
     ) {
         let pause = stall_timeout.map(|timeout| (timeout / 4).clamp(SWEEP.start, SWEEP.end));
-        let limit = pause.and_then(|pause| Timespec::try_from(pause).ok());
-        let mut swept = Instant::now();
+        let limit = Timespec::try_from(pause.unwrap_or(IDLE).min(IDLE)).ok();
+        let (mut swept, mut called) = (Instant::now(), Instant::now());
         let mut events = Vec::with_capacity(EVENTS);
         while !stop.is_stopped() {
             events.clear();
@@ -103,6 +106,10 @@ impl ParkedSessions {
                 if let Some(session) = self.unpark(event.data.u64()) {
                     scheduler.submit(session);
                 }
+            }
+            if called.elapsed() >= IDLE {
+                called = Instant::now();
+                idle();
             }
             if pause.is_some_and(|pause| swept.elapsed() >= pause) {
                 swept = Instant::now();

@@ -2,6 +2,7 @@
 //! repositories.
 
 mod alternating_servers;
+mod base_revisions;
 mod changed_files;
 mod counts;
 mod disconnects;

@@ -114,11 +114,14 @@ pub fn run(
     let probe = copy(Existing::Copies).copier;
     let is_there = probe.metadata(&layout.file("format"))?.is_some();
     if options.incremental && is_there {
-        let old = Fs::open_on(dst, &Cache::new(SMALL_CACHE), src.disk_handle())?;
+        let cache = Cache::new(SMALL_CACHE);
+        let old = Fs::open_on(dst, &cache, src.disk_handle())?;
         // Before the locks, to refuse quickly, and under the locks, to be right.
         check_compatible(src, &old)?;
         let _locks = old.all_locks()?;
         check_compatible(src, &old)?;
+        // Files of shards that are packed now are removed, and network file systems keep the directories of open ones.
+        cache.close_files();
         let copy = copy(Existing::Copies);
         copy.revisions(notify, None)?;
         copy.other_files()?;

@@ -5,7 +5,8 @@
 //! revision properties are packed, `min-unpacked-rev` is replaced, which makes the pack valid, and the unpacked files are
 //! removed. Readers that miss a file read `min-unpacked-rev` again.
 //!
-//! While one shard is made durable and valid, the next is being written on another thread.
+//! While one shard is made durable and valid, the next is being written on another thread. That needs room for two packs. When the disk is full,
+//! both are removed, and the shards are packed one after the other. A run that fails leaves no pack that is not valid.
 //!
 //! In FSX, the packed revision properties are in the directory of the pack file, and the unpacked ones in that of the shard.
 //!
@@ -21,6 +22,7 @@ mod range;
 mod revprops;
 mod source;
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use base::{Cancel, Code, Error, Result, Revnum};
@@ -28,7 +30,7 @@ use base::{Cancel, Code, Error, Result, Revnum};
 pub use self::revprops::packed_revprops;
 pub(super) use self::revprops::{pack as pack_revprops, remove_unpacked as remove_unpacked_revprops};
 use crate::format::fs_format::BackEnd;
-use crate::store::disk::{Disk, DiskWriter, is_missing, remove_file_in, write_atomic};
+use crate::store::disk::{Disk, DiskWriter, is_missing, is_out_of_space, remove_file_in, write_atomic};
 use crate::store::guard::{PackLock, WriteLock};
 use crate::tree::Fs;
 use crate::txn::strays::set_aside;
@@ -75,44 +77,100 @@ pub fn run_with_max_items(
         drop(lock);
         return run_with_max_items(&fs.reopen(SMALL_CACHE)?, max_items, notify, cancel);
     }
-    let std::ops::Range { start: first, end } = complete_shards(fs)?;
-    std::thread::scope(|scope| {
-        // A rendezvous channel: with room for one, a third shard would be begun before the first is done, for twice the disk
-        // space and no gain.
-        let (give, take) = crossbeam_channel::bounded(0);
-        scope.spawn(move || {
-            for shard in first..end {
-                let prepared = PreparedPack::write(fs, shard, max_items, cancel);
-                let failed = prepared.is_err();
-                if let Err(crossbeam_channel::SendError(Ok(unwanted))) = give.send(prepared) {
-                    unwanted.discard(fs);
-                    return;
+    let shards = complete_shards(fs)?;
+    let several = shards.end - shards.start > 1;
+    let mut run = PackRun {
+        fs,
+        lock: &lock,
+        max_items,
+        notify,
+        started: None,
+        cancel,
+    };
+    match run.overlapping(shards) {
+        Err(e) if several && is_out_of_space(&e) => run.one_by_one(complete_shards(fs)?),
+        outcome => outcome,
+    }
+}
+
+/// A run under the lock.
+struct PackRun<'a> {
+    fs: &'a Fs,
+    lock: &'a PackLock,
+    max_items: usize,
+    notify: &'a mut dyn FnMut(PackEvent),
+    /// The shard whose beginning was reported last.
+    started: Option<u64>,
+    cancel: &'a Cancel,
+}
+
+impl PackRun<'_> {
+    /// Packs shards, of which the next one is written while one is made valid.
+    fn overlapping(&mut self, shards: Range<u64>) -> Result<()> {
+        let (fs, max_items, cancel) = (self.fs, self.max_items, self.cancel);
+        std::thread::scope(|scope| {
+            // A rendezvous channel: with room for one, a third shard would be begun before the first is done, for twice the disk
+            // space and no gain.
+            let (give, take) = crossbeam_channel::bounded(0);
+            let written = shards.clone();
+            scope.spawn(move || {
+                for shard in written {
+                    let prepared = PreparedPack::write(fs, shard, max_items, cancel);
+                    let failed = prepared.is_err();
+                    if let Err(crossbeam_channel::SendError(Ok(unwanted))) = give.send(prepared) {
+                        unwanted.discard(fs);
+                        return;
+                    }
+                    if failed {
+                        return;
+                    }
                 }
-                if failed {
-                    return;
-                }
+            });
+            // Moved into this closure: an early return drops it, which stops the other thread.
+            let take = take;
+            for shard in shards {
+                self.start(shard);
+                let prepared = take.recv().map_err(|_| Error::bare(Code::CANCELLED))??;
+                self.finish(prepared)?;
             }
-        });
-        // Moved into this closure: an early return drops it, which stops the other thread.
-        let take = take;
-        for shard in first..end {
-            notify(PackEvent::Start(shard));
-            let prepared = take.recv().map_err(|_| Error::bare(Code::CANCELLED))??;
-            if prepared.set_aside {
-                notify(PackEvent::SetAside(shard));
-            }
-            prepared.switch_over(fs, &lock, cancel)?;
-            notify(PackEvent::End(shard));
+            Ok(())
+        })
+    }
+
+    fn one_by_one(&mut self, shards: Range<u64>) -> Result<()> {
+        for shard in shards {
+            self.start(shard);
+            let prepared = PreparedPack::write(self.fs, shard, self.max_items, self.cancel)?;
+            self.finish(prepared)?;
         }
         Ok(())
-    })
+    }
+
+    /// Reports the beginning of a shard, unless that was done before its first attempt.
+    fn start(&mut self, shard: u64) {
+        if self.started.replace(shard) != Some(shard) {
+            (self.notify)(PackEvent::Start(shard));
+        }
+    }
+
+    fn finish(&mut self, prepared: PreparedPack) -> Result<()> {
+        let (shard, dir) = (prepared.shard, prepared.dir.clone());
+        if prepared.set_aside {
+            (self.notify)(PackEvent::SetAside(shard));
+        }
+        prepared
+            .switch_over(self.fs, self.lock, self.cancel)
+            .inspect_err(|_| remove_invalid(self.fs, shard, &dir))?;
+        (self.notify)(PackEvent::End(shard));
+        Ok(())
+    }
 }
 
 /// Returns the complete shards that are not packed; none in a linear layout.
 ///
 /// # Errors
 /// `UNSUPPORTED_FEATURE` below format 4; those of reading; the system's.
-pub fn complete_shards(fs: &Fs) -> Result<std::ops::Range<u64>> {
+pub fn complete_shards(fs: &Fs) -> Result<Range<u64>> {
     let number = fs.format().number;
     if !fs.format().has_packing() {
         let message = format!("FSFS format ({number}) too old to pack; please upgrade the filesystem.");
@@ -194,7 +252,8 @@ impl PreparedPack {
         check_sources(fs, first)?;
         let set_aside = clear_pack_dir(fs, first, &dir)?;
         create_dir(fs.disk(), &dir)?;
-        let files = write_files(fs, shard, &pack, &fs.layout().manifest(shard), max_items, cancel)?;
+        let files = write_files(fs, shard, &pack, &fs.layout().manifest(shard), max_items, cancel)
+            .inspect_err(|_| _ = remove_dir(fs.disk(), &dir))?;
         Ok(PreparedPack {
             shard,
             dir,
@@ -245,6 +304,17 @@ impl PreparedPack {
     fn discard(self, fs: &Fs) {
         drop(self.files);
         _ = remove_dir(fs.disk(), &self.dir);
+    }
+}
+
+/// Removes what a failed attempt has written, if it is certain that it is not valid. The next run removes what cannot be removed now.
+fn remove_invalid(fs: &Fs, shard: u64, dir: &Path) {
+    if fs.refresh_min_unpacked_rev().is_err() || fs.min_unpacked_rev().0 > shard * fs.format().shard_size {
+        return;
+    }
+    _ = remove_dir(fs.disk(), dir);
+    if fs.format().has_packed_revprops() && !fs.format().is_fsx() {
+        _ = remove_dir(fs.disk(), &fs.layout().revprops_pack_dir(shard));
     }
 }
 

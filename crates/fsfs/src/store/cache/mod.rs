@@ -329,7 +329,21 @@ impl Cache {
 
     /// A cached open file.
     pub(crate) fn file(&self, key: &FileKey) -> Option<Arc<RevFile>> {
-        self.small_files.get(key).or_else(|| self.files.get(key))
+        self.small_files
+            .get(key)
+            .or_else(|| self.files.get(key).inspect(|file| file.note_use()))
+    }
+
+    /// Closes all files.
+    pub(crate) fn close_files(&self) {
+        self.files.clear();
+    }
+
+    /// Closes the files and directories that nobody has read since the last call. A file that stays open keeps its room on the disk after it was
+    /// deleted, its file system from being unmounted, and on network file systems its directory from being removed.
+    pub fn close_idle_files(&self) {
+        self.files.retain(|_, file| file.take_use());
+        self.dirs.close_old();
     }
 
     /// Adds an open file.
