@@ -122,6 +122,19 @@ impl Repository {
         }
     }
 
+    /// As [`Repository::find_upward`], for a caller that may not pass over what it may not see.
+    ///
+    /// # Errors
+    /// The system's, for the first directory that may not be searched.
+    pub fn search_upward(path: &Path) -> Result<Option<PathBuf>> {
+        for dir in path.ancestors() {
+            if Self::check_repository(dir)? {
+                return Ok(Some(dir.to_owned()));
+            }
+        }
+        Ok(None)
+    }
+
     /// Returns the nearest repository at or above `path`.
     pub fn find_upward(path: &Path) -> Option<PathBuf> {
         path.ancestors()
@@ -161,7 +174,7 @@ impl Repository {
         self.fs().history_index_lag()
     }
 
-    /// Closes what this handle keeps open and nobody has used since the last call. The files that all handles share are those of the cache
+    /// Closes what this handle keeps open and was not used since the last call. The files that all handles share are those of the cache
     /// ([`Cache::close_idle_files`]).
     pub fn close_idle_files(&self) {
         self.fs().close_idle_rep_cache();

@@ -50,7 +50,7 @@ impl Repository {
         now: Date,
     ) -> Result<LockOutcome<Lock>> {
         let Some(owner) = request.user else {
-            return Err(no_user("lock"));
+            return Err(no_user("Cannot lock path, no authenticated username available."));
         };
         let comment = request.comment.map(until_nul);
         let mut each = Outcomes::default();
@@ -104,7 +104,7 @@ impl Repository {
         hooks: Option<&Hooks>,
     ) -> Result<LockOutcome<()>> {
         if user.is_none() && !break_lock {
-            return Err(no_user("unlock"));
+            return Err(no_user("Cannot unlock, no authenticated username available"));
         }
         let mut each = Outcomes::default();
         let mut allowed = Vec::new();
@@ -194,11 +194,8 @@ fn until_nul(text: &str) -> &str {
     text.split('\0').next().unwrap_or_default()
 }
 
-fn no_user(what: &str) -> Error {
-    Error::new(
-        Code::FS_NO_USER,
-        format!("A user name is needed to {what} a path, and there is none"),
-    )
+fn no_user(text: &str) -> Error {
+    Error::new(Code::FS_NO_USER, text)
 }
 
 /// The results by path.

@@ -1,7 +1,8 @@
 //! Damaged, missing and superfluous files, and many readers.
 
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+use std::time::UNIX_EPOCH;
 
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;

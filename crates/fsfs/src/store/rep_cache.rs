@@ -372,7 +372,7 @@ impl Store {
         }
     }
 
-    /// Closes the database of shared contents if nobody has used it since the last call.
+    /// Closes the database of shared contents if it was not used since the last call.
     pub fn close_idle_rep_cache(&self) {
         if let Some(mut open) = self.rep_cache().0.try_lock() {
             open.take_if(|open| {

@@ -123,6 +123,12 @@ impl Fs {
                 Some(&before) => results[before].1.clone(),
                 None => self.new_lock(target, request, &head, held),
             };
+            // What cannot be read is an error of the whole call.
+            if let Err(e) = &result
+                && e.code().is_os()
+            {
+                return Err(e.clone());
+            }
             made.entry(&target.path).or_insert(results.len());
             results.push((target.path.clone(), result));
         }

@@ -58,11 +58,12 @@ impl LocalSession {
         }
         let failed = || format!("Unable to open repository '{url}'");
         let disk_path = disk_path::of_text(&format!("/{}", url.decoded_path()))?;
-        let Some(folder) = Repository::find_upward(&disk_path) else {
+        let wrap = |error: Error| error.wrap(Code::RA_LOCAL_REPOS_OPEN_FAILED, failed());
+        let Some(folder) = Repository::search_upward(&disk_path).map_err(wrap)? else {
             return Err(Error::new(Code::RA_LOCAL_REPOS_OPEN_FAILED, failed()));
         };
         let opened = Repository::open(&folder, &Cache::new(options.cache_bytes as _));
-        let repository = opened.map_err(|error| error.wrap(Code::RA_LOCAL_REPOS_OPEN_FAILED, failed()))?;
+        let repository = opened.map_err(wrap)?;
         let mut root = url.clone();
         for _ in folder.components().count()..disk_path.components().count() {
             root = root.parent().unwrap_or(root);

@@ -116,7 +116,7 @@ impl Repositories {
         self.indexing.creates.store(creates, Ordering::Relaxed);
     }
 
-    /// Closes the files that nobody has read since the last call. So an idle server keeps none open: an administrator may remove packed shards on
+    /// Closes the files that were not read since the last call. So an idle server keeps none open: an administrator may remove packed shards on
     /// a network file system, free the room of deleted files, and unmount.
     pub(crate) fn close_idle_files(&self) {
         self.cache.close_idle_files();

@@ -1,7 +1,7 @@
 //! Single files and directories that an unprivileged user may not read, write or search, in a repository of that
 //! user: both tools succeed or fail equally, with the same error number.
 //!
-//! `CLOSED_SEEDS` selects the combinations; `CLOSED_SEEDS=0..3586` is all of them.
+//! `CLOSED_SEEDS` selects the combinations; `CLOSED_SEEDS=0..4727` is all of them.
 
 use std::path::{Path, PathBuf};
 
@@ -9,8 +9,8 @@ use testkit::{Output, Side, Tool, scratch};
 
 use super::{USER, can_run, sh};
 
-/// The commands; `R` is the repository, `O` a directory that the user may write to.
-const COMMANDS: [&str; 22] = [
+/// The commands; `R` is the repository, `U` its URL, `O` a directory that the user may write to.
+const COMMANDS: [&str; 29] = [
     "svnadmin verify -q R",
     "svnadmin info R",
     "svnadmin lslocks R",
@@ -33,6 +33,13 @@ const COMMANDS: [&str; 22] = [
     "svnlook cat R f2",
     "svnlook lock R /locked",
     "svnlook log R",
+    "svn ls U --config-dir O/config",
+    "svn cat U/f2 --config-dir O/config",
+    "svn log -v U/f1 --config-dir O/config",
+    "svn mkdir -m m U/new --config-dir O/config",
+    "svn lock U/f1 --config-dir O/config",
+    "svn unlock --force U/locked --config-dir O/config",
+    "svn propset --revprop -r 1 name value U --config-dir O/config",
 ];
 
 const DIRECTORIES: [&str; 15] = [
@@ -97,7 +104,7 @@ const FILE_STATES: [&str; 4] = [
 ];
 
 /// Known differences: the beginning of the command, and the path (`*` at its end matches anything).
-const KNOWN: [(&str, &str); 13] = [
+const KNOWN: [(&str, &str); 18] = [
     // The command reads no revisions.
     ("svnadmin info", "db/revs*"),
     // Transactions are not copied.
@@ -111,14 +118,21 @@ const KNOWN: [(&str, &str); 13] = [
     ("svnadmin setuuid", "db/current"),
     ("svnadmin rmlocks", "db/current"),
     ("svnadmin rmtxns", "db/current"),
+    ("svn ", "db/current"),
     // SQLite's error numbers; Subversion prints a warning if a load cannot share representations.
     ("svnadmin hotcopy", "db/rep-cache.db"),
     ("svnadmin load", "db/rep-cache.db"),
     // The node is not read.
     ("svnadmin lock", "db/revs/0/1"),
+    ("svn lock", "db/revs/0/1"),
     ("svnadmin rmtxns", "db/transactions/4-4.txn/node.0.0"),
     // Subversion gives the directory of a lock the permissions of `db`, and then cannot write to it.
     ("svnadmin lock", "db"),
+    ("svn lock", "db"),
+    // Locks are written together: where one cannot be, that is the error of the command, not of a path.
+    ("svn lock", "db/locks"),
+    // A copy has lock files of its own.
+    ("svnadmin hotcopy", "locks"),
 ];
 
 fn template(root: &Path) -> PathBuf {
@@ -153,7 +167,10 @@ fn run(side: Side, template: &Path, command: &str, change: &str, path: &str) -> 
         "R" => repo.display().to_string(),
         word => match word.strip_prefix("O/") {
             Some(name) => root.join("out").join(name).display().to_string(),
-            None => word.to_owned(),
+            None => match word.strip_prefix('U') {
+                Some(path) => format!("file://{}{path}", repo.display()),
+                None => word.to_owned(),
+            },
         },
     });
     let words: Vec<String> = words.collect();

@@ -68,7 +68,14 @@ pub fn begin(src: &Fs, dst: &Path) -> Result<()> {
     };
     copier.directory(dst)?;
     match copier.names(dst)?.is_none_or(|names| names.is_empty()) {
-        true => CheckpointFile::create(src, dst, Duration::ZERO).map(drop),
+        true => {
+            let created = CheckpointFile::create(src, dst, Duration::ZERO).map(drop);
+            // Without it, the next attempt would find a directory that is not that of a copy.
+            created.inspect_err(|_| {
+                _ = checkpoint::remove(src.disk(), dst);
+                _ = src.disk().remove_dir(dst);
+            })
+        }
         false => Ok(()),
     }
 }

@@ -339,7 +339,7 @@ impl Cache {
         self.files.clear();
     }
 
-    /// Closes the files and directories that nobody has read since the last call. A file that stays open keeps its room on the disk after it was
+    /// Closes the files and directories that were not read since the last call. A file that stays open keeps its room on the disk after it was
     /// deleted, its file system from being unmounted, and on network file systems its directory from being removed.
     pub fn close_idle_files(&self) {
         self.files.retain(|_, file| file.take_use());

@@ -18,6 +18,7 @@ use wire::dav::http_date;
 use self::target::GetTarget;
 use super::Outcome;
 use super::preconditions::{conditions, entity_tag};
+use super::propfind::without_slash;
 use crate::clock::now;
 use crate::http::{CacheableResponse, Fault, Request, ResponseWriter};
 use crate::response_cache::{RequiredAccess, Validators};
@@ -27,7 +28,7 @@ pub(super) fn get(context: &mut RequestContext<'_>, reply: &mut ResponseWriter) 
     let target = target::find(context)?;
     let node = &target.node;
     if node.is_dir() && !target.working && !context.request.path.ends_with('/') {
-        return Err(Fault::html(StatusCode::MOVED_PERMANENTLY).with("location", &with_slash(context.request)));
+        return Err(Fault::html(StatusCode::MOVED_PERMANENTLY).with("location", with_slash(context.request)));
     }
     let tag = tag(&target);
     let modified = match target.public {
@@ -119,7 +120,7 @@ pub(super) fn with_slash(request: &Request) -> String {
     format!(
         "{}{}/{}",
         request.origin(),
-        request.path,
+        without_slash(&request.path),
         query.unwrap_or_default()
     )
 }

@@ -15,8 +15,8 @@ use wire::dav::propfind::PropfindRequest;
 use wire::dav::uri::encode_lower;
 use wire::dav::xml::XmlName;
 
-pub(super) use self::subject::working_tree;
 use self::subject::{NodeAddress, Subject};
+pub(super) use self::subject::{without_slash, working_tree};
 use self::value::LiveProperties;
 pub(super) use self::value::etag;
 use super::Outcome;

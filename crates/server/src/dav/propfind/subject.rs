@@ -168,8 +168,8 @@ fn revision(context: &RequestContext<'_>, rev: Revnum) -> Result<Subject, Fault>
     })
 }
 
-/// Returns the request's path as responses have it: without a final slash.
-fn without_slash(path: &str) -> String {
+/// Returns the request's path as responses have it: without a final slash, with escapes in lower case.
+pub(in crate::dav) fn without_slash(path: &str) -> String {
     let mut out = String::with_capacity(path.len());
     let (components, _) = wire::dav::uri::split(path).unwrap_or_default();
     for component in components {
