@@ -12,6 +12,8 @@
 //! Where several machines share the filesystem, the files of a group stay in the directory of this machine until the flush publishes
 //! them. No other machine commits meanwhile.
 //!
+//! A group keeps room on the disk that its flush needs. So a disk that becomes full costs the revision that does not fit, not the group.
+//!
 //! While a group is open it keeps what would be asked of the system for each revision: the rep-cache stays locked for reading
 //! (others commit, and add rows, only after the flush), and the directory of a committed transaction becomes that of the next.
 
@@ -21,7 +23,7 @@ use std::path::{Path, PathBuf};
 use base::{Date, Error, Result, Revnum};
 
 use crate::store::GROUP_PREFIX;
-use crate::store::disk::{MoveMode, move_file, sync_db, write_atomic};
+use crate::store::disk::{Create, MoveMode, move_file, sync_db, write_atomic};
 use crate::store::guard::WriteLock;
 use crate::store::rep_cache::RepCacheRow;
 use crate::store::shared::{NewRevision, Outcome, SharedFs, SharedHold};
@@ -174,6 +176,9 @@ impl CommitGroup {
                 return Ok(youngest);
             };
             let hold = this.hold.take();
+            if hold.is_none() {
+                this.release_room();
+            }
             let added = youngest.0.saturating_sub(this.flushed.0);
             if let Some(shared) = this.committed_fs.shared_fs() {
                 this.publish_shared(shared, &lock, youngest)?;
@@ -317,12 +322,35 @@ impl CommitGroup {
             if self.hold.is_none() {
                 make_shard(&self.committed_fs, lock.youngest().next(), false)?;
                 strays::check_free(&self.committed_fs, lock.youngest())?;
+                self.reserve_room().inspect_err(|_| self.release_room())?;
             }
             self.see_committed(lock.youngest())?;
             self.lock = Some(lock);
             self.new_current.clear();
         }
         Ok(())
+    }
+
+    /// Writes files that take the room, and the inodes, of what the flush writes: a marker, `current`, and directories of shards.
+    fn reserve_room(&self) -> Result<()> {
+        let disk = self.committed_fs.disk();
+        for path in self.reserved() {
+            let failed = |e| Error::io("Can't write to file", &path, &e);
+            let mut file = disk.write(&path, Create::Replace).map_err(failed)?;
+            file.append(&[b'-'; RESERVED_BYTES]).map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    fn release_room(&self) {
+        for path in self.reserved() {
+            _ = self.committed_fs.disk().remove_file(&path);
+        }
+    }
+
+    fn reserved(&self) -> impl Iterator<Item = PathBuf> {
+        let layout = self.committed_fs.layout();
+        (0..RESERVED_FILES).map(move |number| layout.file(&format!("{GROUP_PREFIX}reserved-{number}")))
     }
 
     /// Updates the group's view to what other processes have committed. The group has no revisions.
@@ -368,6 +396,7 @@ impl Drop for CommitGroup {
             for rev in (self.flushed.0 + 1..=self.group_fs.last_youngest().0).rev() {
                 self.remove_files(Revnum(rev));
             }
+            self.release_room();
         }
         _ = self.committed_fs.give_back_txn_numbers(self.txn_numbers.clone());
     }
@@ -375,3 +404,7 @@ impl Drop for CommitGroup {
 
 /// Transaction numbers that are reserved at once. A crash loses those that are not used.
 const NUMBERS_PER_GROUP: u64 = 256;
+
+/// The room that a group keeps for its flush.
+const RESERVED_FILES: u32 = 4;
+const RESERVED_BYTES: usize = 16 << 10;

@@ -275,6 +275,41 @@ fn served(start: impl Fn(&SmallFileSystem) -> (TestServer, String)) {
     }
 }
 
+/// The revisions of a group become visible together, but one that has no room does not cost those before it.
+#[test]
+fn a_load_keeps_the_revisions_that_have_room() {
+    let Some(disk) = SmallFileSystem::mount() else {
+        return;
+    };
+    let root = scratch();
+    sh(&format!(
+        "cd {}; svnadmin create from; for i in $(seq 40); do head -c 3000 /dev/urandom > f; \
+         svnmucc -m m -U file://$PWD/from put f f$i > out; done; svnadmin dump -q from > stream",
+        root.path().display()
+    ));
+    for pages in [5, 20, 35, 50, 65] {
+        let kept = Side::BOTH.map(|side| {
+            sh(&format!("find {} -mindepth 1 -delete", disk.at().display()));
+            Tool::new("svnadmin").arg("create").arg(disk.repo()).ok();
+            disk.fill(pages);
+            let stream = root.path().join("stream");
+            let load = side.tool("svnadmin").args(["load", "-q"]).arg(disk.repo());
+            let output = load.arg("-F").arg(stream).run();
+            assert_eq!(
+                output.error_codes().first(),
+                Some(&28),
+                "{side:?}, {pages} pages: {output:?}"
+            );
+            disk.free();
+            disk.verify("repo", &format!("{side:?}, {pages} pages"));
+            disk.youngest()
+        });
+        // A group keeps 16 pages for its end, of which it then uses a few.
+        let [theirs, ours] = kept;
+        assert!(ours + 6 >= theirs, "{pages} pages: r{ours} instead of r{theirs}");
+    }
+}
+
 #[test]
 fn a_server_over_svn_survives_a_full_disk() {
     served(|disk| {
