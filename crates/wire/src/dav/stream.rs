@@ -141,14 +141,11 @@ impl<R: BufRead> ElementStream<R> {
 
 /// Returns the document in UTF-8. One in another encoding is read at once, up to `longest` bytes.
 fn in_utf8<R: BufRead>(mut source: R, longest: u64) -> Result<Chain<Cursor<Vec<u8>>, R>, StreamFault> {
-    let mut begin = Vec::new();
-    let mut read = |length: u64, begin: &mut Vec<u8>| {
-        let read = source.by_ref().take(length).read_to_end(begin);
-        read.map_err(StreamFault::Io)
-    };
-    read(HEAD as u64, &mut begin)?;
+    let mut begin = read_head(&mut source).map_err(StreamFault::Io)?;
     if !xml_encoding::is_utf8(&begin)? {
-        read(longest.saturating_add(1), &mut begin)?;
+        let rest = longest.saturating_add(1);
+        let read = source.by_ref().take(rest).read_to_end(&mut begin);
+        read.map_err(StreamFault::Io)?;
         if begin.len() as u64 > longest {
             let text = "a document that is not in UTF-8 is too long";
             return Err(StreamFault::Io(io::Error::new(io::ErrorKind::FileTooLarge, text)));
@@ -156,6 +153,23 @@ fn in_utf8<R: BufRead>(mut source: R, longest: u64) -> Result<Chain<Cursor<Vec<u
         begin = to_utf8(begin)?;
     }
     Ok(Cursor::new(begin).chain(source))
+}
+
+/// Reads up to the end of the declaration or of the first tag, and no more: the source may fail behind it, after elements that the reader gets.
+fn read_head(source: &mut impl BufRead) -> io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    while head.len() < HEAD && !head.ends_with(b">") {
+        let available = source.fill_buf()?;
+        if available.is_empty() {
+            break;
+        }
+        let available = &available[..available.len().min(HEAD - head.len())];
+        let end = available.iter().position(|byte| *byte == b'>');
+        let length = end.map_or(available.len(), |at| at + 1);
+        head.extend_from_slice(&available[..length]);
+        source.consume(length);
+    }
+    Ok(head)
 }
 
 /// A source that fails where a child becomes too long.
@@ -213,6 +227,38 @@ mod tests {
         let rest = stream.rest().expect("well-formed");
         assert_eq!(rest.children.len(), 1);
         assert_eq!(rest.children[0].children.len(), 1);
+    }
+
+    #[test]
+    fn a_source_that_fails_loses_nothing_before() {
+        struct Failing(Cursor<&'static [u8]>);
+        impl Read for Failing {
+            fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+                match self.0.read(into)? {
+                    0 => Err(io::ErrorKind::ConnectionReset.into()),
+                    read => Ok(read),
+                }
+            }
+        }
+        let source = Failing(Cursor::new(b"<?xml version='1.0'?><a><b/>"));
+        let stream = ElementStream::open(io::BufReader::new(source), XmlLimits::default());
+        let mut stream = stream.expect("well-formed").expect("there");
+        assert!(stream.next_child().expect("well-formed").is_some());
+        assert!(matches!(stream.next_child(), Err(StreamFault::Io(_))));
+    }
+
+    #[test]
+    fn documents_in_other_encodings_are_read() {
+        let text = "<?xml version='1.0' encoding='utf-16'?><a><b>\u{e9}</b></a>";
+        let bytes: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let stream = ElementStream::open(&bytes[..], XmlLimits::default());
+        let child = stream.expect("well-formed").expect("there").next_child();
+        assert_eq!(child.expect("well-formed").expect("a child").text, "\u{e9}");
+        let short = XmlLimits {
+            bytes: bytes.len() as u64 - 1,
+            ..XmlLimits::default()
+        };
+        assert!(ElementStream::open(&bytes[..], short).is_err());
     }
 
     #[test]

@@ -18,7 +18,7 @@ enum XmlEncoding {
     Utf16Be,
 }
 
-/// How many bytes of a document [`is_utf8`] needs: an XML declaration, in 16 bits.
+/// How many bytes of a document are searched for its declaration.
 pub(crate) const HEAD: usize = 256;
 
 /// Returns the document in UTF-8.
@@ -38,7 +38,7 @@ pub fn to_utf8(document: Vec<u8>) -> Result<Vec<u8>, MalformedXml> {
     }
 }
 
-/// True if a document that begins with these bytes ([`HEAD`], or all) is in UTF-8.
+/// True if a document that begins with these bytes (its declaration, or its first tag) is in UTF-8.
 ///
 /// # Errors
 /// As [`to_utf8`].
