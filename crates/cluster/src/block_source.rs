@@ -8,8 +8,8 @@
 //! Nothing depends on other nodes. One that does not answer within [`REQUEST_TIMEOUT`], or has an error, is not asked again for
 //! [`PAUSE`], and the block is read from the object store. A node that is asked reads from the object store itself, never from a third node.
 //!
-//! **Request**: `GET URL/-/block?OBJECT&NUMBER&LENGTH&CHECKSUM` (without the last part if the database does not know it) with the header line [`SEAL`], which seals path and query (`nodes`). The
-//! response is the block; its header line seals the query and the SHA-256 of the block. So only machines that know the secret in the database
+//! **Request**: `GET URL/-/block?OBJECT&NUMBER&LENGTH&CHECKSUM` (without the last part if the database does not know it) with the header
+//! line [`SEAL`], which seals path and query (`nodes`). The response is the block; its header line seals the query and the SHA-256 of the block. So only machines that know the secret in the database
 //! get blocks, and no block is taken from another one or with a changed byte. Contents are encrypted if the URL begins with `https`.
 
 use std::collections::HashMap;

@@ -191,7 +191,7 @@ impl PackRun<'_> {
         }
     }
 
-    /// Puts the pack in the place of the revisions. Returns the result of `sven_pack_4`.
+    /// Puts the pack in the place of the revisions. Returns the result of `sven_pack_1`, which is that of `sven_pack_4`.
     fn switch_over(&self, pack: NewPack) -> Result<i32> {
         let (id, holder, pack) = (self.repository.id, self.lease.holder(), Arc::new(pack));
         let row = self.cluster.0.database.run("note a pack", |client| {

@@ -43,6 +43,21 @@ fn tables_of_the_first_version_get_what_they_lack() {
     );
     let all = cluster.repository_files(&repository).unwrap();
     assert_eq!(all.files.len(), 2);
+    // Checksums belong to one pack: an earlier program may put another one in its place.
+    sql(
+        &database,
+        "INSERT INTO sven_pack (repository, shard, publication, length, blocks) VALUES (1, 0, gen_random_uuid(), 5, 'crc4')",
+    );
+    let blocks = || {
+        sql(
+            &database,
+            "SELECT coalesce(encode(blocks, 'escape'), 'none') FROM sven_pack",
+        )
+    };
+    sql(&database, "UPDATE sven_pack SET checked = now()");
+    assert_eq!(blocks(), "crc4");
+    sql(&database, "UPDATE sven_pack SET publication = gen_random_uuid()");
+    assert_eq!(blocks(), "none");
     // Equal files are no new version.
     assert_eq!(cluster.replace_files(&repository, &all.files).unwrap(), 0);
     assert_eq!(cluster.replace_files(&repository, &all.files[..1]).unwrap(), 1);

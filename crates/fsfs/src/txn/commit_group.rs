@@ -405,6 +405,6 @@ impl Drop for CommitGroup {
 /// Transaction numbers that are reserved at once. A crash loses those that are not used.
 const NUMBERS_PER_GROUP: u64 = 256;
 
-/// The room that a group keeps for its flush.
+/// The room that a group keeps for its flush: files, and bytes in each.
 const RESERVED_FILES: u32 = 4;
 const RESERVED_BYTES: usize = 16 << 10;

@@ -19,6 +19,9 @@ pub(super) const SHORT_BODY: u64 = 16 << 10;
 const MEMORY_WAIT: Duration = Duration::from_secs(20);
 const MEMORY_RETRY: Duration = Duration::from_millis(100);
 
+/// Bytes of an unwanted body that are read. A body without an end must not keep its connection.
+const MAX_UNWANTED: u64 = 1 << 30;
+
 /// The body of a request. Reading blocks the reading thread until the client sends.
 pub(crate) struct RequestBody {
     incoming: Option<(Incoming, ClientWait)>,
@@ -247,8 +250,8 @@ impl RequestBody {
         let (mut seen, waited) = (self.seen, self.waited);
         let runtime = limits.runtime.clone();
         runtime.spawn(async move {
-            let begun = Instant::now();
-            loop {
+            let (begun, end) = (Instant::now(), seen.saturating_add(MAX_UNWANTED));
+            while seen < end {
                 let allowed = limits.for_body(seen).saturating_sub(waited + begun.elapsed());
                 match timeout(allowed.min(limits.silence), incoming.frame()).await {
                     Ok(Some(Ok(frame))) => seen += frame.data_ref().map_or(0, |data| data.len() as u64),
