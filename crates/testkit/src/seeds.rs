@@ -1,4 +1,4 @@
-//! The seeds of random cases.
+//! The seeds of random cases, and samples of large tables.
 
 use std::ops::Range;
 
@@ -32,4 +32,11 @@ pub fn each_seed(variable: &str, default: Range<u64>, mut case: impl FnMut(u64))
     }
     let count = failed.len();
     assert!(failed.is_empty(), "{count} failed\n{}", failed.join("\n====\n"));
+}
+
+/// Returns every `step`-th case of a table that has more of them than a run of all tests has time for, or all of them if the environment
+/// has `SVEN_ALL_CASES`. In a table of several columns, a `step` without common divisors with their lengths meets each value of each.
+pub fn sample<T>(step: usize, cases: impl IntoIterator<Item = T>) -> impl Iterator<Item = T> {
+    let is_whole = std::env::var_os("SVEN_ALL_CASES").is_some();
+    cases.into_iter().step_by(if is_whole { 1 } else { step })
 }

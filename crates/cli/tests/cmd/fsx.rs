@@ -5,7 +5,7 @@ use testkit::history::Random;
 use testkit::pair::{AllowedDifference, ToolPair};
 use testkit::repo::When;
 use testkit::stream::DumpStream;
-use testkit::{Repo, Side, Spec, Tool, branch_history, build, each_seed, random_history};
+use testkit::{Repo, Side, Spec, Tool, branch_history, build, each_seed, random_history, sample};
 
 use crate::random::one_of;
 
@@ -66,24 +66,29 @@ fn svnlook_reads_as_the_incumbent_does() {
         let revisions = (0..=repo.youngest())
             .step_by(5)
             .map(|rev| ["-r".to_owned(), rev.to_string()]);
-        for [option, place] in revisions.chain([["-t".to_owned(), txn.clone()]]) {
-            for command in [
-                "changed --copy-info",
-                "dirs-changed",
-                "diff",
-                "info",
-                "log",
-                "date",
-                "author",
-                "tree --show-ids",
-                "tree --full-paths /trunk",
-            ] {
-                let mut words: Vec<&str> = command.split_ascii_whitespace().collect();
-                words.insert(1, ".");
-                words.extend([option.as_str(), &place]);
-                pair.same(&words);
-            }
-            let words = ["proplist", ".", "-v", "--revprop", &option, &place];
+        let places: Vec<[String; 2]> = revisions.chain([["-t".to_owned(), txn]]).collect();
+        let commands = [
+            "changed --copy-info",
+            "dirs-changed",
+            "diff",
+            "info",
+            "log",
+            "date",
+            "author",
+            "tree --show-ids",
+            "tree --full-paths /trunk",
+        ];
+        let cases = places
+            .iter()
+            .flat_map(|place| commands.map(|command| (place, command)));
+        for ([option, place], command) in sample(2, cases) {
+            let mut words: Vec<&str> = command.split_ascii_whitespace().collect();
+            words.insert(1, ".");
+            words.extend([option.as_str(), place]);
+            pair.same(&words);
+        }
+        for [option, place] in sample(2, &places) {
+            let words = ["proplist", ".", "-v", "--revprop", option, place];
             pair.compare(&words, AllowedDifference::OfLines);
         }
         for line in [

@@ -13,6 +13,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use memchr::memmem;
 use rand::{Rng as _, SeedableRng as _};
 use testkit::probe::read_some;
 use testkit::server::TestServer;
@@ -195,7 +196,7 @@ impl HostileClient {
                 }
                 Ok(len) => received.extend_from_slice(&piece[..len]),
             }
-            if received.windows(text.len()).any(|w| w == text.as_bytes()) {
+            if memmem::find(&received, text.as_bytes()).is_some() {
                 return (true, received);
             }
             let keep = received.len().min(text.len().max(200));

@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
+use memchr::memmem;
 use testkit::probe::read_some;
 use testkit::server::TestServer;
 use testkit::{Repo, Side, Spec, Tool};
@@ -342,7 +343,7 @@ fn expect(stream: &mut TcpStream, text: &str) {
         assert!(len > 0, "hung up after {}", String::from_utf8_lossy(&received));
         let from = received.len().saturating_sub(text.len());
         received.extend_from_slice(&piece[..len]);
-        if received[from..].windows(text.len()).any(|w| w == text.as_bytes()) {
+        if memmem::find(&received[from..], text.as_bytes()).is_some() {
             return;
         }
     }

@@ -13,6 +13,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use memchr::memmem;
 use socket2::{Domain, Socket, Type};
 use testkit::server::free_port;
 use testkit::server::transport::certificate;
@@ -181,10 +182,7 @@ fn measure_request(from: Ipv4Addr, to: SocketAddr, bytes: &[u8], wanted: &str) -
     }
     socket.write_all(bytes)?;
     let (mut received, mut piece) = (Vec::new(), [0; 4096]);
-    while !received
-        .windows(wanted.len())
-        .any(|part| part == wanted.as_bytes())
-    {
+    while memmem::find(&received, wanted.as_bytes()).is_none() {
         match socket.read(&mut piece)? {
             0 => return Err(std::io::ErrorKind::UnexpectedEof.into()),
             len => received.extend_from_slice(&piece[..len]),

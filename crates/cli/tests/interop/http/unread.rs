@@ -6,6 +6,7 @@ use std::net::TcpStream;
 use std::thread::sleep;
 use std::time::Duration;
 
+use memchr::memmem;
 use testkit::probe::read_some;
 use testkit::server::TestServer;
 use testkit::server::http::HttpSite;
@@ -48,10 +49,10 @@ fn read_responses(mut stream: &TcpStream, wanted: usize) -> (usize, usize) {
     while heads < REQUESTS || letters < wanted {
         let len = read_some(&mut stream, &mut piece).expect("because the server goes on");
         assert!(len > 0, "the connection ends after {heads} responses");
-        letters += piece[..len].iter().filter(|byte| **byte == b'~').count();
+        letters += memchr::memchr_iter(b'~', &piece[..len]).count();
         kept.extend_from_slice(&piece[..len]);
         let status = b"HTTP/1.1 200 OK";
-        heads += kept.windows(status.len()).filter(|part| part == status).count();
+        heads += memmem::find_iter(&kept, status).count();
         // The end may be the beginning of a status line.
         let from = kept.len().saturating_sub(status.len() - 1);
         kept.drain(..from);

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use memchr::memmem;
 use testkit::history::Random;
 use testkit::server::TestServer;
 use testkit::{Output, Side, Tool};
@@ -168,7 +169,7 @@ fn same(theirs: &[u8], ours: &[u8], what: &str) {
 fn without_dates(mut dump: Vec<u8>) -> Vec<u8> {
     const MARK: &[u8] = b"K 8\nsvn:date\nV 27\n";
     let mut at = 0;
-    while let Some(found) = dump[at..].windows(MARK.len()).position(|w| w == MARK) {
+    while let Some(found) = memmem::find(&dump[at..], MARK) {
         at += found + MARK.len();
         let end = (at + 27).min(dump.len());
         dump[at..end].fill(b'x');
