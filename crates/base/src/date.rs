@@ -6,6 +6,7 @@
 
 use std::fmt;
 
+use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 
@@ -44,6 +45,15 @@ impl Date {
         let time = Timestamp::from_microsecond(micros).unwrap_or(Timestamp::UNIX_EPOCH);
         let time = time.to_zoned(zone);
         (i64::from(time.year()) + 400 * cycles, time)
+    }
+
+    /// Returns the moment at which calendar and clock of a time zone show this, or `None` if they never do.
+    pub fn from_zone(shown: DateTime, zone: TimeZone) -> Option<Self> {
+        // The last hours of the year 9999 are beyond the moments that have a time zone.
+        let cycles = i16::from(shown.year() == 9999);
+        let earlier = shown.with().year(shown.year() - 400 * cycles).build().ok()?;
+        let time = earlier.to_zoned(zone).ok()?.timestamp();
+        Some(Date(time.as_microsecond() + i64::from(cycles) * CYCLE))
     }
 }
 

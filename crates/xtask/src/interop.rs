@@ -15,6 +15,9 @@ use crate::interop_cluster;
 use crate::interop_fsx;
 use crate::run::{exists, run_with};
 
+/// The checks of every submission take samples of the largest tables.
+const WHOLE_TABLES: (&str, &str) = ("SVEN_ALL_CASES", "1");
+
 /// The transports, by their names in `$SVEN_INTEROP_OVER`.
 const TRANSPORTS: [&str; 4] = ["svn", "http", "http-v1", "https"];
 
@@ -69,7 +72,7 @@ pub fn main(rest: &[String]) -> Result<(), String> {
     let (chosen, filters) = transports(rest)?;
     for transport in chosen {
         let mut args = arguments(transport, filters);
-        let mut variables = vec![("SVEN_INTEROP_OVER", *transport)];
+        let mut variables = vec![("SVEN_INTEROP_OVER", *transport), WHOLE_TABLES];
         if is_cluster {
             variables.push(interop_cluster::VARIABLE);
             for word in interop_cluster::skipped() {
@@ -125,6 +128,7 @@ fn with_fs_type(fs_type: &str, rest: &[String]) -> Result<(), String> {
                 ("SVEN_INTEROP_OVER", *transport),
                 ("SVEN_INTEROP_FS_TYPE", fs_type),
                 ("SVEN_INTEROP_MAKER", maker),
+                WHOLE_TABLES,
             ];
             run_with("cargo", &args, &variables)?;
         }
@@ -143,7 +147,11 @@ fn clients_beside_subversions(filters: &[String]) -> Result<(), String> {
         println!("client programs, servers: {servers}, over {over}");
         let mut args = vec!["test", "--package", "sven", "--locked", "--test", "client", "--"];
         args.extend(filters.iter().map(String::as_str));
-        let variables = [("SVEN_CLIENT_SERVERS", servers), ("SVEN_CLIENT_OVER", over)];
+        let variables = [
+            ("SVEN_CLIENT_SERVERS", servers),
+            ("SVEN_CLIENT_OVER", over),
+            WHOLE_TABLES,
+        ];
         run_with("cargo", &args, &variables)?;
     }
     Ok(())

@@ -4,9 +4,9 @@
 //! refused, so that a typing error never selects another day. Times without a zone are local.
 
 use base::Date;
+use jiff::Zoned;
 use jiff::civil;
 use jiff::tz::{Offset, TimeZone};
-use jiff::{Timestamp, Zoned};
 
 /// Parses a date; `None` if it matches no template, does not exist or is before 1970.
 pub fn parse(text: &str) -> Option<Date> {
@@ -19,7 +19,7 @@ fn parse_at(text: &str, now: &Zoned) -> Option<Date> {
             .timestamp()
             .as_microsecond()
             .checked_sub(seconds.checked_mul(1_000_000)?)?,
-        None => moment(text, now)?.as_microsecond(),
+        None => moment(text, now)?.0,
     };
     (micros >= 0).then_some(Date(micros))
 }
@@ -39,7 +39,7 @@ fn ago(text: &str) -> Option<i64> {
     count.checked_mul(*seconds)
 }
 
-fn moment(text: &str, now: &Zoned) -> Option<Timestamp> {
+fn moment(text: &str, now: &Zoned) -> Option<Date> {
     if let Some(found) = time_today(text, now) {
         return Some(found);
     }
@@ -70,7 +70,7 @@ fn moment(text: &str, now: &Zoned) -> Option<Timestamp> {
 }
 
 /// Parses `hh:mm[:ss[.frac]]` or a single digit, the hour, as a time of today.
-fn time_today(text: &str, now: &Zoned) -> Option<Timestamp> {
+fn time_today(text: &str, now: &Zoned) -> Option<Date> {
     let time = match number(text, 1, 1) {
         Some(hour) => Clock {
             hour,
@@ -198,26 +198,23 @@ fn offset(text: &str, colon: bool) -> Option<Offset> {
     Offset::from_seconds(sign * i32::try_from(hours * 3600 + minutes * 60).ok()?).ok()
 }
 
-fn local(day: civil::Date, time: Clock, now: &Zoned) -> Option<Timestamp> {
+fn local(day: civil::Date, time: Clock, now: &Zoned) -> Option<Date> {
     at(day, time, now.time_zone())
 }
 
-fn at(day: civil::Date, time: Clock, zone: &TimeZone) -> Option<Timestamp> {
+fn at(day: civil::Date, time: Clock, zone: &TimeZone) -> Option<Date> {
     let small = |number| i8::try_from(number).ok();
     let micros = i32::try_from(time.micros).ok()?;
     // A leap second becomes the next ordinary second.
     let leap = i64::from(time.second == 60);
-    let stamp = day
-        .at(
-            small(time.hour)?,
-            small(time.minute)?,
-            small(time.second - leap)?,
-            micros * 1000,
-        )
-        .to_zoned(zone.clone())
-        .ok()?
-        .timestamp();
-    stamp.checked_add(jiff::SignedDuration::from_secs(leap)).ok()
+    let shown = day.at(
+        small(time.hour)?,
+        small(time.minute)?,
+        small(time.second - leap)?,
+        micros * 1000,
+    );
+    let Date(micros) = Date::from_zone(shown, zone.clone())?;
+    Some(Date(micros + leap * 1_000_000))
 }
 
 /// Parses a number of `least` to `most` digits.
@@ -274,6 +271,9 @@ mod tests {
             ("3 days ago", "2026-11-19T02:45:00.000000Z"),
             ("two months ago", "2026-09-23T02:45:00.000000Z"),
             ("2020-12-31T23:59:60Z", "2021-01-01T00:00:00.000000Z"),
+            ("9999-12-31T23:59:60Z", "10000-01-01T00:00:00.000000Z"),
+            ("9999-12-31T23:59-14:00", "10000-01-01T13:59:00.000000Z"),
+            ("9999-12-31", "9999-12-31T05:00:00.000000Z"),
         ] {
             assert_eq!(read(text).as_deref(), Some(stamp), "{text}");
         }

@@ -10,7 +10,7 @@ const DATES: [&str; 3] = [
     "292278-01-09T04:00:54.775807Z",
 ];
 
-const COMMANDS: [&str; 9] = [
+const COMMANDS: [&str; 14] = [
     "svn log -q {URL}",
     "svn log -q --xml {URL}",
     "svn list -v {URL}",
@@ -20,6 +20,11 @@ const COMMANDS: [&str; 9] = [
     "svn blame -v {URL}/f",
     "svn cat {URL}/f",
     "svn log -q -r {9999-06-01}:HEAD {URL}",
+    "svn log -q -r {9999-12-31}:0 {URL}",
+    "svn log -q -r {9999-12-30T23:30}:0 {URL}",
+    "svn info -r {9999-12-31T23:59:59.999999Z} {URL}",
+    "svn info -r {9999-12-31T23:59-12:00} {URL}",
+    "svn info -r {10000-01-01} {URL}",
 ];
 
 #[test]

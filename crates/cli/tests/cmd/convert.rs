@@ -30,7 +30,7 @@ fn dump(repository: &Path, options: &[&str]) -> Vec<u8> {
 
 /// Returns a dump without the lines that contain one of these texts.
 fn without(texts: &[&str], dump: Vec<u8>) -> Vec<u8> {
-    let texts: Vec<_> = texts.iter().map(|text| memmem::Finder::new(text)).collect();
+    let texts: Vec<_> = texts.iter().map(memmem::Finder::new).collect();
     if texts.is_empty() {
         return dump;
     }

@@ -165,6 +165,35 @@ fn svnauthz_validate() {
     files.same("svnauthz", "");
 }
 
+/// Rules from devices and from a pipe.
+#[test]
+fn authz_that_is_no_regular_file() {
+    let files = authz_files();
+    for line in [
+        "validate /dev/null",
+        "validate /dev",
+        "accessof /dev/null",
+        "accessof --groups-file /dev/null good",
+    ] {
+        files.same("svnauthz", line);
+    }
+    for text in [&b""[..], b"[/]\nx = rw\n", b"[/a"] {
+        for line in [
+            "validate /dev/stdin",
+            "accessof --username x --path / /dev/stdin",
+            "accessof --username x --groups-file /dev/stdin uses",
+        ] {
+            let words: Vec<&str> = line.split(' ').collect();
+            let [theirs, ours] = Side::BOTH.map(|side| {
+                let tool = side.tool("svnauthz").dir(&files.folder).args(&words);
+                let output = tool.stdin(text.to_vec()).run();
+                (output.code, output.out(), without_numbers(&output.err()))
+            });
+            assert_eq!(ours, theirs, "{line} {text:?}");
+        }
+    }
+}
+
 #[test]
 fn authz_files_in_a_transaction() {
     let files = authz_files();

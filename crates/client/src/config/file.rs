@@ -23,21 +23,31 @@ impl Default for ConfigFile {
 }
 
 impl ConfigFile {
-    /// Adds the values of a file, if it exists. The inner error is that of a file that cannot be opened or read.
+    /// Adds the values of a file, if it exists. The inner error is that of a file that the user has no permission to open, or that would
+    /// be below a file.
     ///
     /// # Errors
-    /// `MALFORMED_FILE`.
+    /// `MALFORMED_FILE`; the system's number for other failures to open or read the file.
     pub(super) fn read(&mut self, path: &Path) -> Result<std::result::Result<(), Error>> {
-        let text = match read(path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Ok(())),
-            Err(error) => return Ok(Err(Error::io("Can't open file", path, &error))),
+        let file = match fs::File::open(path) {
+            Ok(file) => file,
+            Err(error) => {
+                let not_opened = || Error::io("Can't open file", path, &error);
+                return match error.kind() {
+                    io::ErrorKind::NotFound => Ok(Ok(())),
+                    io::ErrorKind::PermissionDenied | io::ErrorKind::NotADirectory => Ok(Err(not_opened())),
+                    _ => Err(not_opened()),
+                };
+            }
         };
+        let in_file = || format!("Error while parsing config file: {}:", disk_path::shown(path));
+        let mut text = Vec::new();
+        let read = file.take(MOST).read_to_end(&mut text);
+        read.map_err(|error| Error::io("Can't read file", path, &error).context(in_file()))?;
         let added = self.0.read(&text);
-        added.map(Ok).map_err(|error| {
-            let message = format!("Error while parsing config file: {}:", disk_path::shown(path));
-            error.wrap(Code::MALFORMED_FILE, message)
-        })
+        added
+            .map(Ok)
+            .map_err(|error| error.wrap(Code::MALFORMED_FILE, in_file()))
     }
 
     pub(super) fn set(&mut self, section: &str, option: &str, value: &str) {
@@ -84,12 +94,6 @@ impl ConfigFile {
             .map(|(name, value)| value.map(|value: Cow<'_, [u8]>| (text(name), text(&value))))
             .collect()
     }
-}
-
-fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let mut text = Vec::new();
-    fs::File::open(path)?.take(MOST).read_to_end(&mut text)?;
-    Ok(text)
 }
 
 /// Parses a number within bounds.

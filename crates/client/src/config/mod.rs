@@ -49,11 +49,11 @@ pub struct LoadedConfig {
 }
 
 impl RuntimeConfig {
-    /// Reads the files of the system's area and of the user's. A missing file has no values. If a file cannot be opened, no values are
-    /// used at all.
+    /// Reads the files of the system's area and of the user's. A missing file has no values. If the user has no permission to open
+    /// a file, no values are used at all.
     ///
     /// # Errors
-    /// `MALFORMED_FILE` for a file with a wrong syntax; the message has its path.
+    /// `MALFORMED_FILE` for a file with a wrong syntax, and the system's number for one that cannot be read; the message has its path.
     pub fn load(system: Option<&Path>, user: Option<&Path>) -> Result<LoadedConfig> {
         let mut values = RuntimeConfig::default();
         let mut unreadable = None;

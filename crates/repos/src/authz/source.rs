@@ -69,7 +69,8 @@ impl Source {
     /// those of `fetch`.
     pub fn load(&self, fetch: &FetchRevisioned<'_>) -> Result<Vec<u8>> {
         let found = match self {
-            Source::File(path) if path.is_file() => Some(read_limited(path)?),
+            // Devices and pipes are read as well: `/dev/null` has no rules.
+            Source::File(path) if path.exists() && !path.is_dir() => Some(read_limited(path)?),
             Source::File(_) => None,
             // The repository is unknown.
             Source::InRepository(_) => None,

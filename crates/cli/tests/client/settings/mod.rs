@@ -8,6 +8,7 @@
 mod cases;
 mod groups;
 mod list;
+mod not_opened;
 mod random_values;
 mod recorder;
 mod system_area;
