@@ -134,10 +134,18 @@ pub(super) fn home() -> Option<PathBuf> {
     }
 }
 
+/// The programs that need to open all files of the configuration area.
+const STRICT: [&str; 2] = ["svnrdump", "svnsync"];
+
+/// Reads the configuration area, and the options of the command line. A file that the user may not open is a warning, and for some
+/// programs an error.
 fn load(user: Option<&Path>, options: &[String], out: Option<&mut Out>) -> Result<RuntimeConfig> {
     let loaded = RuntimeConfig::load(Some(Path::new(SYSTEM_AREA)), user)?;
-    if let (Some(warning), Some(out)) = (&loaded.unreadable, out) {
-        out.print_warning(warning);
+    if let (Some(unreadable), Some(out)) = (loaded.unreadable, out) {
+        if STRICT.contains(&out.program()) {
+            return Err(unreadable);
+        }
+        out.print_warning(&unreadable);
     }
     let mut config = loaded.values;
     for option in options {

@@ -29,6 +29,7 @@ fn files_that_cannot_be_opened() {
         "svn info --show-item kind {URL} --config-dir area/config",
         "svnmucc -m m mkdir {URL}/d -U {URL} --config-dir area",
         "svnsync info {URL} --config-dir area",
+        "svnrdump dump -q -r 0 {URL} --config-dir area",
     ];
     let areas = Side::BOTH.map(|side| twins.dir(side).join("area"));
     for name in ["config", "servers"] {

@@ -4,7 +4,7 @@
 //! everything that was not durable, one that kept all names but only durable contents, and one on which only the
 //! process was killed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -271,13 +271,12 @@ fn cut_everywhere(version: &str, youngest: &[u64], work: impl FnOnce(&Fs)) {
     disk.record(|machine| machine.cut_power("the end"));
     let machine = Arc::try_unwrap(disk.0).ok().unwrap().into_inner().unwrap();
     let (count, mut found) = (machine.images.len(), Vec::new());
-    let mut before = None;
+    let mut checked = HashSet::new();
     for (at, image) in machine.images.iter().enumerate() {
-        let state = (&image.dirs, &image.files);
-        if before == Some(state) && at + 3 < count {
+        let is_new = checked.insert((&image.dirs, &image.files));
+        if !is_new && at + 3 < count {
             continue;
         }
-        before = Some(state);
         // The copy provides the files outside of `db`, and the permissions.
         let after = copy_of(&template);
         let there = |path: &Path| after.db().join(path.strip_prefix(&machine.root).unwrap());
