@@ -80,6 +80,11 @@ impl AuthzFiles {
     /// Runs both tools with the arguments in `line`: `URL`, `TXN` and `''` stand for the URL, the transaction and an
     /// empty argument, `_` for a space.
     fn same(&self, tool: &str, line: &str) {
+        self.same_with_input(tool, line, "");
+    }
+
+    /// As [`AuthzFiles::same`], with a text on standard input.
+    fn same_with_input(&self, tool: &str, line: &str, input: &str) {
         let words = line.split_ascii_whitespace().map(|word| {
             let word = if word == "''" { "" } else { word };
             word.replace("URL", &self.url)
@@ -87,9 +92,12 @@ impl AuthzFiles {
                 .replace('_', " ")
         });
         let words: Vec<String> = words.collect();
-        let [theirs, ours] = Side::BOTH.map(|side| side.tool(tool).dir(&self.folder).args(&words).run());
+        let [theirs, ours] = Side::BOTH.map(|side| {
+            let tool = side.tool(tool).dir(&self.folder).args(&words);
+            tool.stdin(input).run()
+        });
         let seen = |output: &Output| (output.code, output.out(), without_numbers(&output.err()));
-        assert_eq!(seen(&ours), seen(&theirs), "{tool} {line}");
+        assert_eq!(seen(&ours), seen(&theirs), "{tool} {line} < {input:?}");
     }
 }
 
@@ -177,19 +185,13 @@ fn authz_that_is_no_regular_file() {
     ] {
         files.same("svnauthz", line);
     }
-    for text in [&b""[..], b"[/]\nx = rw\n", b"[/a"] {
+    for text in ["", "[/]\nx = rw\n", "[/a"] {
         for line in [
             "validate /dev/stdin",
             "accessof --username x --path / /dev/stdin",
             "accessof --username x --groups-file /dev/stdin uses",
         ] {
-            let words: Vec<&str> = line.split(' ').collect();
-            let [theirs, ours] = Side::BOTH.map(|side| {
-                let tool = side.tool("svnauthz").dir(&files.folder).args(&words);
-                let output = tool.stdin(text.to_vec()).run();
-                (output.code, output.out(), without_numbers(&output.err()))
-            });
-            assert_eq!(ours, theirs, "{line} {text:?}");
+            files.same_with_input("svnauthz", line, text);
         }
     }
 }
