@@ -142,7 +142,8 @@ const STRICT: [&str; 2] = ["svnrdump", "svnsync"];
 fn load(user: Option<&Path>, options: &[String], out: Option<&mut Out>) -> Result<RuntimeConfig> {
     let loaded = RuntimeConfig::load(Some(Path::new(SYSTEM_AREA)), user)?;
     if let (Some(unreadable), Some(out)) = (loaded.unreadable, out) {
-        if STRICT.contains(&out.program()) {
+        // Called as `sven svnsync`, that is the program's name.
+        if STRICT.iter().any(|tool| out.program().ends_with(tool)) {
             return Err(unreadable);
         }
         out.print_warning(&unreadable);
