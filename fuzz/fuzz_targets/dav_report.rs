@@ -5,8 +5,8 @@
 use base::Revnum;
 use libfuzzer_sys::fuzz_target;
 use wire::dav::report::{
-    FileRevs, GetDeletedRev, GetLocations, InheritedProps, ListReport, LocationSegments, LogReport, MergeinfoReport,
-    ReplayReport, ReportKind, dated_rev, locks_depth,
+    FileRevs, GetDeletedRev, GetLocations, InheritedProps, ListReport, LocationSegments, LogReport,
+    MergeinfoReport, ReplayReport, ReportKind, dated_rev, locks_depth,
 };
 use wire::dav::stream::ElementStream;
 use wire::dav::xml::XmlLimits;

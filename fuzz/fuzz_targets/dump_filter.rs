@@ -39,7 +39,11 @@ fn options(choice: u8) -> FilterOptions {
     };
     FilterOptions {
         nodes: Filter {
-            rule: if choice & 1 == 0 { FilterRule::Exclude } else { FilterRule::Include },
+            rule: if choice & 1 == 0 {
+                FilterRule::Exclude
+            } else {
+                FilterRule::Include
+            },
             patterns: patterns.iter().map(|pattern| (*pattern).to_owned()).collect(),
             glob: choice >> 5 & 3 == 2,
         },

@@ -55,7 +55,10 @@ struct MemoryFile(Vec<u8>);
 
 impl DiskFile for MemoryFile {
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
-        let rest = usize::try_from(offset).ok().and_then(|at| self.0.get(at..)).unwrap_or_default();
+        let rest = usize::try_from(offset)
+            .ok()
+            .and_then(|at| self.0.get(at..))
+            .unwrap_or_default();
         let length = rest.len().min(buf.len());
         buf[..length].copy_from_slice(&rest[..length]);
         Ok(length)
@@ -82,7 +85,10 @@ impl Disk for MemoryDisk {
     }
 
     fn list(&self, path: &Path) -> io::Result<Vec<OsString>> {
-        let below = self.0.keys().filter_map(|file| file.strip_prefix(path).ok()?.iter().next());
+        let below = self
+            .0
+            .keys()
+            .filter_map(|file| file.strip_prefix(path).ok()?.iter().next());
         Ok(below.map(OsString::from).collect())
     }
 
@@ -110,7 +116,9 @@ impl VerifyObserver for IgnoringObserver {
 }
 
 fuzz_target!(|data: &[u8]| {
-    let Some((choice, mut patches)) = data.split_first() else { return };
+    let Some((choice, mut patches)) = data.split_first() else {
+        return;
+    };
     let mut files = FILES[usize::from(*choice) % IMAGES.len()].clone();
     while let [file, low, high, length, rest @ ..] = patches {
         let (bytes, rest) = rest.split_at(usize::from(*length).min(rest.len()));

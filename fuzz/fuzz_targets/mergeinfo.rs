@@ -10,7 +10,10 @@ fuzz_target!(|input: &[u8]| {
     let (Some(Ok(from)), to) = (parts.next(), parts.next()) else {
         return;
     };
-    assert_eq!(Mergeinfo::parse(from.to_string().as_bytes()).expect("it was printed"), from);
+    assert_eq!(
+        Mergeinfo::parse(from.to_string().as_bytes()).expect("it was printed"),
+        from
+    );
     if let Some(Ok(to)) = to {
         let (deleted, added) = from.diff(&to, Inheritance::Consider);
         assert_eq!(from.remove(&deleted, Inheritance::Ignore).merge(&added), to);

@@ -44,7 +44,7 @@ pub struct WriteOptions {
 /// The first thing that could not be made or run.
 pub fn main(mut options: WriteOptions) -> Result<(), String> {
     if options.selection.quick {
-        options.selection.history.revisions = vec![100];
+        options.selection.history.revisions = vec![40];
         options.selection.runs = 0;
         options.megabytes = 2;
         options.files = 50;

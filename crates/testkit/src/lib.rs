@@ -38,5 +38,5 @@ pub mod stream;
 pub mod tool;
 
 pub use repo::{Repo, Spec, build, create_by, create_compatible, create_repository};
-pub use seeds::{each_seed, sample, seeds};
+pub use seeds::{each_seed, runs_all_cases, sample, sample_from, seeds};
 pub use tool::{Output, Side, Tool, scratch};

@@ -37,6 +37,24 @@ pub fn each_seed(variable: &str, default: Range<u64>, mut case: impl FnMut(u64))
 /// Returns every `step`-th case of a table that has more of them than a run of all tests has time for, or all of them if the environment
 /// has `SVEN_ALL_CASES`. In a table of several columns, a `step` without common divisors with their lengths meets each value of each.
 pub fn sample<T>(step: usize, cases: impl IntoIterator<Item = T>) -> impl Iterator<Item = T> {
-    let is_whole = std::env::var_os("SVEN_ALL_CASES").is_some();
-    cases.into_iter().step_by(if is_whole { 1 } else { step })
+    sample_from(0, step, cases)
+}
+
+/// As [`sample`], beginning at the case `first` modulo `step`. Several runs of one table take different cases if their `first` differs.
+pub fn sample_from<T>(
+    first: usize,
+    step: usize,
+    cases: impl IntoIterator<Item = T>,
+) -> impl Iterator<Item = T> {
+    let (first, step) = if runs_all_cases() {
+        (0, 1)
+    } else {
+        (first % step, step)
+    };
+    cases.into_iter().skip(first).step_by(step)
+}
+
+/// Whether the environment has `SVEN_ALL_CASES`: nothing is left out for the sake of time.
+pub fn runs_all_cases() -> bool {
+    std::env::var_os("SVEN_ALL_CASES").is_some()
 }

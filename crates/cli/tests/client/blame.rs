@@ -4,7 +4,7 @@ use testkit::history::Random;
 use testkit::random_history::RandomHistory;
 use testkit::stream::RecordKind::{Dir, File};
 use testkit::stream::{Content, DumpStream};
-use testkit::{Repo, Spec, branch_history, build, each_seed};
+use testkit::{Repo, Spec, branch_history, build, each_seed, runs_all_cases, sample};
 
 use super::log::{assert_same, set_raw_revprop, sorted_attributes};
 use crate::twins::{Access, TwinClients};
@@ -14,12 +14,12 @@ fn options_and_errors() {
     let repo = build(&Spec::new("1.14").with(history()).named("client-blame"));
     for access in Access::ALL {
         let twins = TwinClients::for_table(&repo, access);
-        for line in lines(include_str!("blame_commands.txt")) {
+        for line in sample(3, lines(include_str!("blame_commands.txt"))) {
             same(&twins, &line, access);
         }
     }
     let twins = TwinClients::new(&repo, Access::Disk);
-    for line in lines(include_str!("blame_misuse.txt")) {
+    for line in sample(3, lines(include_str!("blame_misuse.txt"))) {
         same(&twins, &line, Access::Disk);
     }
     for name in ["praise", "ann", "annotate"] {
@@ -76,16 +76,12 @@ fn merged_lines_are_older() {
     s.rev("r6").edit("f", format!("{text}z\n"));
     let repo = build(&Spec::new("1.14").with(s).named("client-blame-merged"));
     let twins = TwinClients::new(&repo, Access::Svn);
-    for start in 0..=6 {
-        for end in start..=6 {
-            for options in ["", " -v", " --xml"] {
-                same(
-                    &twins,
-                    &format!("svn blame -g{options} -r{start}:{end} {{URL}}/f"),
-                    Access::Svn,
-                );
-            }
-        }
+    let ranges = (0..=6).flat_map(|start| (start..=6).map(move |end| (start, end)));
+    let lines = ranges.flat_map(|(start, end)| {
+        ["", " -v", " --xml"].map(|options| format!("svn blame -g{options} -r{start}:{end} {{URL}}/f"))
+    });
+    for line in sample(4, lines) {
+        same(&twins, &line, Access::Svn);
     }
 }
 
@@ -120,7 +116,8 @@ fn texts_of_other_branches() {
 /// Long texts with few kinds of lines, which can be aligned in many ways.
 #[test]
 fn random_texts() {
-    each_seed("BLAME_SEEDS", 0..6, |seed| {
+    let count = if runs_all_cases() { 6 } else { 4 };
+    each_seed("BLAME_SEEDS", 0..count, |seed| {
         let mut random = Random::new(seed);
         random.next();
         let repo = Repo::create("1.14");
@@ -128,7 +125,7 @@ fn random_texts() {
         repo.load(random_stream(&mut random, revisions).bytes());
         let access = Access::ALL[random.below(4)];
         let twins = TwinClients::new(&repo, access);
-        for _ in 0..10 {
+        for _ in sample(2, 0..10) {
             let mut words = options(&mut random, revisions, false);
             words.push("{URL}/f".to_owned());
             let words: Vec<&str> = words.iter().map(String::as_str).collect();

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use testkit::server::TestServer;
 use testkit::server::http::HttpSite;
 use testkit::server::transport::{Transport, certificate};
-use testkit::{Side, Tool, normalize, scratch};
+use testkit::{Side, Tool, normalize, sample, scratch};
 
 use crate::terminal;
 
@@ -286,7 +286,7 @@ fn collect(root: &Path, dir: &Path, files: &mut BTreeMap<String, String>) {
 #[test]
 fn passwords_are_asked_for_and_stored() {
     let servers = Servers::new();
-    for (line, answers) in [
+    let cases = [
         ("svn cat {SVN} --username alice", &["secret", "no"][..]),
         ("svn cat {SVN} --username alice", &["secret", "maybe", "", "YES"]),
         ("svn cat {SVN}", &["wrong", "bob", "pw", "y"]),
@@ -318,7 +318,8 @@ fn passwords_are_asked_for_and_stored() {
             &["a", "b", "c", "d"],
         ),
         ("svn cat {FILE} --username x", &[]),
-    ] {
+    ];
+    for (line, answers) in sample(2, cases) {
         let stores = if line.contains("{DIGEST}") { NO_STORES } else { "" };
         servers.same(line, |home| home.ask(&format!("{line} {stores}"), answers));
     }
@@ -642,21 +643,22 @@ fn client_certificates_are_found_and_opened() {
     let servers = Servers::new();
     let begin = format!("svn cat {{CLIENT-TLS}} {NO_STORES} --config-option");
     let line = format!("{begin} config:auth:ssl-client-cert-file-prompt=yes");
-    for answers in [
+    let all = [
         &["t", "{P12}", "geheim", "no"][..],
         &["t", "{P12}", "geheim", "yes"],
         &["t", "{P12}", "bad"],
         &["t", "nofile", "nofile", "nofile"],
         &["t", "nofile", "{P12}", "geheim", "no"],
         &["t", "^D"],
-    ] {
+    ];
+    for answers in sample(2, all) {
         let answers: Vec<String> = answers.iter().map(|answer| servers.expand(answer)).collect();
         let answers: Vec<&str> = answers.iter().map(String::as_str).collect();
         // A certificate error at the end of the input has another error of Subversion's beside it.
         servers.same(&answers.join(" "), |home| home.ask(&line, &answers));
     }
     let line = format!("{begin} servers:global:ssl-client-cert-file=");
-    for (rest, answers) in [
+    let cases = [
         ("{P12}", &["t", "geheim", "yes"][..]),
         (
             "{P12} --config-option servers:global:ssl-client-cert-password=geheim",
@@ -683,7 +685,8 @@ fn client_certificates_are_found_and_opened() {
             &["t", "geheim"],
         ),
         ("/nonexistent", &["t"]),
-    ] {
+    ];
+    for (rest, answers) in sample(2, cases) {
         servers.same(rest, |home| home.ask(&format!("{line}{rest}"), answers));
     }
     servers.same("a stored passphrase", |home| {
@@ -906,7 +909,7 @@ fn stored_credentials_are_listed_and_removed() {
             .join("auth/svn.simple/0123456789abcdef0123456789abcdef");
         fs::write(garbage, "garbage").expect("the directory is there");
     };
-    for words in [
+    let words = [
         "",
         "--show-passwords",
         "alice",
@@ -922,13 +925,14 @@ fn stored_credentials_are_listed_and_removed() {
         "--remove alice",
         "--remove nosuch",
         "--remove --show-passwords svn",
-    ] {
+    ];
+    for words in sample(3, words) {
         servers.same(words, |home| {
             fill(home);
             sorted(&home.run(&format!("svn auth {words}"), "")) + &sorted(&home.run("svn auth", ""))
         });
     }
-    for failures in [
+    let failures = [
         "0",
         "1",
         "2",
@@ -939,7 +943,8 @@ fn stored_credentials_are_listed_and_removed() {
         "",
         "-1",
         "99999999999",
-    ] {
+    ];
+    for failures in sample(3, failures) {
         servers.same(failures, |home| {
             put(
                 home,
@@ -953,7 +958,10 @@ fn stored_credentials_are_listed_and_removed() {
             home.run("svn auth", "") + &home.run("svn auth svn", "")
         });
     }
-    for words in ["", "localhost", "rcgen*", "2026", "MII", "CN=", "--remove https"] {
+    for words in sample(
+        3,
+        ["", "localhost", "rcgen*", "2026", "MII", "CN=", "--remove https"],
+    ) {
         servers.same(words, |home| {
             home.ask("svn cat {TLS}", &["p"]);
             home.run(&format!("svn auth {words}"), "")

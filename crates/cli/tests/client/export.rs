@@ -10,7 +10,7 @@ use base::checksum::Md5;
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use testkit::stream::{Content, DumpStream, RecordKind};
-use testkit::{Repo, Side, Spec, Tool, build, seeds};
+use testkit::{Repo, Side, Spec, Tool, build, sample_from, seeds};
 
 use crate::twins::{Access, TwinClients};
 
@@ -35,7 +35,7 @@ fn repository() -> Repo {
     };
     file("trunk/a/plain", &[], b"plain\n");
     file("trunk/a/empty", &[], b"");
-    file("trunk/a/big", &[], &b"0123456789abcdef\n".repeat(200_000));
+    file("trunk/a/big", &[], &b"0123456789abcdef\n".repeat(20_000));
     file("trunk/a/program", &[("svn:executable", b"*")], b"#!/bin/sh\n");
     file("trunk/a/locked", &[("svn:needs-lock", b"*")], b"x\n");
     file("trunk/a/link", &[("svn:special", b"*")], b"link plain");
@@ -215,9 +215,9 @@ fn assert_none(differences: &[String]) {
 fn trees_files_and_options() {
     let mut differences = Vec::new();
     let repo = repository();
-    for access in Access::ALL {
+    for (number, access) in Access::ALL.into_iter().enumerate() {
         let twins = TwinClients::new(&repo, access);
-        for line in [
+        let lines = [
             "svn export {URL}/trunk --ignore-externals",
             "svn export {URL}/trunk out -r2",
             "svn export {URL}/trunk@2 out -r1",
@@ -248,7 +248,8 @@ fn trees_files_and_options() {
             "svn export {URL}/trunk/a out",
             "svn export --force {URL}/trunk/a out",
             "svn export {URL}/wrong out",
-        ] {
+        ];
+        for line in sample_from(number, 4, lines) {
             clear(&twins);
             let words: Vec<&str> = line.split(' ').collect();
             differences.extend(difference(&twins, access, &words, |tool| tool));
@@ -303,7 +304,8 @@ type Prepare = fn(&Path);
 fn what_is_in_the_way() {
     let mut differences = Vec::new();
     let repo = repository();
-    for access in [Access::Disk, Access::Svn, Access::Http] {
+    let accesses = [Access::Disk, Access::Svn, Access::Http];
+    for (number, access) in accesses.into_iter().enumerate() {
         let twins = TwinClients::new(&repo, access);
         let cases: [(&str, Prepare); 10] = [
             ("a file", |target| std::fs::write(target, "old").expect("new")),
@@ -343,18 +345,19 @@ fn what_is_in_the_way() {
                 std::fs::write(target, "old").expect("new")
             }),
         ];
-        for (name, put) in cases {
-            for source in ["{URL}/trunk/a@4", "{URL}/trunk/a/plain"] {
-                for force in [&[][..], &["--force"]] {
-                    clear(&twins);
-                    for side in Side::BOTH {
-                        put(&twins.dir(side).join("out"));
-                    }
-                    let target = if name == "a file above" { "out/x/y" } else { "out" };
-                    let words = [&["svn", "export", source, target], force].concat();
-                    differences.extend(difference(&twins, access, &words, |tool| tool));
-                }
+        let sources = ["{URL}/trunk/a@4", "{URL}/trunk/a/plain"];
+        let all = cases.into_iter().flat_map(|case| {
+            let ways = sources.map(|source| [(case, source, &[][..]), (case, source, &["--force"][..])]);
+            ways.into_iter().flatten()
+        });
+        for ((name, put), source, force) in sample_from(number, 3, all) {
+            clear(&twins);
+            for side in Side::BOTH {
+                put(&twins.dir(side).join("out"));
             }
+            let target = if name == "a file above" { "out/x/y" } else { "out" };
+            let words = [&["svn", "export", source, target], force].concat();
+            differences.extend(difference(&twins, access, &words, |tool| tool));
         }
     }
     assert_none(&differences);

@@ -1,6 +1,6 @@
 //! Dates of revisions at and after the end of the year 9999, in several time zones.
 
-use testkit::Repo;
+use testkit::{Repo, sample_from};
 
 use crate::twins::{Access, TwinClients};
 
@@ -30,7 +30,7 @@ const COMMANDS: [&str; 14] = [
 #[test]
 fn years_with_more_than_four_digits() {
     let repo = Repo::create("1.14");
-    for access in [Access::Disk, Access::Http] {
+    for (number, access) in [Access::Disk, Access::Http].into_iter().enumerate() {
         let twins = TwinClients::new(&repo, access);
         twins.file("f", "$Date$ $Id$ $LastChangedDate$\n");
         for line in [
@@ -39,16 +39,19 @@ fn years_with_more_than_four_digits() {
         ] {
             twins.same(line);
         }
-        for date in DATES {
+        for (at, date) in DATES.into_iter().enumerate() {
             twins.file("date", date);
             for rev in ["1", "2"] {
                 twins.same(&format!("svnadmin setrevprop {{REPO}} -r {rev} svn:date date"));
             }
-            for zone in ["UTC", "America/New_York"] {
-                for command in COMMANDS.into_iter().chain(["svnlook date {REPO}"]) {
-                    let words: Vec<&str> = command.split(' ').collect();
-                    twins.same_prepared(&words, |tool| tool.env("TZ", zone));
-                }
+            let zones = ["UTC", "America/New_York"];
+            let all = zones.into_iter().flat_map(|zone| {
+                let commands = COMMANDS.into_iter().chain(["svnlook date {REPO}"]);
+                commands.map(move |command| (zone, command))
+            });
+            for (zone, command) in sample_from(number + 2 * at, 4, all) {
+                let words: Vec<&str> = command.split(' ').collect();
+                twins.same_prepared(&words, |tool| tool.env("TZ", zone));
             }
         }
     }

@@ -2,13 +2,13 @@
 //!
 //! With `SVEN_CLIENT_OVER=https`, all tables of the other modules that run over http:// run over https://.
 
-use testkit::{Side, Spec, build, normalize};
+use testkit::{Side, Spec, build, normalize, sample, sample_from};
 
 use crate::mirrors::Mirrors;
 use crate::twins::{Access, TwinClients};
 use crate::{read_repo, requests, svnsync, writing};
 
-/// Commands beside those of [`requests::LINES`].
+/// Commands beside those of [`requests`].
 const MORE: &[&str] = &[
     "svn info {URL}/nosuch",
     "svn cat -r99 {URL}/P/f",
@@ -26,13 +26,14 @@ fn each_command_works() {
     let repo = read_repo::repository();
     let rev = (repo.youngest() - 1).to_string();
     let mut wrong = Vec::new();
-    for servers in Side::BOTH {
+    for (number, servers) in Side::BOTH.into_iter().enumerate() {
         let twins = TwinClients::with_servers(&repo, Access::Https, servers);
         requests::prepare(&twins);
+        let writing = sample_from(number, 2, requests::WRITING).copied().flatten();
         // The results of `svnbench` have times.
-        let lines = requests::LINES
-            .iter()
-            .chain(MORE)
+        let lines = sample(4, requests::READING)
+            .chain(writing)
+            .chain(sample(2, MORE))
             .filter(|line| !line.starts_with("svnbench"))
             // Reading is a matter of the client alone.
             .filter(|line| servers == Side::Theirs || line.contains(" -m"));

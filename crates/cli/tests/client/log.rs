@@ -7,7 +7,7 @@ use testkit::history::Random;
 use testkit::random_history::RandomHistory;
 use testkit::stream::RecordKind::{Dir, File};
 use testkit::stream::{Content, DumpStream};
-use testkit::{Repo, Spec, Tool, branch_history, build, random_history};
+use testkit::{Repo, Spec, Tool, branch_history, build, random_history, sample, sample_from};
 
 use crate::twins::{Access, TwinClients};
 
@@ -17,7 +17,7 @@ fn options_and_errors() {
     for access in Access::ALL {
         let twins = TwinClients::for_table(&repo, access);
         twins.file("targets", "trunk\n\ntrunk/f\r\n");
-        for line in lines(include_str!("log_commands.txt")) {
+        for line in sample(3, lines(include_str!("log_commands.txt"))) {
             if access == Access::Disk && line.contains(" -g") {
                 // Ours reads the repository itself: see the known differences of servers.
                 continue;
@@ -42,16 +42,17 @@ fn odd_revision_properties() {
     for (rev, name, value) in ODD {
         set_raw_revprop(&repo, *rev, name, value);
     }
-    for access in [Access::Disk, Access::Svn] {
+    for (number, access) in [Access::Disk, Access::Svn].into_iter().enumerate() {
         let twins = TwinClients::new(&repo, access);
-        for line in lines(include_str!("log_odd.txt")) {
+        for line in sample_from(number, 2, lines(include_str!("log_odd.txt"))) {
             same(&twins, &line, access);
         }
-        for charset in ["C", "C.UTF-8"] {
-            for words in [
+        for (at, charset) in ["C", "C.UTF-8"].into_iter().enumerate() {
+            let commands = [
                 &["svn", "log", "-v", "{URL}"][..],
                 &["svn", "log", "--xml", "{URL}", "-r8:9"],
-            ] {
+            ];
+            for words in sample_from(number + at, 2, commands) {
                 let [theirs, ours] = twins.outputs(words, |tool| tool.env("LC_ALL", charset));
                 assert_same(&theirs, &ours, &format!("{charset} {words:?}"));
             }
@@ -78,7 +79,7 @@ fn random_commands() {
         // Ours reads a local repository itself, and mergeinfo of all kinds stops Subversion's servers.
         let merge_rate = (is_branches && access != Access::Disk).then_some(4);
         let twins = TwinClients::new(&repo, access);
-        for _ in 0..25 {
+        for _ in sample(3, 0..25) {
             let words = random_words(&mut random, &history, merge_rate);
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
             if !same_words(&twins, &words, &format!("{access:?}")) {

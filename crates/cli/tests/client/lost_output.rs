@@ -4,7 +4,7 @@ use std::fs::{self, File, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Stdio;
 
-use testkit::{Side, Tool};
+use testkit::{Side, Tool, sample_from};
 
 use crate::read_repo;
 use crate::twins::{Access, TwinClients};
@@ -80,8 +80,14 @@ fn lost_output_ends_the_same_commands() {
         fs::create_dir_all(twins.dir(side).join(&long)).expect("because it is new");
     }
     let mut failed = Vec::new();
-    for sink in [Sink::Full, Sink::ClosedPipe] {
+    for (number, sink) in [Sink::Full, Sink::ClosedPipe].into_iter().enumerate() {
+        // Those with `SINK` need each other.
+        let own: Vec<&str> =
+            sample_from(number, 2, LINES.into_iter().filter(|line| !line.contains("SINK"))).collect();
         for line in LINES {
+            if !line.contains("SINK") && !own.contains(&line) {
+                continue;
+            }
             let line = line.replace("SINK", &format!("{sink:?}")).replace("LONG", &long);
             let words: Vec<&str> = line.split(' ').collect();
             let [theirs, ours] = Side::BOTH.map(|side| outcome(&twins.tool(side, &words), sink));

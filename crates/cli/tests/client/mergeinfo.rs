@@ -2,7 +2,7 @@
 
 use testkit::history::Random;
 use testkit::random_history::RandomHistory;
-use testkit::{Repo, Side, branch_history, seeds};
+use testkit::{Repo, Side, branch_history, sample, sample_from, seeds};
 
 use crate::twins::{Access, TwinClients};
 
@@ -86,49 +86,57 @@ fn repository() -> Repo {
     repo
 }
 
+/// Returns commands for the branches of [`repository`].
+fn table() -> Vec<String> {
+    let mut lines = Vec::new();
+    let branches = [
+        "trunk",
+        "branches/b1",
+        "branches/b2",
+        "branches/b3",
+        "branches/b5",
+    ];
+    for source in branches {
+        lines.extend(branches.map(|target| format!("svn mergeinfo {{URL}}/{source} {{URL}}/{target}")));
+    }
+    for (source, target) in [
+        ("trunk", "b1"),
+        ("branches/b2", "b1"),
+        ("branches/b3", "b2"),
+        ("trunk@10", "b1@12"),
+    ] {
+        for which in ["merged", "eligible"] {
+            lines.extend(["", "-R", "-r 4:8", "-r HEAD:5 --log"].map(|options| {
+                format!(
+                    "svn mergeinfo --show-revs {which} {options} {{URL}}/{source} {{URL}}/branches/{target}"
+                )
+            }));
+        }
+    }
+    let others = [
+        "svn mergeinfo {URL}/trunk/A {URL}/branches/b1/A",
+        "svn mergeinfo {URL} {URL}@5",
+        "svn mergeinfo {URL}/trunk {URL}",
+        "svn mergeinfo {URL}/trunk {URL}/nosuch",
+        "svn mergeinfo {URL}/nosuch {URL}/nosuch2",
+        "svn mergeinfo --show-revs merged {URL}/nosuch {URL}/nosuch2",
+        "svn mergeinfo {URL}/trunk@999 {URL}/trunk",
+        "svn mergeinfo --show-revs merged --log -v -q {URL}/trunk {URL}/branches/b1",
+        "svn mergeinfo --show-revs merged --log --incremental {URL}/trunk {URL}/branches/b1",
+        "svn mergeinfo --show-revs eligible --log {URL}/trunk {URL}/trunk",
+    ];
+    lines.extend(others.map(str::to_owned));
+    lines
+}
+
 #[test]
 fn branches_and_their_merges() {
     let repo = repository();
+    let table = table();
     for access in Access::ALL {
         let twins = TwinClients::for_table(&repo, access);
-        let branches = [
-            "trunk",
-            "branches/b1",
-            "branches/b2",
-            "branches/b3",
-            "branches/b5",
-        ];
-        for source in branches {
-            for target in branches {
-                twins.same(&format!("svn mergeinfo {{URL}}/{source} {{URL}}/{target}"));
-            }
-        }
-        for (source, target) in [
-            ("trunk", "b1"),
-            ("branches/b2", "b1"),
-            ("branches/b3", "b2"),
-            ("trunk@10", "b1@12"),
-        ] {
-            for which in ["merged", "eligible"] {
-                for options in ["", "-R", "-r 4:8", "-r HEAD:5 --log"] {
-                    twins.same(&format!(
-                        "svn mergeinfo --show-revs {which} {options} {{URL}}/{source} {{URL}}/branches/{target}"
-                    ));
-                }
-            }
-        }
-        twins.all_same(&[
-            "svn mergeinfo {URL}/trunk/A {URL}/branches/b1/A",
-            "svn mergeinfo {URL} {URL}@5",
-            "svn mergeinfo {URL}/trunk {URL}",
-            "svn mergeinfo {URL}/trunk {URL}/nosuch",
-            "svn mergeinfo {URL}/nosuch {URL}/nosuch2",
-            "svn mergeinfo --show-revs merged {URL}/nosuch {URL}/nosuch2",
-            "svn mergeinfo {URL}/trunk@999 {URL}/trunk",
-            "svn mergeinfo --show-revs merged --log -v -q {URL}/trunk {URL}/branches/b1",
-            "svn mergeinfo --show-revs merged --log --incremental {URL}/trunk {URL}/branches/b1",
-            "svn mergeinfo --show-revs eligible --log {URL}/trunk {URL}/trunk",
-        ]);
+        let lines: Vec<&str> = sample(3, &table).map(String::as_str).collect();
+        twins.all_same(&lines);
     }
 }
 
@@ -227,19 +235,23 @@ fn mergeinfo_below_the_target() {
         &["T/a /S/a:4,15*"],
     ];
     let twins = TwinClients::new(&repo, Access::Disk);
-    for table in tables {
-        set_mergeinfo(&twins, table, true);
-        for options in ["merged", "eligible", "merged -R", "eligible -R"] {
-            let pairs = [("S", "T"), ("S", "T/a"), ("S/a", "T"), ("S", "")];
-            let count = if options.ends_with("-R") { 4 } else { 2 };
-            for (source, target) in pairs.into_iter().take(count) {
-                println!("{table:?}");
-                let line =
-                    format!("svn mergeinfo --show-revs {options} {{URL}}/{source}@15 {{URL}}/{target}");
-                assert_eq!(difference(&twins, &line), None);
-            }
+    let mut previous: &[&str] = &[];
+    for (number, table) in tables.into_iter().enumerate() {
+        set_mergeinfo(&twins, previous, table);
+        previous = table;
+        let pairs = [("S", "T"), ("S", "T/a"), ("S/a", "T"), ("S", "")];
+        let all = ["merged", "eligible", "merged -R", "eligible -R"]
+            .into_iter()
+            .flat_map(|options| {
+                let count = if options.ends_with("-R") { 4 } else { 2 };
+                let pairs = pairs.into_iter().take(count);
+                pairs.map(move |(source, target)| (options, source, target))
+            });
+        for (options, source, target) in sample_from(number, 4, all) {
+            println!("{table:?}");
+            let line = format!("svn mergeinfo --show-revs {options} {{URL}}/{source}@15 {{URL}}/{target}");
+            assert_eq!(difference(&twins, &line), None);
         }
-        set_mergeinfo(&twins, table, false);
     }
 }
 
@@ -262,21 +274,25 @@ fn the_last_merge_is_before_a_gap_in_the_history() {
     }
     let twins = TwinClients::new(&repo, Access::Disk);
     for table in [["T /B:2-3\n/C:6"], ["T /C:6"], ["T /B:2-3\n/C:5-6"], ["T /B:3"]] {
-        set_mergeinfo(&twins, &table, true);
+        set_mergeinfo(&twins, &[], &table);
         assert_eq!(difference(&twins, "svn mergeinfo {URL}/C {URL}/T"), None);
         assert_eq!(difference(&twins, "svn mergeinfo {URL}/T {URL}/C"), None);
     }
 }
 
-/// Sets the mergeinfo of the paths in a table, or removes it, on both sides.
-fn set_mergeinfo(twins: &TwinClients, table: &[&str], is_set: bool) {
-    let words = table.iter().flat_map(|line| {
-        let (path, value) = line.split_once(' ').expect("because the table has both");
-        match is_set {
-            true => vec!["propset", "svn:mergeinfo", value, path],
-            false => vec!["propdel", "svn:mergeinfo", path],
-        }
+/// Sets the mergeinfo of the paths in a table on both sides, and removes that of the previous table.
+fn set_mergeinfo(twins: &TwinClients, previous: &[&str], table: &[&str]) {
+    fn split<'l>(line: &&'l str) -> (&'l str, &'l str) {
+        line.split_once(' ').expect("because the table has both")
+    }
+    let is_left = |path: &&str| table.iter().all(|line| split(line).0 != *path);
+    let left = previous.iter().map(|line| split(line).0).filter(is_left);
+    let removed = left.map(|path| vec!["propdel", "svn:mergeinfo", path]);
+    let set = table.iter().map(|line| {
+        let (path, value) = split(line);
+        vec!["propset", "svn:mergeinfo", value, path]
     });
+    let words = removed.chain(set).flatten();
     let words: Vec<&str> = words.collect();
     for side in Side::BOTH {
         let tool = Side::Theirs.tool("svnmucc");
@@ -295,7 +311,7 @@ fn random_branches() {
         repo.load(history.stream.bytes());
         let twins = TwinClients::new(&repo, [Access::Disk, Access::Svn][(seed % 2) as usize]);
         let mut random = Random::new(seed);
-        for _ in 0..8 {
+        for _ in sample(3, 0..8) {
             let [source, target] = [(); 2].map(|()| random_target(&mut random, &history));
             let mut lines = vec![format!("svn mergeinfo {source} {target}")];
             for which in ["merged", "eligible", "merged -R", "eligible -R"] {

@@ -5,7 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use testkit::{Side, Tool, scratch};
+use tempfile::TempDir;
+use testkit::{Side, Tool, sample_from, scratch};
 
 /// A hook that keeps a commit with the log message `wait` until the file `go` is there, when its transaction is complete.
 const HOOK: &str = r#"#!/bin/sh
@@ -37,11 +38,13 @@ const MEANWHILE: [&str; 17] = [
 
 #[test]
 fn properties_of_a_directory_and_its_entries() {
-    for fs_type in ["fsfs", "fsx"] {
-        for meanwhile in MEANWHILE {
+    for (number, fs_type) in ["fsfs", "fsx"].into_iter().enumerate() {
+        let templates = Side::BOTH.map(|side| (side, template(side, fs_type)));
+        for meanwhile in sample_from(number, 2, MEANWHILE) {
             let [theirs, ours] = std::thread::scope(|scope| {
-                Side::BOTH
-                    .map(|side| scope.spawn(move || merge(side, fs_type, meanwhile)))
+                templates
+                    .each_ref()
+                    .map(|(side, template)| scope.spawn(move || merge(*side, template.path(), meanwhile)))
                     .map(|run| run.join().expect("because both sides run"))
             });
             assert_eq!(theirs, ours, "{fs_type}: {meanwhile}");
@@ -49,8 +52,8 @@ fn properties_of_a_directory_and_its_entries() {
     }
 }
 
-/// Returns the exit code and the error codes of the commit that waits for the others.
-fn merge(side: Side, fs_type: &str, meanwhile: &str) -> (i32, Vec<i32>) {
+/// Makes a repository with a tree and the hook, and what commits need beside it.
+fn template(side: Side, fs_type: &str) -> TempDir {
     let root = scratch();
     let repository = root.path().join("repository");
     let create = side.tool("svnadmin").args(["create", "--fs-type", fs_type]);
@@ -62,6 +65,14 @@ fn merge(side: Side, fs_type: &str, meanwhile: &str) -> (i32, Vec<i32>) {
     let hook = repository.join("hooks/pre-commit");
     std::fs::write(&hook, HOOK).expect("because the repository is new");
     std::fs::set_permissions(&hook, Permissions::from_mode(0o755)).expect("because it is ours");
+    root
+}
+
+/// Returns the exit code and the error codes of the commit that waits for the others, in a copy of the template.
+fn merge(side: Side, template: &Path, meanwhile: &str) -> (i32, Vec<i32>) {
+    let root = scratch();
+    let everything = template.join(".");
+    Tool::new("cp").arg("-r").arg(everything).arg(root.path()).ok();
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| commit(side, root.path(), "wait", "propset p v D").run());
         let begun = Instant::now();

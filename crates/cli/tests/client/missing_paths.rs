@@ -97,6 +97,6 @@ fn run(twins: &TwinClients, commands: &[&str]) {
         .iter()
         .flat_map(|command| PATHS.iter().map(|path| command.replace("{}", path)))
         .collect();
-    let lines: Vec<&str> = sample(3, &lines).map(String::as_str).collect();
+    let lines: Vec<&str> = sample(7, &lines).map(String::as_str).collect();
     twins.all_same(&lines);
 }

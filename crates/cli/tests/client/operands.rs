@@ -1,7 +1,7 @@
 //! All subcommands with all kinds of operands.
 //!
-//! Each command line is run as it is by both clients. The default run takes a part of the table; `OPERAND_SEEDS=0..48`
-//! runs all of it on disk, `48..96` over svn:// and `96..144` over http://.
+//! Each command line is run as it is by both clients. The default run takes a part of the table; `OPERAND_SEEDS=0..121`
+//! runs all of it on disk, `121..242` over svn:// and `242..363` over http://.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -239,8 +239,8 @@ fn of_all_subcommands() {
     );
 }
 
-/// In how many parts the table is run.
-const PARTS: u64 = 48;
+/// In how many parts the table is run. Each has each command, and as many operands.
+const PARTS: u64 = 121;
 
 /// Makes what the operands name.
 fn prepare(twins: &TwinClients) {

@@ -1,12 +1,27 @@
 //! The repository of the tests of reading commands: Subversion's own history of branches and odd files, and what the commands show
 //! besides: properties, keywords, line ends, externals, locks, and revisions without author or date.
 
+use std::sync::OnceLock;
+
 use testkit::history::rich;
 use testkit::{Repo, Side, Spec, Tool, build};
 
-/// Makes the repository.
+/// Returns a copy of the repository, which is made once.
 pub fn repository() -> Repo {
+    static ARCHIVE: OnceLock<Vec<u8>> = OnceLock::new();
     let repo = build(&Spec::new("1.14").with(rich())).copy();
+    let archive = ARCHIVE.get_or_init(|| {
+        fill(&repo);
+        let tool = Tool::new("tar").args(["-c", "-f", "-", "-C"]).arg(repo.path());
+        tool.arg(".").ok().stdout
+    });
+    let tool = Tool::new("tar").args(["-x", "-f", "-", "-C"]).arg(repo.path());
+    tool.stdin(archive.as_slice()).ok();
+    repo
+}
+
+/// Commits what the commands show, and sets properties of revisions and a lock.
+fn fill(repo: &Repo) {
     let mut lines = String::new();
     for line in [
         "mkdir\nP",
@@ -34,11 +49,11 @@ pub fn repository() -> Repo {
         lines.push_str(line);
         lines.push('\u{0}');
     }
-    commit(&repo, "alice", &script(&lines));
-    commit(&repo, "a-very-very-long-user-name", &["mkdir", "P/long"]);
-    commit(&repo, "éééééééééééé", &["mkdir", "P/Ünï"]);
+    commit(repo, "alice", &script(&lines));
+    commit(repo, "a-very-very-long-user-name", &["mkdir", "P/long"]);
+    commit(repo, "éééééééééééé", &["mkdir", "P/Ünï"]);
     commit(
-        &repo,
+        repo,
         "bob",
         &[
             "propset",
@@ -47,9 +62,9 @@ pub fn repository() -> Repo {
             "P/long",
         ],
     );
-    commit(&repo, "bob", &["propset", "binary", "b\u{1}in\u{7f}", "P/d/g"]);
-    commit(&repo, "bob", &["mkdir", "P/old"]);
-    commit(&repo, "bob", &["mv", "P/old", "P/moved"]);
+    commit(repo, "bob", &["propset", "binary", "b\u{1}in\u{7f}", "P/d/g"]);
+    commit(repo, "bob", &["mkdir", "P/old"]);
+    commit(repo, "bob", &["mv", "P/old", "P/moved"]);
     let youngest = repo.youngest();
     repo.set_revprop(youngest - 1, "svn:date", b"2001-02-03T04:05:06.000789Z");
     repo.set_revprop(youngest, "color", b"red\nblue");
@@ -62,7 +77,6 @@ pub fn repository() -> Repo {
         .ok();
     let token = "opaquelocktoken:1e720ca1-0000-4000-8000-00000000000f";
     repo.lock("/P/f", "alice", "two\nlines", token);
-    repo
 }
 
 /// Returns the words of a script for `svnmucc`: commands end with NUL, words with the first line feeds of a command.

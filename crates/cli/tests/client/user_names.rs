@@ -1,6 +1,6 @@
 //! Odd names of users and odd passwords: in options and URLs, over svn:// and http://.
 
-use testkit::{Spec, build};
+use testkit::{Spec, build, sample_from};
 
 use crate::twins::{Access, TwinClients};
 
@@ -25,7 +25,7 @@ const NAMES: &[&str] = &[
 #[test]
 fn odd_names_and_passwords() {
     let repo = build(&Spec::small("1.14"));
-    for access in [Access::Svn, Access::Http] {
+    for (at, access) in [Access::Svn, Access::Http].into_iter().enumerate() {
         let twins = TwinClients::new(&repo, access);
         let mut wrong = Vec::new();
         let mut check = |words: &[&str]| {
@@ -36,7 +36,14 @@ fn odd_names_and_passwords() {
                 wrong.push(format!("{words:?}\n--- theirs\n{theirs}\n--- ours\n{ours}"));
             }
         };
-        for (number, name) in NAMES.iter().enumerate() {
+        let options = [
+            "--password=secret --username",
+            "--password= --username",
+            "--username=alice --password",
+        ];
+        let names = NAMES.iter().enumerate();
+        let all = names.flat_map(|(number, name)| options.map(|options| (number, name, options)));
+        for (number, name, options) in sample_from(at, 2, all) {
             let new = format!("{{URL}}/new-{number}");
             let line = [
                 "svn",
@@ -47,10 +54,8 @@ fn odd_names_and_passwords() {
                 "--non-interactive",
                 "--no-auth-cache",
             ];
-            let with = |options: &[&'static str]| [&line[..], options].concat();
-            check(&[&with(&["--password=secret"])[..], &["--username", name]].concat());
-            check(&[&with(&["--password="])[..], &["--username", name]].concat());
-            check(&[&with(&["--username=alice"])[..], &["--password", name]].concat());
+            let options: Vec<&str> = options.split(' ').collect();
+            check(&[&line[..], &options, &[name]].concat());
         }
         assert!(
             wrong.is_empty(),

@@ -7,7 +7,7 @@ use testkit::repo::When;
 use testkit::stream::DumpStream;
 use testkit::{Repo, Side, Spec, Tool, branch_history, build, each_seed, random_history, sample};
 
-use crate::random::one_of;
+use crate::random::{one_of, short_or_all};
 
 const UUID: &str = "4d0f9f0e-3c67-4d6e-9c0b-2a6a1f0f7a11";
 
@@ -27,46 +27,64 @@ fn repositories() -> Vec<Repo> {
     .collect()
 }
 
+/// Returns each repository with each line.
+fn pairs<'a>(
+    repositories: &'a [Repo],
+    lines: &'a [&'static str],
+) -> impl Iterator<Item = (&'a Repo, &'static str)> {
+    repositories
+        .iter()
+        .flat_map(move |repo| lines.iter().map(move |line| (repo, *line)))
+}
+
 #[test]
 fn svnadmin_reads_as_the_incumbent_does() {
-    for repo in repositories() {
-        let pair = ToolPair::new("svnadmin", repo.path());
-        for line in [
-            "info .",
-            "dump . -q",
-            "dump . -q --deltas",
-            "dump . -r 20:30",
-            "dump . -r 36 --deltas",
-            "dump . -r 5 --incremental",
-            "dump . --exclude /trunk",
-            "dump . -r 99",
-            "dump-revprops . -q",
-            "verify . -q",
-            "verify . -q -r 3:9",
-            "verify . -r 99",
-            "rev-size . -r 3",
-            "lstxns . -r HEAD",
-        ] {
-            pair.same_line(line);
-        }
-        for line in ["lslocks .", "lslocks . trunk", "lstxns ."] {
-            let words: Vec<&str> = line.split_ascii_whitespace().collect();
-            pair.compare(&words, AllowedDifference::OfLines);
-        }
+    let repositories = repositories();
+    let lines = [
+        "info .",
+        "dump . -q",
+        "dump . -q --deltas",
+        "dump . -r 20:30",
+        "dump . -r 36 --deltas",
+        "dump . -r 5 --incremental",
+        "dump . --exclude /trunk",
+        "dump . -r 99",
+        "dump-revprops . -q",
+        "verify . -q",
+        "verify . -q -r 3:9",
+        "verify . -r 99",
+        "rev-size . -r 3",
+        "lstxns . -r HEAD",
+    ];
+    // Each line in one of the repositories.
+    for (repo, line) in sample(3, pairs(&repositories, &lines)) {
+        ToolPair::new("svnadmin", repo.path()).same_line(line);
+    }
+    for (repo, line) in sample(
+        2,
+        pairs(&repositories, &["lslocks .", "lslocks . trunk", "lstxns ."]),
+    ) {
+        let words: Vec<&str> = line.split_ascii_whitespace().collect();
+        ToolPair::new("svnadmin", repo.path()).compare(&words, AllowedDifference::OfLines);
+    }
+    for repo in &repositories {
         ToolPair::new("svnfsfs", repo.path()).same_line("stats .");
     }
 }
 
 #[test]
 fn svnlook_reads_as_the_incumbent_does() {
-    for repo in repositories() {
+    let repositories = repositories();
+    for (nth, repo) in repositories.iter().enumerate() {
         let pair = ToolPair::new("svnlook", repo.path());
         let out = Tool::new("svnadmin").arg("lstxns").arg(repo.path()).ok();
         let txn = out.out().trim().to_owned();
         let revisions = (0..=repo.youngest())
             .step_by(5)
             .map(|rev| ["-r".to_owned(), rev.to_string()]);
-        let places: Vec<[String; 2]> = revisions.chain([["-t".to_owned(), txn]]).collect();
+        let mut places: Vec<[String; 2]> = revisions.chain([["-t".to_owned(), txn]]).collect();
+        // Samples of each repository are at other places.
+        places.rotate_left(nth);
         let commands = [
             "changed --copy-info",
             "dirs-changed",
@@ -81,43 +99,45 @@ fn svnlook_reads_as_the_incumbent_does() {
         let cases = places
             .iter()
             .flat_map(|place| commands.map(|command| (place, command)));
-        for ([option, place], command) in sample(2, cases) {
+        for ([option, place], command) in sample(7, cases) {
             let mut words: Vec<&str> = command.split_ascii_whitespace().collect();
             words.insert(1, ".");
             words.extend([option.as_str(), place]);
             pair.same(&words);
         }
-        for [option, place] in sample(2, &places) {
+        for [option, place] in sample(5, &places) {
             let words = ["proplist", ".", "-v", "--revprop", option, place];
             pair.compare(&words, AllowedDifference::OfLines);
         }
-        for line in [
-            "youngest .",
-            "uuid .",
-            "history .",
-            "history --show-ids . /trunk/hello.txt",
-            "history . /trunk/moved.txt",
-            "history --show-ids . /branches/b1-moved",
-            "cat . /trunk/hello.txt",
-            "filesize . /trunk/big.txt",
-            "proplist -v . /trunk/hello.txt",
-            "propget . svn:mergeinfo /branches/merged",
-            "lock . /trunk/big.txt",
-            "cat . /nosuch",
-            "tree -t nosuch .",
-            "tree -t 1-1 .",
-            "tree -t 99999999999999999999 .",
-            "tree . /trunk/hello.txt/x/y",
-            "cat . /trunk/hello.txt/x",
-        ] {
-            pair.same_line(line);
-        }
+    }
+    let lines = [
+        "youngest .",
+        "uuid .",
+        "history .",
+        "history --show-ids . /trunk/hello.txt",
+        "history . /trunk/moved.txt",
+        "history --show-ids . /branches/b1-moved",
+        "cat . /trunk/hello.txt",
+        "filesize . /trunk/big.txt",
+        "proplist -v . /trunk/hello.txt",
+        "propget . svn:mergeinfo /branches/merged",
+        "lock . /trunk/big.txt",
+        "cat . /nosuch",
+        "tree -t nosuch .",
+        "tree -t 1-1 .",
+        "tree -t 99999999999999999999 .",
+        "tree . /trunk/hello.txt/x/y",
+        "cat . /trunk/hello.txt/x",
+    ];
+    // Each line in one of the repositories.
+    for (repo, line) in sample(3, pairs(&repositories, &lines)) {
+        ToolPair::new("svnlook", repo.path()).same_line(line);
     }
 }
 
 #[test]
 fn random_histories() {
-    each_seed("FSX_SEEDS", 0..4, |seed| {
+    each_seed("FSX_SEEDS", short_or_all(0..3, 0..4), |seed| {
         let mut random = Random::new(seed);
         let stream = some_history(&mut random, seed);
         let spec = Spec::fsx()
@@ -137,10 +157,10 @@ fn random_histories() {
             pair.same_line(line);
         }
         let pair = ToolPair::new("svnlook", repo.path());
-        for rev in 0..=repo.youngest() {
-            for command in ["changed --copy-info", "tree --show-ids"] {
-                pair.same_line(&format!("{command} . -r {rev}"));
-            }
+        let commands = ["changed --copy-info", "tree --show-ids"];
+        let cases = (0..=repo.youngest()).flat_map(|rev| commands.map(|command| (rev, command)));
+        for (rev, command) in sample(5, cases) {
+            pair.same_line(&format!("{command} . -r {rev}"));
         }
     });
 }
@@ -187,12 +207,13 @@ fn histories_with_an_index() {
 /// Commands that change a repository without a commit: both leave repositories of the same files.
 #[test]
 fn changes_without_a_commit() {
-    for (packed, is_packed_by_both) in [
+    let cases = [
         (When::Never, false),
         (When::Halfway, false),
         (When::Halfway, true),
         (When::After, false),
-    ] {
+    ];
+    for (packed, is_packed_by_both) in sample(2, cases) {
         let spec = Spec::fsx().shard(4).pack(packed).busy().named("fsx-changes");
         let [theirs, ours] = Side::BOTH.map(|side| (build(&spec).copy(), side));
         if is_packed_by_both {
@@ -334,7 +355,7 @@ fn assert_same(ours: &[u8], expected: &[u8], what: &str) {
 /// last tree is that of FSFS. (In FSFS, dumps also have texts that were set to what they were before.)
 #[test]
 fn loads_commits_and_packs_in_turn() {
-    each_seed("FSX_SEEDS", 0..6, |seed| {
+    each_seed("FSX_SEEDS", short_or_all(0..3, 0..6), |seed| {
         let mut random = Random::new(seed);
         let stream = some_history(&mut random, seed);
         let youngest = stream.youngest();

@@ -168,12 +168,12 @@ fn rates_are_checked() {
     }
 }
 
-/// A limited copy takes more than ten seconds, and an interrupt ends it while it waits.
+/// A limited copy takes more than two seconds, and an interrupt ends it while it waits.
 #[test]
 fn an_interrupt_ends_a_limited_copy() {
     let repo = large();
     let dir = scratch();
-    let tool = Side::Ours.tool("svnadmin").args(["hotcopy", "--max-rate=64K"]);
+    let tool = Side::Ours.tool("svnadmin").args(["hotcopy", "--max-rate=256K"]);
     let mut command = tool.arg(repo.path()).arg("copy").dir(dir.path()).command();
     let err = interrupt(&mut command, "* Copied revision 0.");
     assert_eq!(err, "svnadmin: E200015: Caught signal\n");

@@ -10,7 +10,7 @@ mod shared;
 use std::path::{Path, PathBuf};
 
 use testkit::tool::tool_link;
-use testkit::{Output, Side, Tool, scratch};
+use testkit::{Output, Side, Tool, sample, scratch};
 
 /// The user ID of the programs: `nobody`.
 const USER: &str = "65534";
@@ -222,7 +222,8 @@ fn can_run() -> bool {
     is_tested
 }
 
-fn compare(version: &str, states: &[FileOwnership], umasks: &[&str], commands: &[&str]) {
+/// Compares every `step`-th pair of a state with a umask and a command, or all of them as [`sample`].
+fn compare(version: &str, states: &[(FileOwnership, &str)], commands: &[&str], step: usize) {
     if !can_run() {
         return;
     }
@@ -230,34 +231,36 @@ fn compare(version: &str, states: &[FileOwnership], umasks: &[&str], commands: &
     sh(&format!("chmod 755 {}", folder.path().display()));
     let template = main_repository(folder.path(), version);
     let mut differences = Vec::new();
-    for &state in states {
-        for umask in umasks {
-            for line in commands {
-                let sides = Side::BOTH.map(|side| {
-                    let root = folder.path().join(format!("{side:?}"));
-                    std::fs::create_dir(&root).expect("because it was removed");
-                    prepare(&template, &root, state);
-                    let outputs = run(side, &root, umask, line);
-                    let shape = shape(&root, &outputs);
-                    std::fs::remove_dir_all(&root).expect("because we are root");
-                    shape
-                });
-                let [theirs, ours] = sides;
-                if theirs != ours {
-                    let lines = |one: &str, other: &str| -> String {
-                        let other: Vec<&str> = other.lines().collect();
-                        one.lines()
-                            .filter(|line| !other.contains(line))
-                            .map(|line| format!("    {line}\n"))
-                            .collect()
-                    };
-                    differences.push(format!(
-                        "{version} {state:?}, umask {umask}: {line}\n  theirs\n{}  ours\n{}",
-                        lines(&theirs, &ours),
-                        lines(&ours, &theirs)
-                    ));
-                }
-            }
+    let cases = states
+        .iter()
+        .flat_map(|(state, umask)| commands.iter().map(move |line| (*state, *umask, *line)));
+    for (state, umask, line) in sample(step, cases) {
+        let prepared = folder.path().join(format!("{state:?}"));
+        if !prepared.exists() {
+            std::fs::create_dir(&prepared).expect("because it is new");
+            prepare(&template, &prepared, state);
+        }
+        let [theirs, ours] = Side::BOTH.map(|side| {
+            let root = folder.path().join(format!("{side:?}"));
+            Tool::new("cp").arg("-a").arg(&prepared).arg(&root).ok();
+            let outputs = run(side, &root, umask, line);
+            let shape = shape(&root, &outputs);
+            std::fs::remove_dir_all(&root).expect("because we are root");
+            shape
+        });
+        if theirs != ours {
+            let lines = |one: &str, other: &str| -> String {
+                let other: Vec<&str> = other.lines().collect();
+                one.lines()
+                    .filter(|line| !other.contains(line))
+                    .map(|line| format!("    {line}\n"))
+                    .collect()
+            };
+            differences.push(format!(
+                "{version} {state:?}, umask {umask}: {line}\n  theirs\n{}  ours\n{}",
+                lines(&theirs, &ours),
+                lines(&ours, &theirs)
+            ));
         }
     }
     assert!(differences.is_empty(), "{}", differences.join("\n"));
@@ -273,33 +276,30 @@ fn without(words: &[&str]) -> Vec<&'static str> {
 fn commands_on_read_only_repositories() {
     // Sven fails at a lock file, Subversion at a temporary file or another lock.
     let words = ["upgrade", "setuuid", "--force-uuid", "freeze", "svnlook tree"];
-    compare("1.14", &[FileOwnership::ReadOnly], &["022"], &without(&words));
+    compare("1.14", &[(FileOwnership::ReadOnly, "022")], &without(&words), 2);
 }
 
 #[test]
 fn commands_on_repositories_of_a_group() {
-    let states = [FileOwnership::Group, FileOwnership::GroupWithoutBit];
-    compare(
-        "1.14",
-        &states,
-        &["022"],
-        &without(&["upgrade", "svnadmin lock ", "svnlook"]),
-    );
+    let states = [FileOwnership::Group, FileOwnership::GroupWithoutBit].map(|state| (state, "022"));
+    let commands = without(&["upgrade", "svnadmin lock ", "svnlook"]);
+    compare("1.14", &states, &commands, 2);
 }
 
 #[test]
 fn commands_with_unusual_umasks() {
     let writing = without(&["svnlook", "verify", "upgrade", "svnadmin lock "]);
-    compare("1.14", &[FileOwnership::Own], &["000", "077"], &writing);
-    compare("1.14", &[FileOwnership::Group], &["027"], &writing);
+    let states = [
+        (FileOwnership::Own, "000"),
+        (FileOwnership::Own, "077"),
+        (FileOwnership::Group, "027"),
+    ];
+    // Each command once.
+    compare("1.14", &states, &writing, 3);
 }
 
 #[test]
 fn commands_on_old_formats() {
-    compare(
-        "1.3",
-        &[FileOwnership::ReadOnly, FileOwnership::Group],
-        &["022"],
-        &["svnadmin hotcopy -q R O/copy"],
-    );
+    let states = [FileOwnership::ReadOnly, FileOwnership::Group].map(|state| (state, "022"));
+    compare("1.3", &states, &["svnadmin hotcopy -q R O/copy"], 1);
 }

@@ -36,17 +36,22 @@ fn revisions_and_txn(repo: &Repo, step: usize) -> Vec<[String; 2]> {
 }
 
 fn same_at_each_revision(step: usize, commands: &[&str]) {
-    for repo in repositories() {
-        let pair = ToolPair::new("svnlook", repo.path());
-        let places = revisions_and_txn(&repo, step);
-        let cases = places
-            .iter()
-            .flat_map(|place| commands.iter().map(move |command| (place, command)));
-        for ([option, place], command) in sample(2, cases) {
-            let mut words: Vec<&str> = command.split_ascii_whitespace().collect();
-            words.extend([".", option, place]);
-            pair.same(&words);
-        }
+    let repositories = repositories().into_iter();
+    let repositories: Vec<(Repo, Vec<[String; 2]>)> = repositories
+        .map(|repo| {
+            let places = revisions_and_txn(&repo, step);
+            (repo, places)
+        })
+        .collect();
+    let places = repositories
+        .iter()
+        .flat_map(|(repo, places)| places.iter().map(move |place| (repo, place)));
+    let cases = places.flat_map(|(repo, place)| commands.iter().map(move |command| (repo, place, command)));
+    // No test has a multiple of 7 commands.
+    for (repo, [option, place], command) in sample(7, cases) {
+        let mut words: Vec<&str> = command.split_ascii_whitespace().collect();
+        words.extend([".", option, place]);
+        ToolPair::new("svnlook", repo.path()).same(&words);
     }
 }
 
@@ -96,11 +101,12 @@ fn revision_properties() {
     );
     let repo = &repositories()[1];
     let pair = ToolPair::new("svnlook", repo.path());
-    for [option, place] in revisions_and_txn(repo, 7) {
-        for words in [&["-v"][..], &["--xml"], &[]] {
-            let all = [&["proplist", "--revprop", ".", &option, &place][..], words].concat();
-            pair.compare(&all, AllowedDifference::OfLines);
-        }
+    let cases = revisions_and_txn(repo, 7)
+        .into_iter()
+        .flat_map(|place| [&["-v"][..], &["--xml"], &[]].map(|words| (place.clone(), words)));
+    for ([option, place], words) in sample(2, cases) {
+        let all = [&["proplist", "--revprop", ".", &option, &place][..], words].concat();
+        pair.compare(&all, AllowedDifference::OfLines);
     }
     for zone in ["America/New_York", "Asia/Kolkata"] {
         let env = [("TZ", zone)];
@@ -156,7 +162,7 @@ fn cat_filesize_history_and_properties() {
             .flat_map(|path| places.iter().map(move |place| (path, place)));
         let cases =
             places.flat_map(|(path, place)| commands.clone().map(move |command| (path, place, command)));
-        for (path, place, (command, order)) in sample(4, cases) {
+        for (path, place, (command, order)) in sample(11, cases) {
             // The property's name is the argument after the repository.
             let mut words: Vec<&str> = command.split_ascii_whitespace().collect();
             match words[0] {
@@ -172,7 +178,7 @@ fn cat_filesize_history_and_properties() {
 
 #[test]
 fn tree_with_all_options() {
-    same_at_each_revision(30, &["tree --show-ids", "tree --full-paths", "tree"]);
+    same_at_each_revision(10, &["tree --show-ids", "tree --full-paths", "tree"]);
 }
 
 #[test]

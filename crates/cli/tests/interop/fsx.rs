@@ -3,7 +3,7 @@
 use testkit::history::Random;
 use testkit::repo::When;
 use testkit::server::transport::Transport;
-use testkit::{Side, Spec, Tool, scratch};
+use testkit::{Side, Spec, Tool, runs_all_cases, sample, scratch};
 
 use crate::http::raw_http::{HttpConnection, HttpResponse, send_request};
 use crate::pair::{ServerPair, serve, url};
@@ -52,10 +52,13 @@ fn lists_and_texts() {
 #[test]
 fn working_copies_and_mirrors() {
     let unpacked = Spec::fsx().shard(50).busy().named("fsx");
-    ServerPair::of(&half_packed()).same(mirror::synchronized);
+    let small = half_packed().with(testkit::history::small()).named("fsx-small");
+    for spec in sample(2, [small, half_packed()]) {
+        ServerPair::of(&spec).same(mirror::synchronized);
+    }
     ServerPair::over_http(&unpacked, "").same(|c| {
         c.svn(&["checkout", "-q", "-r", "1", "URL", "wc"]);
-        for rev in [2, 20, 5, 44, 12, 0, 90] {
+        for rev in sample(2, [2, 20, 44, 5, 12, 0, 90]) {
             c.svn_sorted(&["update", "-r", &rev.to_string(), "wc"]);
         }
         c.note_tree("wc");
@@ -84,7 +87,8 @@ fn commits_in_turns() {
         .map(|transport| Side::BOTH.map(|side| serve(side, transport, root.path(), "Allow from all\n", &[])));
     let folder = scratch();
     let mut random = Random::new(7);
-    for nth in 0..40 {
+    let count = if runs_all_cases() { 40 } else { 18 };
+    for nth in 0..count {
         let text = folder.path().join("text");
         std::fs::write(&text, format!("{}\n", nth % 7).repeat(1 + random.below(3000)))
             .expect("because it is ours");
@@ -113,10 +117,12 @@ fn commits_in_turns() {
                 true => side.tool(name),
                 false => Tool::new(name),
             };
-            for (name, value) in [
+            let mut props = [
                 ("svn:date", format!("2026-01-02T03:04:{rev:02}.000000Z")),
                 ("n", rev.to_string()),
-            ] {
+            ];
+            props.rotate_left(nth % 2);
+            for (name, value) in sample(2, props) {
                 let set = program("svnadmin").args(["setrevprop", "-r", &rev.to_string()]);
                 set.arg(repository).args([name, "/dev/stdin"]).stdin(value).ok();
             }

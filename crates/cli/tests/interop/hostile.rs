@@ -17,7 +17,7 @@ use memchr::memmem;
 use rand::{Rng as _, SeedableRng as _};
 use testkit::probe::read_some;
 use testkit::server::TestServer;
-use testkit::{Side, Tool};
+use testkit::{Side, Tool, runs_all_cases};
 
 /// The resources of a process.
 #[derive(Clone, Copy, Debug)]
@@ -102,9 +102,9 @@ fn idle_resources(server: &TestServer) -> ProcessResources {
         client.read_until("( close-edit ( ) ) ");
     }
     check_service(server);
-    // Waits until the additional threads have ended.
+    // Waits until the additional threads have ended: idle ones end after two seconds.
     let mut least = ProcessResources::by(server);
-    for _ in 0..60 {
+    for _ in 0..45 {
         std::thread::sleep(Duration::from_millis(50));
         let now = ProcessResources::by(server);
         least = ProcessResources {
@@ -218,7 +218,8 @@ fn invalid_bytes_leave_no_resources_in_use() {
     let server = serve(&["--max-threads", "16"]);
     let rest = idle_resources(&server);
     let mut random = rand_chacha::ChaCha8Rng::seed_from_u64(2);
-    for number in 0..2000 {
+    let clients = if runs_all_cases() { 2000 } else { 300 };
+    for number in 0..clients {
         let mut client = HostileClient::of(&server);
         let hello = client.hello();
         let mut noise = vec![0; random.random_range(1..3000)];
@@ -409,7 +410,7 @@ fn slow_readers_are_served_and_stalled_ones_are_disconnected() {
 #[test]
 fn many_commands_of_one_client_do_not_delay_another() {
     let server = serve(&["--max-threads", "1"]);
-    let commands = 200_000;
+    let commands = if runs_all_cases() { 200_000 } else { 40_000 };
     let mut busy = HostileClient::of(&server);
     busy.log_in();
     let mut other = HostileClient::of(&server);

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use testkit::repo::{Repo, build};
 use testkit::server::{TestServer, free_port};
+use testkit::stream::DumpStream;
 use testkit::tool::sven_binary;
 use testkit::{Side, Spec, Tool, scratch};
 
@@ -21,10 +22,14 @@ fn index(repo: &Path, args: &[&str]) -> String {
         .out()
 }
 
-fn commit(repo: &Repo, text: &str) {
-    let put = ["--", "put", "-", "iota"];
-    let mucc = Tool::new("svnmucc").args(["--non-interactive", "-m", "m", "-U", &repo.url()]);
-    mucc.args(put).stdin(text).ok();
+/// Adds revisions with changes of one file, by another process.
+fn commit(repo: &Repo, revisions: usize, text: &str) {
+    let mut stream = DumpStream::new("5d3f4c1a-2b1f-4f2e-9a55-3f6a3c6d1e78");
+    for number in 0..revisions {
+        stream.rev("m");
+        stream.edit("iota", format!("{text} {number}"));
+    }
+    repo.load(stream.part(1, stream.youngest()));
 }
 
 /// Asks the server until the index covers all revisions.
@@ -57,17 +62,13 @@ fn responses_are_the_same() {
 fn a_server_extends_it_in_the_background() {
     let repo = build(&Spec::small("1.14")).copy();
     index(repo.path(), &["-q"]);
-    for rev in 0..70 {
-        commit(&repo, &format!("{rev}"));
-    }
+    commit(&repo, 70, "before");
     assert!(index(repo.path(), &["--status"]).contains("up to 11 of 81"));
     let server = TestServer::svnserve(Side::Ours, repo.path(), &[]);
     let url = server.url("");
     wait_until_covered(repo.path(), &url);
     // The server is running, and another process commits.
-    for rev in 0..70 {
-        commit(&repo, &format!("again {rev}"));
-    }
+    commit(&repo, 70, "after");
     wait_until_covered(repo.path(), &url);
     index(repo.path(), &["--check"]);
 }

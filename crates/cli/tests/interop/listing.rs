@@ -15,7 +15,7 @@ fn list() {
 
 /// The requests of [`list`].
 pub fn lists(c: &mut ScenarioClient) {
-    c.all(&[
+    let lines = [
         "list URL",
         "list -R URL",
         "list -v URL/trunk",
@@ -36,7 +36,9 @@ pub fn lists(c: &mut ScenarioClient) {
         "list URL/branches/b1@16",
         "list URL/branches/b1",
         "list -r 16 URL/branches/b1-moved",
-    ]);
+    ];
+    let lines: Vec<&str> = c.part(3, lines).collect();
+    c.all(&lines);
 }
 
 #[test]
@@ -46,7 +48,7 @@ fn cat() {
 
 /// The requests of [`cat`].
 pub fn texts(c: &mut ScenarioClient) {
-    c.all(&[
+    let lines = [
         "cat URL/trunk/hello.txt",
         "cat -r 3 URL/trunk/hello.txt",
         "cat -r 3 URL/trunk/moved.txt",
@@ -60,14 +62,21 @@ pub fn texts(c: &mut ScenarioClient) {
         "cat URL/nosuch",
         "cat -r 3 URL/trunk/c1.txt",
         "cat -r 99999 URL/trunk/c1.txt",
-    ]);
-    for rev in 2..16 {
+    ];
+    let lines: Vec<&str> = c.part(3, lines).collect();
+    c.all(&lines);
+    for rev in c.part(3, 2..16) {
         c.svn(&["cat", "-r", &rev.to_string(), "URL/trunk/big.txt@15"]);
     }
-    c.svn(&["cat", "URL/trunk/dir with spaces/a: b.txt"]);
-    c.svn(&["cat", "URL/trunk/at@sign.txt@"]);
-    c.svn(&["cat", "URL/trunk/100%25.txt"]);
-    c.svn(&["cat", "URL/trunk/日本語/テスト.txt"]);
+    let names = [
+        "dir with spaces/a: b.txt",
+        "at@sign.txt@",
+        "100%25.txt",
+        "日本語/テスト.txt",
+    ];
+    for name in c.part(2, names) {
+        c.svn(&["cat", &format!("URL/trunk/{name}")]);
+    }
 }
 
 #[test]
@@ -77,7 +86,7 @@ fn info() {
 
 /// The requests of [`info`].
 pub fn infos(c: &mut ScenarioClient) {
-    c.all(&[
+    let lines = [
         "info URL",
         "info -r 5 URL/trunk/hello.txt",
         "info URL/trunk/big.txt",
@@ -87,7 +96,9 @@ pub fn infos(c: &mut ScenarioClient) {
         "info -r {2020-01-20} URL",
         "info -r {1999-01-01} URL",
         "info -r {2099-01-01} URL",
-    ]);
+    ];
+    let lines: Vec<&str> = c.part(2, lines).collect();
+    c.all(&lines);
     c.svn_by_paragraph(&["info", "-R", "URL/trunk"]);
     c.svn_by_paragraph(&["info", "--depth", "files", "URL/trunk"]);
 }
@@ -99,7 +110,7 @@ fn properties() {
 
 /// The requests of [`properties`].
 pub fn all_properties(c: &mut ScenarioClient) {
-    for line in [
+    let lines = [
         "proplist -v URL/trunk",
         "proplist -v -R URL",
         "proplist -v -R -r 20 URL",
@@ -114,11 +125,12 @@ pub fn all_properties(c: &mut ScenarioClient) {
         "propget --revprop svn:log -r HEAD URL",
         "propget --revprop nosuch -r 1 URL",
         "proplist -v URL/nosuch",
-    ] {
+    ];
+    for line in c.part(3, lines) {
         let args: Vec<&str> = line.split(' ').collect();
         c.svn_sorted(&args);
     }
-    for rev in 45..70 {
+    for rev in c.part(8, 45..70) {
         c.svn_sorted(&["proplist", "--revprop", "-v", "-r", &rev.to_string(), "URL"]);
     }
 }

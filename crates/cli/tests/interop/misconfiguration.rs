@@ -9,15 +9,15 @@ use std::path::Path;
 use std::time::Duration;
 
 use testkit::server::TestServer;
-use testkit::{Side, Tool, scratch};
+use testkit::{Side, Tool, runs_all_cases, sample, scratch};
 
 use crate::pair::{compare, without_line};
 use crate::serve::without_place;
 
 /// Files in `conf/` and their texts. `svnserve.conf` is [`GENERAL`] unless it is in the list.
 const CASES: [(&str, &str); 62] = [
-    ("svnserve.conf", "[general\n"),
     ("svnserve.conf", "[general]\nanon-access = bogus\n"),
+    ("svnserve.conf", "[general\n"),
     ("svnserve.conf", "anon-access = none\n"),
     ("svnserve.conf", " [general]\n"),
     ("svnserve.conf", "[general]\n anon-access = none\n"),
@@ -88,8 +88,8 @@ const CASES: [(&str, &str); 62] = [
     ("authz", "[/]\n$foo = r\n"),
     ("authz", "[/]\n* = w\n"),
     ("authz", "[/]\n* = r\n[/]\n"),
-    ("authz", "* = r\n"),
     ("../format", "99\n"),
+    ("authz", "* = r\n"),
 ];
 
 const GENERAL: &str = "[general]\npassword-db = passwd\nauthz-db = authz\n";
@@ -106,22 +106,25 @@ fn clients_get_equal_errors_and_the_log_has_details() {
     ] {
         replace(&model.join("conf").join(file), text);
     }
-    for (number, (file, text)) in CASES.iter().enumerate() {
+    let cases: Vec<&(&str, &str)> = sample(3, &CASES).collect();
+    for (number, (file, text)) in cases.iter().enumerate() {
         let path = root.path().join(number.to_string());
         Tool::new("cp").arg("-r").arg(&model).arg(&path).ok();
         replace(&path.join("conf").join(file), text);
     }
-    let [theirs, ours] = Side::BOTH.map(|side| responses_and_log(side, root.path()));
-    let pairs = CASES.iter().zip(theirs.0.iter().zip(&ours.0));
+    let [theirs, ours] = Side::BOTH.map(|side| responses_and_log(side, root.path(), cases.len()));
+    let pairs = cases.iter().zip(theirs.0.iter().zip(&ours.0));
     let differ: Vec<_> = pairs.filter(|(_, (theirs, ours))| theirs != ours).collect();
     assert!(differ.is_empty(), "{differ:#?}");
     let (added, shared): (Vec<String>, Vec<String>) = ours
         .1
         .into_iter()
         .partition(|line| line.contains(" counts as 'none': "));
-    assert_eq!(added.len(), 4, "{added:#?}");
     let placed = shared.iter().filter(|line| line.contains(" (line ")).count();
-    assert_eq!(placed, 42);
+    match runs_all_cases() {
+        true => assert_eq!((added.len(), placed), (4, 42), "{added:#?}"),
+        false => assert!(!added.is_empty() && placed > 0, "{placed} {added:#?}"),
+    }
     // The last log line of a client may be written after the next client connects. Whether a client has read
     // everything before it disconnects is random; if not, the server gets a reset.
     let sorted = |mut lines: Vec<String>| {
@@ -196,13 +199,13 @@ fn an_unreadable_password_file() {
     assert_eq!((notices(&theirs.3), notices(&ours.3)), (0, 2), "{}", ours.3);
 }
 
-/// Returns the responses for each case, and the log.
-fn responses_and_log(side: Side, root: &Path) -> (Vec<String>, Vec<String>) {
+/// Returns the responses for each of the cases, and the log.
+fn responses_and_log(side: Side, root: &Path, cases: usize) -> (Vec<String>, Vec<String>) {
     let log = root.join(format!("{side:?}.log"));
     let logged = log.display().to_string();
     let server = TestServer::svnserve(side, root, &["-T", "--log-file", &logged]);
     let port = format!(":{}", server.port());
-    let output_text = (0..CASES.len()).map(|number| {
+    let output_text = (0..cases).map(|number| {
         let anonymous = anonymous(server.port(), number);
         let alice = Tool::new("svn")
             .args(["list", "--non-interactive", "--no-auth-cache"])

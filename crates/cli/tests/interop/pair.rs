@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use testkit::server::TestServer;
 use testkit::server::http::HttpSite;
 use testkit::server::transport::Transport;
-use testkit::{Repo, Side, Spec, Tool, scratch};
+use testkit::{Repo, Side, Spec, Tool, sample_from, scratch};
 
 use crate::apache;
 
@@ -30,6 +30,10 @@ pub struct ScenarioClient {
     dir: TempDir,
     transcript: String,
     options: Vec<String>,
+    /// The options apply to every `options_step`-th command.
+    options_step: usize,
+    /// The number of `svn` commands so far.
+    commands: usize,
     /// More texts to mask, with their replacements.
     masks: Vec<(String, String)>,
 }
@@ -146,6 +150,8 @@ impl ScenarioClient {
             dir: scratch(),
             transcript: String::new(),
             options: Vec::new(),
+            options_step: 1,
+            commands: 0,
             masks: Vec::new(),
         }
     }
@@ -167,7 +173,19 @@ impl ScenarioClient {
 
     /// Sets options for all following `svn` commands.
     pub fn set_options(&mut self, options: &[&str]) {
+        self.set_options_of_every(1, options);
+    }
+
+    /// As [`ScenarioClient::set_options`], for every `step`-th command only.
+    pub fn set_options_of_every(&mut self, step: usize, options: &[&str]) {
         self.options = options.iter().map(|o| (*o).to_owned()).collect();
+        self.options_step = step;
+    }
+
+    /// Returns every `step`-th of some independent cases, others over `svn://` than over HTTP, or all of them if the environment has
+    /// `SVEN_ALL_CASES`.
+    pub fn part<I: IntoIterator>(&self, step: usize, cases: I) -> impl Iterator<Item = I::Item> + use<I> {
+        sample_from(usize::from(!self.url.starts_with("svn:")), step, cases)
     }
 
     /// Runs `svn` and records everything. `URL` in an argument stands for the repository's.
@@ -248,12 +266,14 @@ impl ScenarioClient {
         }
     }
 
-    fn run(&self, args: &[&str]) -> (String, String, i32) {
+    fn run(&mut self, args: &[&str]) -> (String, String, i32) {
+        self.commands += 1;
+        let has_options = self.commands.is_multiple_of(self.options_step);
         let args = args.iter().map(|arg| arg.replace("URL", &self.url));
         let output = Tool::new("svn")
             .args(args)
             .args(["--non-interactive", "--no-auth-cache"])
-            .args(&self.options)
+            .args(self.options.iter().filter(|_| has_options))
             .dir(self.dir())
             .run();
         (output.out(), output.err(), output.code)

@@ -62,57 +62,64 @@ impl PausingProxy {
 
 #[test]
 fn a_server_that_is_stopped_within_a_checkout() {
-    for side in Side::BOTH {
-        let dir = scratch();
-        let pid = dir.path().join("pid").display().to_string();
-        let args = ["-T", "--pid-file", &pid];
-        let server = TestServer::svnserve(side, &big(), &args[usize::from(side == Side::Ours)..]);
-        let between = PausingProxy::client_and(server.addr(), 1 << 20);
-        let mut client = Tool::new("svn")
-            .args(["checkout", "--non-interactive"])
-            .arg(format!("svn://127.0.0.1:{}/r", between.port))
-            .arg(dir.path().join("wc"))
-            .command()
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("because svn is installed");
-        between
-            .reached
-            .recv_timeout(Duration::from_secs(30))
-            .expect("because it checks out");
-        let port = server.port().to_string();
-        let ended = server.terminate().expect("because it stops in time");
-        assert_eq!(ended.signal(), Some(SIGTERM), "{side:?}: {ended}");
-        assert!(
-            Path::new(&pid).exists(),
-            "{side:?} leaves the file that names it behind"
-        );
-        // Another server can start at once.
-        let next = side
-            .tool("svnserve")
-            .args(["-d", "--listen-host", "127.0.0.1", "--listen-port", &port])
-            .arg("-r")
-            .arg(big())
-            .args(["--pid-file", &pid])
-            .run();
-        assert_eq!(next.code, 0, "{next:?}");
-        works_soon(&format!("svn://127.0.0.1:{port}/r"));
-        between.go_on.store(true, Ordering::SeqCst);
-        let mut output_text = String::new();
-        let mut stderr = client.stderr.take().expect("because it was piped");
-        stderr
-            .read_to_string(&mut output_text)
-            .expect("because it is text");
-        let code = client.wait().expect("because it is our child").code();
-        assert_eq!(code, Some(1), "{side:?}: {output_text}");
-        assert!(
-            output_text.contains("E210002") || output_text.contains("E000104"),
-            "{side:?}: {output_text}"
-        );
-        stop(&std::fs::read_to_string(&pid).expect("because it was written"));
-    }
+    // Both at the same time, because a server waits for its sessions when it stops.
+    std::thread::scope(|scope| {
+        for side in Side::BOTH {
+            scope.spawn(move || stop_within_a_checkout(side));
+        }
+    });
+}
+
+fn stop_within_a_checkout(side: Side) {
+    let dir = scratch();
+    let pid = dir.path().join("pid").display().to_string();
+    let args = ["-T", "--pid-file", &pid];
+    let server = TestServer::svnserve(side, &big(), &args[usize::from(side == Side::Ours)..]);
+    let between = PausingProxy::client_and(server.addr(), 1 << 20);
+    let mut client = Tool::new("svn")
+        .args(["checkout", "--non-interactive"])
+        .arg(format!("svn://127.0.0.1:{}/r", between.port))
+        .arg(dir.path().join("wc"))
+        .command()
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("because svn is installed");
+    between
+        .reached
+        .recv_timeout(Duration::from_secs(30))
+        .expect("because it checks out");
+    let port = server.port().to_string();
+    let ended = server.terminate().expect("because it stops in time");
+    assert_eq!(ended.signal(), Some(SIGTERM), "{side:?}: {ended}");
+    assert!(
+        Path::new(&pid).exists(),
+        "{side:?} leaves the file that names it behind"
+    );
+    // Another server can start at once.
+    let next = side
+        .tool("svnserve")
+        .args(["-d", "--listen-host", "127.0.0.1", "--listen-port", &port])
+        .arg("-r")
+        .arg(big())
+        .args(["--pid-file", &pid])
+        .run();
+    assert_eq!(next.code, 0, "{next:?}");
+    works_soon(&format!("svn://127.0.0.1:{port}/r"));
+    between.go_on.store(true, Ordering::SeqCst);
+    let mut output_text = String::new();
+    let mut stderr = client.stderr.take().expect("because it was piped");
+    stderr
+        .read_to_string(&mut output_text)
+        .expect("because it is text");
+    let code = client.wait().expect("because it is our child").code();
+    assert_eq!(code, Some(1), "{side:?}: {output_text}");
+    assert!(
+        output_text.contains("E210002") || output_text.contains("E000104"),
+        "{side:?}: {output_text}"
+    );
+    stop(&std::fs::read_to_string(&pid).expect("because it was written"));
 }
 
 /// Waits until a server accepts connections: Subversion's detaches before it listens.

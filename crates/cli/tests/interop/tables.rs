@@ -1,11 +1,12 @@
 //! Tables of scenarios, each run by the stock client with both servers, over each protocol: locks (owner and path of
 //! the lock, change, kind of commit), and out-of-date commits (other commit, own change).
 //!
-//! The default run has a few cells of each; `TABLES=all cargo test -p sven --test interop tables` runs all,
-//! `TABLES=WORD` those whose names contain the word.
+//! The default run has a few cells of each, each over one of the protocols, or over all with `SVEN_ALL_CASES`;
+//! `TABLES=all cargo test -p sven --test interop tables` runs all, `TABLES=WORD` those whose names contain the word.
 
 use std::fmt::Write as _;
 
+use testkit::runs_all_cases;
 use testkit::server::http::READ_FREELY;
 use testkit::server::transport::Transport;
 
@@ -43,6 +44,16 @@ fn run(transport: Transport, cells: &[ScenarioCell]) {
         client.mask("!svn/act/".to_owned(), "!svn/act/");
         client.lines(&script);
     });
+}
+
+/// Runs the cells over all protocols, or those of the default run over the protocols in turn.
+fn run_chosen(cells: impl Fn() -> Vec<ScenarioCell>, first: usize, every: usize) {
+    let is_in_turn = !runs_all_cases() && std::env::var_os("TABLES").is_none();
+    for (at, transport) in PROTOCOLS.into_iter().enumerate() {
+        let cells = chosen(cells(), first, every).into_iter().enumerate();
+        let cells = cells.filter(|(number, _)| !is_in_turn || number % PROTOCOLS.len() == at);
+        run(transport, &cells.map(|(_, cell)| cell).collect::<Vec<_>>());
+    }
 }
 
 /// Returns the cells of this run: the first ones, which have found faults, and some others.
@@ -200,14 +211,10 @@ fn stale_cells() -> Vec<ScenarioCell> {
 
 #[test]
 fn tables_of_locks() {
-    for transport in PROTOCOLS {
-        run(transport, &chosen(lock_cells(), 4, 70));
-    }
+    run_chosen(lock_cells, 4, 70);
 }
 
 #[test]
 fn tables_of_out_of_date_commits() {
-    for transport in PROTOCOLS {
-        run(transport, &chosen(stale_cells(), 2, 90));
-    }
+    run_chosen(stale_cells, 2, 90);
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use testkit::{Repo, Spec, Tool};
+use testkit::{Repo, Spec, Tool, runs_all_cases};
 
 use crate::pair::ScenarioClient;
 use crate::twins::{CONF, Twins, write_program};
@@ -42,7 +42,10 @@ fn svnsync_into_it() {
 }
 
 pub fn sync_into(twins: &Twins) {
-    let source = testkit::build(&Spec::new("1.14").busy().named("f8"));
+    let source = testkit::build(&match runs_all_cases() {
+        true => Spec::new("1.14").busy().named("f8"),
+        false => Spec::small("1.14").named("small-f8"),
+    });
     twins.hook("pre-revprop-change", "exit 0");
     twins.same(|c| {
         c.mask(source.url(), "SOURCE");
@@ -60,8 +63,9 @@ fn svnrdump_load_into_it() {
 
 pub fn rdump_into(twins: &Twins) {
     let source = testkit::build(&Spec::new("1.14").busy().named("f8"));
+    let revisions = if runs_all_cases() { "0:HEAD" } else { "0:45" };
     let dump = Tool::new("svnadmin")
-        .args(["dump", "-q", "--deltas"])
+        .args(["dump", "-q", "--deltas", "-r", revisions])
         .arg(source.path())
         .ok();
     let folder = testkit::scratch();
@@ -93,7 +97,7 @@ pub fn dcommit(twins: &Twins) {
         let git = format!("export GIT_CONFIG_GLOBAL={}; cd git", config.display());
         for step in [
             "git svn clone -q $U git >/dev/null 2>&1".to_owned(),
-            format!("{git}; echo x >> iota; git commit -qam 'Edit from git'; git mv A/mu A/nu; git commit -qm 'Rename from git'; mkdir n; echo 1 > n/f; git add n; git rm -q A/D/H/chi; git commit -qm 'More from git'; git svn dcommit -q >/dev/null 2>&1"),
+            format!("{git}; echo x >> iota; git mv A/mu A/nu; git commit -qam 'Edit and rename from git'; mkdir n; echo 1 > n/f; git add n; git rm -q A/D/H/chi; git commit -qm 'More from git'; git svn dcommit -q >/dev/null 2>&1"),
             format!("{git}; git log --format=%s; git status --short"),
         ] {
             let output = Tool::new("sh").args(["-c", &step]).env("U", &c.url).dir(c.dir()).run();

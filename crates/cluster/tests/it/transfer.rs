@@ -159,7 +159,7 @@ pub fn commit(repo: &Repo, name: &str, text: &str) {
 #[test]
 fn every_kind_of_repository_goes_in_and_comes_back() {
     let fixture = fixture();
-    for spec in matrix() {
+    for spec in testkit::sample(2, matrix()) {
         let repo = build(&spec);
         let name = spec.name.as_str();
         if name == "f1" || name == "f2" {

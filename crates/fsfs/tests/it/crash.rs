@@ -96,7 +96,7 @@ fn check_interruptions(
             work(&copy.db(), &real).unwrap_or_else(|e| panic!("{what}, again: {e}"));
             check(copy.path(), true, &what);
             // Every one of the first calls, the others in growing steps.
-            at += 1 + at / 10;
+            at += 1 + at / if testkit::runs_all_cases() { 10 } else { 4 };
         }
     }
     let copy = repo.copy();
@@ -105,7 +105,9 @@ fn check_interruptions(
     work(&copy.db(), &disk).unwrap();
     let folder = testkit::scratch();
     let (end, boundaries) = (crash.moment(), crash.boundaries());
-    let step = boundaries.len().div_ceil(40);
+    let step = boundaries
+        .len()
+        .div_ceil(if testkit::runs_all_cases() { 40 } else { 20 });
     let some = boundaries
         .iter()
         .step_by(step)

@@ -154,7 +154,9 @@ fn histories_with_and_without_it_are_equal() {
         ("1.3", 0),
     ];
     for seed in testkit::seeds("SVEN_INDEX_SEEDS", 1..3) {
-        for (version, shard) in forms {
+        // Every other one, and the others with the next seed.
+        let rotated = forms.iter().cycle().skip(seed as usize % 7).take(7);
+        for &(version, shard) in testkit::sample(2, rotated) {
             run(version, shard, seed);
         }
     }
@@ -162,7 +164,7 @@ fn histories_with_and_without_it_are_equal() {
 
 #[test]
 fn loaded_histories_with_and_without_it_are_equal() {
-    for seed in testkit::seeds("SVEN_INDEX_SEEDS", 1..3) {
+    for seed in testkit::seeds("SVEN_INDEX_SEEDS", 1..2) {
         for (version, shard) in [("1.14", 8), ("1.3", 0), ("1.6", 8)] {
             let context = format!("{version}, loaded, seed {seed}");
             println!("{context}");
@@ -365,26 +367,28 @@ fn power_cuts() {
     put_file(&fs, "72");
     drop((fs, counted));
     let mut used = 0;
-    for moment in disk.boundaries() {
-        for loss in CRASH_LOSSES {
-            let context = format!("{loss:?} at {moment}");
-            std::fs::remove_dir_all(&db).unwrap();
-            disk.image(moment, loss, &db);
-            let after = open(&db);
-            let plain = open_without_index(&repository);
-            assert_eq!(file_history(&after.fs), file_history(&plain), "{context}");
-            used += u64::from(after.cache.counts().index_steps > 0);
-            put_file(&after.fs, "again");
-            if db.join(DIRECTORY).exists() {
-                build_all(&after.fs);
-                check_all(&after.fs);
-            }
-            assert_eq!(
-                file_history(&after.fs),
-                file_history(&open_without_index(&repository)),
-                "{context}"
-            );
+    let cuts = disk
+        .boundaries()
+        .into_iter()
+        .flat_map(|moment| CRASH_LOSSES.map(|loss| (moment, loss)));
+    for (moment, loss) in testkit::sample(2, cuts) {
+        let context = format!("{loss:?} at {moment}");
+        std::fs::remove_dir_all(&db).unwrap();
+        disk.image(moment, loss, &db);
+        let after = open(&db);
+        let plain = open_without_index(&repository);
+        assert_eq!(file_history(&after.fs), file_history(&plain), "{context}");
+        used += u64::from(after.cache.counts().index_steps > 0);
+        put_file(&after.fs, "again");
+        if db.join(DIRECTORY).exists() {
+            build_all(&after.fs);
+            check_all(&after.fs);
         }
+        assert_eq!(
+            file_history(&after.fs),
+            file_history(&open_without_index(&repository)),
+            "{context}"
+        );
     }
     assert!(used > 10, "the index was used after {used} cuts");
 }

@@ -74,6 +74,8 @@ pub struct Site {
     pub side: Side,
     pub mirrors: Mirrors,
     dump: Vec<u8>,
+    /// What [`Mirrors::dump_of_revisions`] returns for the source.
+    source: String,
     tree: BTreeMap<PathBuf, Vec<u8>>,
     printed: BTreeMap<&'static str, Vec<u8>>,
     runs: usize,
@@ -124,6 +126,7 @@ impl Site {
                 .ok()
                 .stdout,
             tree: files(&tree),
+            source: mirrors.dump_of_revisions("source"),
             mirrors,
             printed: BTreeMap::new(),
             runs: 0,
@@ -293,10 +296,7 @@ impl Site {
 
     /// Examines the revisions of a mirror: they are those of the source.
     fn check_revisions(&self, name: &str, succeeded: bool) -> Result<(), String> {
-        let (source, mirror) = (
-            self.mirrors.dump_of_revisions("source"),
-            self.mirrors.dump_of_revisions(name),
-        );
+        let mirror = self.mirrors.dump_of_revisions(name);
         let youngest = |repository: &str| {
             Tool::new("svnlook")
                 .arg("youngest")
@@ -307,7 +307,7 @@ impl Site {
                 .to_owned()
         };
         if succeeded {
-            return match mirror == source {
+            return match mirror == self.source {
                 true => Ok(()),
                 false => Err("success with other revisions".into()),
             };
@@ -320,7 +320,7 @@ impl Site {
                 .collect::<Vec<_>>()
                 .join("\n")
         };
-        match first(&mirror) == first(&source) {
+        match first(&mirror) == first(&self.source) {
             true => Ok(()),
             false => Err("the revisions differ".into()),
         }
@@ -412,7 +412,7 @@ fn repository() -> Repo {
             stream.file(&format!("trunk/d{dir}/f{file}"), lines(20 + 30 * file));
         }
     }
-    stream.file("trunk/big", lines(100_000));
+    stream.file("trunk/big", lines(40_000));
     for rev in 0..6 {
         stream.rev(&format!("change {rev}"));
         for dir in 0..8 {

@@ -17,7 +17,7 @@ use std::fs;
 use std::path::Path;
 
 use testkit::server::transport::Transport;
-use testkit::{Side, Tool, scratch};
+use testkit::{Side, Tool, runs_all_cases, scratch};
 
 use crate::context::{Home, Servers};
 use cases::World;
@@ -51,22 +51,25 @@ struct Case {
     shows: fn(&World, &Home<'_>) -> String,
 }
 
+/// Runs a case with this text of one of the files for one side. Without a text, the file is that of a new area.
+fn observe(
+    world: &World,
+    side: Side,
+    (file, text): (&str, &str),
+    shows: fn(&World, &Home<'_>) -> String,
+) -> String {
+    let home = Home::new(&world.servers, side);
+    home.configure("");
+    if !text.is_empty() {
+        fs::write(home.area().join(file), text).expect("because the area is there");
+    }
+    shows(world, &home)
+}
+
 impl Setting {
-    /// Runs a case with one value for one side.
-    fn observe(
-        &self,
-        world: &World,
-        side: Side,
-        value: Option<&str>,
-        shows: fn(&World, &Home<'_>) -> String,
-    ) -> String {
-        let home = Home::new(&world.servers, side);
-        home.configure("");
-        if let Some(value) = value {
-            let text = format!("[{}]\n{} = {value}\n", self.section, self.name);
-            fs::write(home.area().join(self.file), text).expect("because the area is there");
-        }
-        shows(world, &home)
+    /// Returns the lines of a file that set a value.
+    fn text(&self, value: &str) -> String {
+        format!("[{}]\n{} = {value}\n", self.section, self.name)
     }
 
     /// Returns what is wrong.
@@ -83,7 +86,8 @@ impl Setting {
         let mut wrong = Vec::new();
         let mut seen: Vec<String> = Vec::new();
         for value in values {
-            let [theirs, ours] = Side::BOTH.map(|side| self.observe(world, side, *value, shows));
+            let text = value.map(|value| self.text(value)).unwrap_or_default();
+            let [theirs, ours] = Side::BOTH.map(|side| observe(world, side, (self.file, &text), shows));
             if theirs != ours {
                 let name = self.name;
                 wrong.push(format!(
@@ -109,8 +113,26 @@ impl Setting {
 
 fn check(settings: impl Iterator<Item = &'static Setting>) {
     let world = World::new(Servers::new());
-    let wrong: Vec<String> = settings.flat_map(|setting| setting.check(&world)).collect();
+    let (meaningless, others): (Vec<&Setting>, Vec<&Setting>) =
+        settings.partition(|setting| matches!(setting.held, Held::Meaningless(_)));
+    let mut wrong: Vec<String> = others.iter().flat_map(|setting| setting.check(&world)).collect();
+    let together = check_together(&world, &meaningless);
+    // One by one, if the result of all of them is wrong.
+    if runs_all_cases() || together.is_some() {
+        wrong.extend(meaningless.iter().flat_map(|setting| setting.check(&world)));
+    }
+    wrong.extend(together);
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Checks settings of a file without a meaning, all of them at once. Returns what is wrong.
+fn check_together(world: &World, settings: &[&Setting]) -> Option<String> {
+    let file = settings.first()?.file;
+    let text: String = settings.iter().map(|setting| setting.text("nonsense")).collect();
+    let seen =
+        ["", &text].map(|text| Side::BOTH.map(|side| observe(world, side, (file, text), cases::any_work)));
+    let is_same = seen.as_flattened().iter().all(|shown| *shown == seen[0][0]);
+    (!is_same).then(|| format!("settings without a meaning\n{seen:#?}"))
 }
 
 #[test]

@@ -156,10 +156,21 @@ impl CaseStream {
             }
         })
     }
+}
 
-    /// Compares both filters with all combinations of options for `exclude a`.
-    fn compare(&self, what: &str) {
-        let drops: [&[&str]; 6] = [
+/// Streams with their names.
+#[derive(Default)]
+struct Cases(Vec<(String, CaseStream)>);
+
+impl Cases {
+    fn add(&mut self, name: impl Into<String>, stream: CaseStream) {
+        self.0.push((name.into(), stream));
+    }
+
+    /// Compares both filters for `exclude a`, with a [`sample`] of all pairs of a combination of options and a stream. With a `step`
+    /// that has no common divisor with the number of streams and is below the number of combinations, each stream is met.
+    fn compare(&self, step: usize) {
+        let combinations: [&[&str]; 6] = [
             &[],
             &["--drop-empty-revs"],
             &["--drop-empty-revs", "--renumber-revs"],
@@ -171,17 +182,20 @@ impl CaseStream {
                 "--renumber-revs",
             ],
         ];
-        for options in drops {
+        let pairs = combinations
+            .into_iter()
+            .flat_map(|options| self.0.iter().map(move |case| (options, case)));
+        for (options, (name, stream)) in sample(step, pairs) {
             let run = |side: Side| {
                 let tool = side.tool("svndumpfilter").args(["exclude", "a"]).args(options);
-                tool.stdin(&*self.0).run()
+                tool.stdin(&*stream.0).run()
             };
             let (theirs, ours) = (run(Side::Theirs), run(Side::Ours));
-            let kind = normal::difference(&theirs, &ours, &self.0);
+            let kind = normal::difference(&theirs, &ours, &stream.0);
             assert_eq!(
                 kind,
                 None,
-                "{what} {options:?}\n{}",
+                "{name} {options:?}\n{}",
                 normal::shown(&theirs, &ours)
             );
         }
@@ -190,8 +204,9 @@ impl CaseStream {
 
 #[test]
 fn revisions_are_kept_dropped_and_padded_as_with_the_incumbent() {
+    let mut cases = Cases::default();
     for first in [0, 1, 4] {
-        CaseStream::long(first).compare("long");
+        cases.add("long", CaseStream::long(first));
     }
     let odd = CaseStream::new()
         .raw(b"Revision-number: 0\nFoo: x\nProp-content-length: 10\nContent-length: 10\n\nPROPS-END\n\n")
@@ -202,7 +217,7 @@ fn revisions_are_kept_dropped_and_padded_as_with_the_incumbent() {
         .raw(b"UUID: u\nFoo: y\n\nSVN-fs-dump-format-version: 3\n\n")
         .raw(b"Revision-number: 5x\n\nRevision-number: x\n\nRevision-number: -5\n\n")
         .node("k file add", &[], None, None);
-    odd.compare("odd revisions");
+    cases.add("odd revisions", odd);
     let gaps = [
         (2, "a"),
         (3, "k"),
@@ -213,17 +228,20 @@ fn revisions_are_kept_dropped_and_padded_as_with_the_incumbent() {
         (5, "a"),
         (21, "k"),
     ];
-    gaps.into_iter()
+    let gaps = gaps
+        .into_iter()
         .fold(CaseStream::new(), |stream, (number, path)| {
             stream
                 .rev(number)
                 .node(&format!("{path} file add"), &[], None, None)
-        })
-        .compare("gaps");
+        });
+    cases.add("gaps", gaps);
+    cases.compare(1);
 }
 
 #[test]
 fn copies_are_kept_renumbered_and_refused_as_with_the_incumbent() {
+    let mut cases = Cases::default();
     for first in [0, 1, 4] {
         for rev in [
             "0",
@@ -243,7 +261,7 @@ fn copies_are_kept_renumbered_and_refused_as_with_the_incumbent() {
                 let source = [("Node-copyfrom-rev", rev), ("Node-copyfrom-path", path)];
                 if path == "k" || rev == "4" {
                     let copied = CaseStream::long(first).node("q dir add", &source, None, None);
-                    copied.compare(&format!("copy {path}@{rev}, first {first}"));
+                    cases.add(format!("copy {path}@{rev}, first {first}"), copied);
                 }
             }
         }
@@ -256,14 +274,15 @@ fn copies_are_kept_renumbered_and_refused_as_with_the_incumbent() {
     for node in ["q file add", "q dir add", "q - add", "q file -", "q file delete"] {
         for text in [None, Some(""), Some("t")] {
             let copied = CaseStream::long(0).node(node, &source, Some(&[("x", Some("y"))]), text);
-            copied.compare(&format!("{node} {text:?}"));
+            cases.add(format!("{node} {text:?}"), copied);
         }
     }
     for half in [&source[..1], &source[1..2]] {
-        CaseStream::long(0)
-            .node("q file add", half, None, None)
-            .compare("half a source");
+        let copied = CaseStream::long(0).node("q file add", half, None, None);
+        cases.add("half a source", copied);
     }
+    // 68 streams.
+    cases.compare(5);
 }
 
 #[test]
@@ -294,43 +313,53 @@ fn mergeinfo_changes_as_with_the_incumbent() {
         "/b:",
         "/z:7\n/b:4\n/k/a:1",
     ];
-    let cases = [0, 1, 2, 4]
+    let mut cases = Cases::default();
+    for (first, value) in [0, 1, 2, 4]
         .into_iter()
-        .flat_map(|first| values.map(|value| (first, value)));
-    for (first, value) in sample(5, cases) {
+        .flat_map(|first| values.map(|value| (first, value)))
+    {
         let props = [("svn:mergeinfo", Some(value)), ("a", Some("/a:1"))];
         let stream = CaseStream::long(first).node("q file change", &[], Some(&props), None);
-        stream.compare(&format!("{value:?}, first {first}"));
+        cases.add(format!("{value:?}, first {first}"), stream);
     }
+    // 24 values, each of which is met.
+    cases.compare(13);
 }
 
 #[test]
 fn nodes_pass_as_with_the_incumbent() {
+    let mut cases = Cases::default();
     let one = || CaseStream::new().rev(1);
     let delta = [("Prop-delta", "true")];
-    one()
-        .node("q file add", &delta, Some(&[]), Some("t"))
-        .compare("no changes");
-    one()
-        .node("q file add", &delta, Some(&[("x", None)]), None)
-        .compare("a deletion");
-    one()
-        .node("q file add", &[], Some(&[("x", None)]), None)
-        .compare("a deletion in a list");
-    one()
-        .node("a file add", &[], Some(&[("x", None)]), None)
-        .compare("a deletion in a filtered list");
-    one()
-        .node(
+    cases.add(
+        "no changes",
+        one().node("q file add", &delta, Some(&[]), Some("t")),
+    );
+    cases.add(
+        "a deletion",
+        one().node("q file add", &delta, Some(&[("x", None)]), None),
+    );
+    cases.add(
+        "a deletion in a list",
+        one().node("q file add", &[], Some(&[("x", None)]), None),
+    );
+    cases.add(
+        "a deletion in a filtered list",
+        one().node("a file add", &[], Some(&[("x", None)]), None),
+    );
+    cases.add(
+        "order of properties",
+        one().node(
             "q file add",
             &[],
             Some(&[("z", Some("1")), ("b", Some("2")), ("b", Some("3"))]),
             None,
-        )
-        .compare("order of properties");
-    one()
-        .node("q file add", &[("Foo", "x"), ("Foo", "y"), ("X", "")], None, None)
-        .compare("unknown headers");
+        ),
+    );
+    cases.add(
+        "unknown headers",
+        one().node("q file add", &[("Foo", "x"), ("Foo", "y"), ("X", "")], None, None),
+    );
     for node in [
         "/q file add",
         "//q file add",
@@ -340,7 +369,7 @@ fn nodes_pass_as_with_the_incumbent() {
         "a/ dir -",
         "q - -",
     ] {
-        one().node(node, &[], None, None).compare(node);
+        cases.add(node, one().node(node, &[], None, None));
     }
     for rest in [
         &b"Text-content-length: 10\n\n12"[..],
@@ -361,19 +390,24 @@ fn nodes_pass_as_with_the_incumbent() {
         b"Foo\n",
     ] {
         let stream = one().raw(b"Node-path: q\nNode-action: add\n").raw(rest);
-        stream.compare(&rest.escape_ascii().to_string());
         let oldest = [b"SVN-fs-dump-format-version: 1", &stream.0[EMPTY.len() - 2..]].concat();
-        CaseStream(oldest).compare(&format!("oldest {}", rest.escape_ascii()));
+        cases.add(rest.escape_ascii().to_string(), stream);
+        cases.add(format!("oldest {}", rest.escape_ascii()), CaseStream(oldest));
     }
-    one()
-        .raw(b"Node-path: \xffaa\nNode-action: delete\n\n")
-        .compare("a path that is not UTF-8");
-    one()
-        .raw(b"Node-path: a/\xc3\xa9\n\nNode-path: a/\xff\n\nNode-path: a\0b\n\n")
-        .compare("filtered odd paths");
-    CaseStream::new()
-        .node("q file add", &[], None, None)
-        .compare("no revision");
+    cases.add(
+        "a path that is not UTF-8",
+        one().raw(b"Node-path: \xffaa\nNode-action: delete\n\n"),
+    );
+    cases.add(
+        "filtered odd paths",
+        one().raw(b"Node-path: a/\xc3\xa9\n\nNode-path: a/\xff\n\nNode-path: a\0b\n\n"),
+    );
+    cases.add(
+        "no revision",
+        CaseStream::new().node("q file add", &[], None, None),
+    );
+    // 48 streams.
+    cases.compare(5);
 }
 
 /// What the incumbent writes cannot be loaded. Sven's can.

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use testkit::{Output, Side, Tool, scratch};
 
 use super::{USER, can_run, sh};
+use crate::random::short_or_all;
 
 /// The commands; `R` is the repository, `U` its URL, `O` a directory that the user may write to.
 const COMMANDS: [&str; 29] = [
@@ -135,6 +136,7 @@ const KNOWN: [(&str, &str); 18] = [
     ("svnadmin hotcopy", "locks"),
 ];
 
+/// Makes a directory with the directories `repo` and `out` of the user.
 fn template(root: &Path) -> PathBuf {
     sh(&format!(
         "cd {}; svnadmin create --compatible-version 1.9 template; cd template; sed -i 's/sharded 1000/sharded 2/' db/format; \
@@ -142,22 +144,23 @@ fn template(root: &Path) -> PathBuf {
          printf text > ../text; svnadmin lock . /locked nobody ../text opaquelocktoken:of-nobody > ../out; \
          printf '#!/bin/sh\\nkill -9 $PPID\\n' > hooks/start-commit; chmod +x hooks/start-commit; \
          svn mkdir -m m file://$PWD/folder > ../out 2>&1 || true; rm hooks/start-commit; test -d db/transactions/4-4.txn; \
-         svnadmin dump -q --incremental -r 2 . | sed 's/^Node-path: f2/Node-path: g2/' > ../stream",
+         svnadmin dump -q --incremental -r 2 . | sed 's/^Node-path: f2/Node-path: g2/' > ../stream; \
+         cd ..; mkdir root root/out; mv template root/repo; mv text stream root/out; chmod 755 root; chown -R {USER}:{USER} root/*",
         root.display()
     ));
-    root.join("template")
+    root.join("root")
 }
 
 fn run(side: Side, template: &Path, command: &str, change: &str, path: &str) -> Output {
     let folder = scratch();
-    let root = folder.path();
+    let root = &folder.path().join("root");
     let repo = root.join("repo");
     let change = change.replace('D', &repo.join(path).display().to_string());
     sh(&format!(
-        "chmod 755 {root}; cp -a {template} {root}/repo; mkdir {root}/out; cp {template}/../text {template}/../stream {root}/out; \
-         chown -R {USER}:{USER} {root}/repo {root}/out",
-        root = root.display(),
-        template = template.display()
+        "chmod 755 {}; cp -a {} {}",
+        folder.path().display(),
+        template.display(),
+        root.display()
     ));
     // The path does not exist in this format.
     if repo.join(path).exists() {
@@ -216,8 +219,8 @@ fn commands_on_unreadable_files_and_directories() {
         (DIRECTORIES.len() * DIRECTORY_STATES.len() + FILES.len() * FILE_STATES.len()) * COMMANDS.len();
     let is_usual = std::env::var_os("CLOSED_SEEDS").is_none();
     let mut differences = String::new();
-    for seed in testkit::seeds("CLOSED_SEEDS", 0..45) {
-        // The default run is spread over all combinations.
+    for seed in testkit::seeds("CLOSED_SEEDS", short_or_all(0..COMMANDS.len() as u64, 0..45)) {
+        // The default run is spread over all combinations, with each command once in the first ones.
         let number = match is_usual {
             true => (seed as usize) * 1009 % count,
             false => seed as usize % count,

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use testkit::server::TestServer;
 use testkit::server::http::HttpSite;
 use testkit::small_disk::SmallDisk;
-use testkit::{Output, Side, Tool, scratch};
+use testkit::{Output, Side, Tool, sample, scratch};
 
 use super::sh;
 
@@ -127,9 +127,8 @@ fn run(side: Side, disk: &SmallFileSystem, root: &Path, command: &str) -> Output
     side.tool(&words[0]).args(&words[1..]).run()
 }
 
-/// Runs a command with `pages` of free space, then again with enough. Returns whether it failed first, and a dump of
-/// the result.
-fn attempt(side: Side, disk: &SmallFileSystem, root: &Path, number: usize, pages: u64) -> (bool, Vec<u8>) {
+/// Runs a command with `pages` of free space, then again with enough. Returns whether it failed first.
+fn attempt(side: Side, disk: &SmallFileSystem, root: &Path, number: usize, pages: u64) -> bool {
     let (command, before_again) = COMMANDS[number];
     let what = format!("{side:?}, {pages} pages: {command}");
     disk.reset(&root.join("template"));
@@ -139,7 +138,9 @@ fn attempt(side: Side, disk: &SmallFileSystem, root: &Path, number: usize, pages
     disk.free();
     assert!(reader.code == 0, "{what}: {reader:?}");
     disk.verify("repo", &what);
-    disk.verify("older", &what);
+    if command.contains("/older") {
+        disk.verify("older", &what);
+    }
     if first.code != 0 {
         let is_said = [28, 200_030]
             .iter()
@@ -157,8 +158,13 @@ fn attempt(side: Side, disk: &SmallFileSystem, root: &Path, number: usize, pages
         }
         disk.verify("repo", &what);
     }
-    let dumped = Tool::new("svnadmin").args(["dump", "-q"]).arg(disk.repo()).ok();
-    (first.code != 0, dumped.stdout)
+    first.code != 0
+}
+
+/// Returns a dump of the repository without dates.
+fn dump(disk: &SmallFileSystem) -> String {
+    let dump = Tool::new("svnadmin").args(["dump", "-q"]).arg(disk.repo()).ok();
+    testkit::normalize::mask_dates(&dump.out())
 }
 
 #[test]
@@ -168,23 +174,24 @@ fn programs_report_a_full_disk_and_damage_nothing() {
     };
     let folder = scratch();
     prepare(folder.path());
-    for seed in testkit::seeds("FULL_DISK_SEEDS", 0..30) {
+    let is_chosen = std::env::var_os("FULL_DISK_SEEDS").is_some();
+    // Every second one: each command once, without space or with some.
+    for seed in sample(
+        if is_chosen { 1 } else { 2 },
+        testkit::seeds("FULL_DISK_SEEDS", 0..30),
+    ) {
         let number = (seed as usize) % COMMANDS.len();
         // Small numbers of pages are more frequent.
         let pages = match seed / COMMANDS.len() as u64 {
             0 => 0,
             more => (more * 7 + seed * 3) % (4 << (seed % 5)),
         };
-        let (failed, ours) = attempt(Side::Ours, &disk, folder.path(), number, pages);
+        let failed = attempt(Side::Ours, &disk, folder.path(), number, pages);
         if pages == 0 {
-            let (theirs_failed, theirs) = attempt(Side::Theirs, &disk, folder.path(), number, pages);
+            let ours = dump(&disk);
+            let theirs_failed = attempt(Side::Theirs, &disk, folder.path(), number, pages);
             assert_eq!(failed, theirs_failed, "seed {seed}: {}", COMMANDS[number].0);
-            let normalized = |dump: &[u8]| testkit::normalize::mask_dates(&String::from_utf8_lossy(dump));
-            assert!(
-                normalized(&ours) == normalized(&theirs),
-                "seed {seed}: {}",
-                COMMANDS[number].0
-            );
+            assert!(ours == dump(&disk), "seed {seed}: {}", COMMANDS[number].0);
         }
     }
 }
@@ -265,13 +272,15 @@ fn served(start: impl Fn(&SmallFileSystem) -> (TestServer, String)) {
         ],
         false => &[0, 1, 2, 12],
     };
-    for write in WRITES {
-        for &pages in amounts {
-            disk.reset(&folder.path().join("template"));
-            let (mut server, url) = start(&disk);
-            let what = format!("{pages} pages: {write}");
-            serve(&disk, folder.path(), &mut server, &url, write, pages, &what);
-        }
+    let cases = WRITES
+        .into_iter()
+        .flat_map(|write| amounts.iter().map(move |pages| (write, *pages)));
+    // 3 has no common divisor with the number of amounts.
+    for (write, pages) in sample(if is_long { 1 } else { 3 }, cases) {
+        disk.reset(&folder.path().join("template"));
+        let (mut server, url) = start(&disk);
+        let what = format!("{pages} pages: {write}");
+        serve(&disk, folder.path(), &mut server, &url, write, pages, &what);
     }
 }
 

@@ -13,6 +13,8 @@ use socket2::{Domain, Socket, Type};
 use tempfile::TempDir;
 use testkit::{Tool, scratch};
 
+use crate::twins::write_program;
+
 /// The folders that a chapter may name.
 const FOLDERS: [&str; 9] = [
     "/srv/svn",
@@ -108,8 +110,7 @@ impl Sandbox {
             ("journalctl", SYSTEMCTL),
             ("sudo", SUDO),
         ] {
-            fs::write(bin.join(name), text).expect("because the folder is ours");
-            Tool::new("chmod").arg("+x").arg(bin.join(name)).ok();
+            write_program(&bin.join(name), text);
         }
         sandbox
     }

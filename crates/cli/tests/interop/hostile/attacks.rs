@@ -54,6 +54,7 @@ const fn attack(
     }
 }
 
+/// The default run has every second entry: each listener and each behaviour has one at an even position.
 pub const ATTACKS: &[Attack] = &[
     attack(
         "http: a silent connection",
@@ -233,6 +234,12 @@ pub const ATTACKS: &[Attack] = &[
         },
     ),
     attack(
+        "http: short connections",
+        AttackedListener::Http,
+        PeerBehavior::Repeat,
+        |_, _| b"\r\n".to_vec(),
+    ),
+    attack(
         "http: many wrong passwords",
         AttackedListener::Http,
         PeerBehavior::Hold,
@@ -246,28 +253,22 @@ pub const ATTACKS: &[Attack] = &[
         },
     ),
     attack(
-        "http: short connections",
-        AttackedListener::Http,
-        PeerBehavior::Repeat,
-        |_, _| b"\r\n".to_vec(),
-    ),
-    attack(
         "https: half a handshake",
         AttackedListener::Tls,
         PeerBehavior::Hold,
         |_, _| b"\x16\x03\x01\x02\x00\x01\x00\x01".to_vec(),
     ),
     attack(
-        "metrics: half a head",
-        AttackedListener::Metrics,
-        PeerBehavior::Hold,
-        |_, _| b"GET /-/metrics HTTP/1.1\r\n".to_vec(),
-    ),
-    attack(
         "svn: a silent connection",
         AttackedListener::Svn,
         PeerBehavior::Hold,
         |_, _| Vec::new(),
+    ),
+    attack(
+        "metrics: half a head",
+        AttackedListener::Metrics,
+        PeerBehavior::Hold,
+        |_, _| b"GET /-/metrics HTTP/1.1\r\n".to_vec(),
     ),
     attack(
         "svn: half a greeting",

@@ -15,7 +15,7 @@ use testkit::history::Random;
 use testkit::random_history::{self, RandomHistory};
 use testkit::server::TestServer;
 use testkit::server::http::HttpSite;
-use testkit::{Repo, Side, scratch};
+use testkit::{Repo, Side, runs_all_cases, scratch};
 use wire::dav::xml::{Element, XmlLimits};
 
 use super::edits::{self, text, url};
@@ -611,8 +611,9 @@ fn difference(theirs: &str, ours: &str) -> String {
 
 #[test]
 fn random_reports_get_equal_responses() {
+    let (rounds, updates) = if runs_all_cases() { (14, 150) } else { (5, 50) };
     let plan = ReportPlan {
-        rounds: 14,
+        rounds,
         revisions: 25,
         only: Vec::new(),
         go_on: false,
@@ -621,7 +622,7 @@ fn random_reports_get_equal_responses() {
     };
     run(&plan, 0..2);
     let plan = ReportPlan {
-        rounds: 150,
+        rounds: updates,
         only: vec!["update".to_owned()],
         ..plan
     };

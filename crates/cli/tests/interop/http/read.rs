@@ -7,7 +7,7 @@ use std::thread;
 use tempfile::TempDir;
 use testkit::server::TestServer;
 use testkit::server::http::READ_FREELY;
-use testkit::{Repo, Side, Tool, scratch};
+use testkit::{Repo, Side, Tool, sample, sample_from, scratch};
 
 use super::raw_http::{HttpResponse, send_request};
 use crate::pair::{ScenarioClient, compare};
@@ -168,18 +168,20 @@ fn responses_equal_apaches() {
 }
 
 fn propfind_says_what_apache_says(both: &ReadServers) {
-    for tree in ["", "/!svn/rvr/2", "/!svn/rvr/5", "/!svn/bc/7", "/!svn/rvr/99"] {
-        for node in NODES {
-            // For a locked path Apache reports a node in revisions that do not have it.
-            let path = format!("/repo{tree}{node}");
-            for body in ["", SOME, NAMES] {
-                both.same("PROPFIND", &path, &[("Depth", "0")], body);
-            }
-            // Apache adds header lines about the lock of the last entry.
-            if !node.starts_with("/trunk") || node.len() > 7 {
-                both.same("PROPFIND", &path, &[("Depth", "1")], SOME);
-            }
+    let trees = ["", "/!svn/rvr/2", "/!svn/rvr/5", "/!svn/bc/7", "/!svn/rvr/99"];
+    let nodes = trees
+        .iter()
+        .flat_map(|tree| NODES.iter().map(move |node| (tree, node)));
+    let requests = [("0", ""), ("0", SOME), ("0", NAMES), ("1", SOME)];
+    let all = nodes.flat_map(|node| requests.map(|request| (node, request)));
+    for ((tree, node), (depth, body)) in sample(3, all) {
+        // Apache adds header lines about the lock of the last entry.
+        if depth == "1" && node.starts_with("/trunk") && node.len() <= 7 {
+            continue;
         }
+        // For a locked path Apache reports a node in revisions that do not have it.
+        let path = format!("/repo{tree}{node}");
+        both.same("PROPFIND", &path, &[("Depth", depth)], body);
     }
     for special in [
         "vcc/default",
@@ -216,12 +218,14 @@ fn propfind_says_what_apache_says(both: &ReadServers) {
 }
 
 fn get_sends_what_apache_sends(both: &ReadServers) {
-    for tree in ["", "/!svn/rvr/2", "/!svn/bc/7", "/!svn/rvr/99"] {
-        for node in NODES {
-            let path = format!("/repo{tree}{node}");
-            both.same("GET", &path, &[], "");
-            both.same("HEAD", &path, &[("User-Agent", "SVN/1.14.2")], "");
-        }
+    let trees = ["", "/!svn/rvr/2", "/!svn/bc/7", "/!svn/rvr/99"];
+    let nodes = trees
+        .iter()
+        .flat_map(|tree| NODES.iter().map(move |node| (tree, node)));
+    let methods: [(&str, &[(&str, &str)]); 2] = [("GET", &[]), ("HEAD", &[("User-Agent", "SVN/1.14.2")])];
+    let all = nodes.flat_map(|node| methods.map(|method| (node, method)));
+    for ((tree, node), (method, headers)) in sample(3, all) {
+        both.same(method, &format!("/repo{tree}{node}"), headers, "");
     }
     for path in [
         "/repo",
@@ -233,14 +237,22 @@ fn get_sends_what_apache_sends(both: &ReadServers) {
     ] {
         both.same("GET", path, &[], "");
     }
-    for node in [
+    queries_are_apaches(both);
+    for query in ["kw=1", "p=5&kw=1", "kw=0"] {
+        both.same("GET", &format!("/repo/trunk/kw.txt?{query}"), &[], "");
+    }
+}
+
+fn queries_are_apaches(both: &ReadServers) {
+    let nodes = [
         "/trunk/a.txt",
         "/trunk/moved",
         "/trunk/sub/",
         "/trunk/sub",
         "/!svn/rvr/7/trunk/a.txt",
-    ] {
-        for query in [
+    ];
+    for (nth, node) in nodes.into_iter().enumerate() {
+        let queries = [
             "p=4",
             "p=7&r=5",
             "r=5",
@@ -264,7 +276,9 @@ fn get_sends_what_apache_sends(both: &ReadServers) {
             "r=r+5",
             "p=-0",
             "p=99999999999999999999",
-        ] {
+        ];
+        // A sample has other queries for each node.
+        for query in sample_from(nth, 3, queries) {
             let path = format!("/repo{node}?{query}");
             both.same("GET", &path, &[], "");
             // Apache knows nodes without properties in revision 0, and where there is no number.
@@ -284,16 +298,13 @@ fn get_sends_what_apache_sends(both: &ReadServers) {
             }
         }
     }
-    for query in ["kw=1", "p=5&kw=1", "kw=0"] {
-        both.same("GET", &format!("/repo/trunk/kw.txt?{query}"), &[], "");
-    }
 }
 
 fn encodings_are_apaches(both: &ReadServers) {
     let resource_type = "<propfind xmlns=\"DAV:\"><prop><resourcetype/></prop></propfind>";
-    for body in [resource_type, LOG] {
+    for (nth, body) in [resource_type, LOG].into_iter().enumerate() {
         let method = if body == LOG { "REPORT" } else { "PROPFIND" };
-        for name in [
+        let names = [
             "",
             "utf-8",
             "US-ASCII",
@@ -304,7 +315,8 @@ fn encodings_are_apaches(both: &ReadServers) {
             "utf8",
             "latin1",
             "x",
-        ] {
+        ];
+        for (nth_name, name) in names.into_iter().enumerate() {
             let declaration = match name {
                 "" => String::new(),
                 name => format!("<?xml version=\"1.0\" encoding=\"{name}\"?>"),
@@ -312,7 +324,9 @@ fn encodings_are_apaches(both: &ReadServers) {
             let text = format!("{declaration}{body}");
             let little: String = text.chars().flat_map(|c| [c, '\0']).collect();
             let big: String = text.chars().flat_map(|c| ['\0', c]).collect();
-            for text in [&text, &little, &big, &little[..little.len() - 1]] {
+            let texts = [&text, &little, &big, &little[..little.len() - 1]];
+            // A sample has other texts for each name.
+            for text in sample_from(nth + nth_name, 3, texts) {
                 both.same(method, "/repo/trunk/a.txt", &[("Depth", "0")], text);
             }
         }

@@ -5,7 +5,7 @@ use std::path::Path;
 use tempfile::TempDir;
 use testkit::server::TestServer;
 use testkit::server::http::HttpSite;
-use testkit::{Tool, scratch};
+use testkit::{Tool, sample_from, scratch};
 
 const LINES: &str = "Redirect permanent /perm http://127.0.0.1:@PORT/new\nRedirect /temp http://127.0.0.1:@PORT/new\n\
     RedirectPermanent /loop http://127.0.0.1:@PORT/loop\nRedirect 301 /path /new\n\
@@ -41,13 +41,15 @@ fn story(server: &TestServer, folder: &Path) -> String {
         let output_text = output_text.replace(&folder.display().to_string(), "FOLDER");
         reported += &output_text.replace(&format!(":{}", server.port()), ":PORT");
     };
-    for kind in ["perm", "temp", "loop", "path", "match", "perma"] {
+    run(&["checkout", "-q", &format!("{root}/new/r"), "new"]);
+    let kinds = ["perm", "temp", "loop", "path", "match", "perma"];
+    for (nth, kind) in kinds.into_iter().enumerate() {
         let old = format!("{root}/{kind}/r");
         run(&["checkout", &old, kind]);
         run(&["info", "--show-item", "url", kind]);
         // A working copy of the old URL.
         let copy = format!("{kind}-old");
-        run(&["checkout", "-q", &format!("{root}/new/r"), &copy]);
+        Tool::new("cp").args(["-r", "new", &copy]).dir(folder).ok();
         let table = format!("UPDATE repository SET root = '{old}'");
         Tool::new("sqlite3")
             .arg(folder.join(&copy).join(".svn/wc.db"))
@@ -55,9 +57,16 @@ fn story(server: &TestServer, folder: &Path) -> String {
             .ok();
         run(&["update", &copy]);
         run(&["info", "--show-item", "url", &copy]);
-        run(&["ls", &format!("{old}/trunk%20x@1")]);
-        run(&["mkdir", "-m", "x", &format!("{old}/no")]);
-        run(&["log", "-q", &copy]);
+        let (list, mkdir) = (format!("{old}/trunk%20x@1"), format!("{old}/no"));
+        let others = [
+            &["ls", &list][..],
+            &["mkdir", "-m", "x", &mkdir],
+            &["log", "-q", &copy],
+        ];
+        // A sample has other commands for each kind.
+        for words in sample_from(nth, 2, others) {
+            run(words);
+        }
     }
     reported
 }

@@ -2,25 +2,39 @@
 //! directions, and `git svn`, with the incumbent's server and with Sven, over svn:// and http://.
 //!
 //! `FOREIGN_SEEDS=100..200 cargo test -p sven --test interop copied_histories` runs these seeds; `FOREIGN_GIT` adds
-//! `git svn`, which is slow.
+//! `git svn`, which is slow. Without them the histories are short, and each direction runs over one of the transports.
 
 use std::fs;
 use std::path::Path;
 
 use testkit::normalize::sorted_lines;
 use testkit::server::transport::Transport;
-use testkit::{Output, Repo, Side, Tool, branch_history, scratch};
+use testkit::{Output, Repo, Side, Tool, branch_history, runs_all_cases, sample, scratch};
 
 use super::peer::MergePeer;
 use crate::pair::compare;
 
+/// The direction of a copy.
+#[derive(Clone, Copy, Debug)]
+enum CopyDirection {
+    FromServer,
+    ToServer,
+}
+
 #[test]
 fn copied_histories_are_equal() {
+    let is_short = !runs_all_cases() && std::env::var_os("FOREIGN_SEEDS").is_none();
+    let (revisions, step) = if is_short { (15, 3) } else { (35, 1) };
+    let directions = [CopyDirection::FromServer, CopyDirection::ToServer];
     for seed in testkit::seeds("FOREIGN_SEEDS", 0..1) {
-        let history = branch_history::history(seed, 35);
+        let history = branch_history::history(seed, revisions);
         let repo = Repo::create("1.14");
         repo.load(history.stream.bytes());
-        for transport in [Transport::Svn, Transport::Http] {
+        let transports = [Transport::Svn, Transport::Http];
+        let cases = transports
+            .into_iter()
+            .flat_map(|over| directions.map(|direction| (over, direction)));
+        for (transport, direction) in sample(step, cases) {
             let peers = Side::BOTH.map(|side| {
                 let peer = MergePeer::new(side, transport, &repo);
                 let empty = Repo::create("1.14");
@@ -35,13 +49,17 @@ fn copied_histories_are_equal() {
                 }
                 peer
             });
+            let results_of = |peer: &MergePeer| match direction {
+                CopyDirection::FromServer => copies_from(peer, &repo, seed),
+                CopyDirection::ToServer => copies_to(peer, &repo),
+            };
             let [theirs, ours] = std::thread::scope(|scope| {
-                let ours = scope.spawn(|| results_of(&peers[1], &repo, seed));
-                let theirs = results_of(&peers[0], &repo, seed);
+                let ours = scope.spawn(|| results_of(&peers[1]));
+                let theirs = results_of(&peers[0]);
                 [theirs, ours.join().expect("because our side runs")]
             });
             if theirs != ours {
-                eprintln!("FOREIGN_SEEDS={seed} over {transport:?}");
+                eprintln!("FOREIGN_SEEDS={seed} over {transport:?}, {direction:?}");
             }
             compare(&theirs, &ours);
         }
@@ -55,30 +73,13 @@ fn permit(repository: &Path) {
     Tool::new("chmod").arg("+x").arg(&hook).ok();
 }
 
-/// Returns the results of the programs for a peer's repository, and for others on its server.
-fn results_of(peer: &MergePeer, repo: &Repo, seed: u64) -> String {
-    let mut results_of = String::new();
+/// Returns the results of the programs that copy a peer's repository to files.
+fn copies_from(peer: &MergePeer, repo: &Repo, seed: u64) -> String {
+    let mut results = String::new();
     let mut note = |what: &str, output: &Output, result: String| {
-        results_of += &format!(
-            "{what}: {} {}\n{result}\n",
-            output.code,
-            peer.shown(output, false)
-        );
+        results += &shown_result(peer, what, output, &result);
     };
     let url = peer.url();
-    let other = |name: &str| format!("{}/{name}", url.trim_end_matches("/repo"));
-    let path = |name: &str| peer.repository.with_file_name(name);
-    let quiet = |tool: Tool| {
-        let output = tool.run();
-        // Different deltas can make the same text.
-        Output {
-            stdout: Vec::new(),
-            ..output
-        }
-    };
-    let run = |program: &str, args: &[&str]| Tool::new(program).args(args).arg("--non-interactive").run();
-
-    // From the server to files.
     let last = repo.youngest();
     let part = format!("-r{}:{}", 1 + seed % 9, last - seed % 7);
     for (at, args) in [
@@ -96,14 +97,8 @@ fn results_of(peer: &MergePeer, repo: &Repo, seed: u64) -> String {
             .arg(copy.path())
             .stdin(dump.stdout.clone())
             .run();
-        note(
-            "svnrdump dump",
-            &Output {
-                stdout: Vec::new(),
-                ..dump
-            },
-            String::new(),
-        );
+        // Different deltas can make the same text.
+        note("svnrdump dump", &quiet_of(dump), String::new());
         note("loaded", &quiet_of(load), dump_of(copy.path()));
     }
     let mirror = Repo::create("1.14");
@@ -118,8 +113,21 @@ fn results_of(peer: &MergePeer, repo: &Repo, seed: u64) -> String {
         &run("svnsync", &["sync", "-q", &mirror.url()]),
         dump_of(mirror.path()),
     );
+    if std::env::var_os("FOREIGN_GIT").is_some() {
+        results += &with_git(peer);
+    }
+    results
+}
 
-    // From files to the server.
+/// Returns the results of the programs that copy files to other repositories of a peer's server.
+fn copies_to(peer: &MergePeer, repo: &Repo) -> String {
+    let mut results = String::new();
+    let mut note = |what: &str, output: &Output, result: String| {
+        results += &shown_result(peer, what, output, &result);
+    };
+    let url = peer.url();
+    let other = |name: &str| format!("{}/{name}", url.trim_end_matches("/repo"));
+    let path = |name: &str| peer.repository.with_file_name(name);
     let dump = Tool::new("svnadmin")
         .args(["dump", "-q"])
         .arg(repo.path())
@@ -127,12 +135,13 @@ fn results_of(peer: &MergePeer, repo: &Repo, seed: u64) -> String {
         .stdout;
     let load = Tool::new("svnrdump")
         .args(["load", "-q", "--non-interactive", &other("dumped")])
-        .stdin(dump);
+        .stdin(dump)
+        .run();
     let served = |name: &str| {
         peer.server.storage().bring_back(&path(name));
         dump_of(&path(name))
     };
-    note("svnrdump load", &quiet(load), served("dumped"));
+    note("svnrdump load", &quiet_of(load), served("dumped"));
     note(
         "svnsync init",
         &run("svnsync", &["init", "-q", &other("mirror"), &repo.url()]),
@@ -151,10 +160,20 @@ fn results_of(peer: &MergePeer, repo: &Repo, seed: u64) -> String {
     for name in ["dumped", "mirror"] {
         Tool::new("svnadmin").args(["verify", "-q"]).arg(path(name)).ok();
     }
-    if std::env::var_os("FOREIGN_GIT").is_some() {
-        results_of += &with_git(peer);
-    }
-    results_of
+    results
+}
+
+fn run(program: &str, args: &[&str]) -> Output {
+    Tool::new(program).args(args).arg("--non-interactive").run()
+}
+
+/// Returns the output of a program without the parts that may differ, and its result.
+fn shown_result(peer: &MergePeer, what: &str, output: &Output, result: &str) -> String {
+    format!(
+        "{what}: {} {}\n{result}\n",
+        output.code,
+        peer.shown(output, false)
+    )
 }
 
 fn quiet_of(output: Output) -> Output {

@@ -21,8 +21,8 @@ use testkit::{Output, Side, Tool};
 /// The values of `--compatible-version` for formats 8, 7, 6, 4, 3, 2, 1.
 const VERSIONS: [&str; 7] = ["1.14", "1.9", "1.8", "1.7", "1.5", "1.4", "1.3"];
 
-/// Runs `model` for the seeds of the environment, or for `default` seeds.
-fn seeds(what: &str, usual: u64, model: impl Fn(u64)) {
+/// Runs `model` for the seeds of the environment, or for the `usual` seeds. Seven successive seeds have all formats.
+fn seeds(what: &str, usual: impl IntoIterator<Item = u64>, model: impl Fn(u64)) {
     let named = |name| std::env::var(name).ok();
     if let Some(list) = named("MODEL_SEEDS") {
         for seed in list.split(',') {
@@ -32,7 +32,7 @@ fn seeds(what: &str, usual: u64, model: impl Fn(u64)) {
     }
     let time = named("MODEL_SECONDS").map(|text| text.parse().expect("MODEL_SECONDS: a number"));
     let Some(time) = time.map(Duration::from_secs) else {
-        (1..=usual).for_each(|seed| run(what, seed, &model));
+        usual.into_iter().for_each(|seed| run(what, seed, &model));
         return;
     };
     let begun = Instant::now();

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use testkit::history::Random;
 use testkit::server::TestServer;
-use testkit::{Side, Tool, scratch};
+use testkit::{Side, Tool, sample, scratch};
 
 use super::drive::{CommitOutcome, CommitStyle, commit, svnmucc};
 use super::edit::EditGenerator;
@@ -26,7 +26,8 @@ fn random_side(random: &mut Random) -> Side {
 
 #[test]
 fn one_repository_is_changed_in_turns() {
-    seeds("in turns", 7, in_turns);
+    // A sample has the formats that the sample of `twins` leaves out.
+    seeds("in turns", sample(2, [2, 1, 3, 4, 5, 7, 6]), in_turns);
 }
 
 fn in_turns(seed: u64) {
@@ -66,7 +67,7 @@ fn in_turns(seed: u64) {
 
 #[test]
 fn one_repository_is_changed_by_many_clients_at_once() {
-    seeds("at once", 2, at_once);
+    seeds("at once", 1..=2, at_once);
 }
 
 fn at_once(seed: u64) {

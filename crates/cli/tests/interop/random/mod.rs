@@ -23,7 +23,7 @@ use testkit::history::Random;
 use testkit::probe::{Probe, word};
 use testkit::random_history;
 use testkit::server::TestServer;
-use testkit::{Repo, Side, Tool, scratch};
+use testkit::{Repo, Side, Tool, runs_all_cases, scratch};
 
 use drive::EditFacts;
 use questions::{ReadRequest, ReadRequestGenerator};
@@ -47,7 +47,7 @@ impl RequestPlan {
         RequestPlan {
             compatible: "1.14".into(),
             revisions: 25,
-            rounds: 20,
+            rounds: if runs_all_cases() { 20 } else { 6 },
             authz,
             only: Vec::new(),
             go_on: false,

@@ -6,8 +6,8 @@
 //! The seed determines a scenario. A failing scenario is reduced to the necessary steps, which are printed as a
 //! script. `SCENARIO_SEEDS=17,18` runs these; `SCENARIO_SECONDS=3600` runs new seeds, from `SCENARIO_FIRST` on, until
 //! the time is over or `SCENARIO_COUNT` have run, and reports all differences at the end; `SCENARIO_STEPS` is the
-//! number of client runs in each (50); `$SVEN_INTEROP_OVER` selects the transport. A `TMPDIR` on a file system in
-//! memory makes it faster.
+//! number of client runs in each (40, or 50 with `SVEN_ALL_CASES`); `$SVEN_INTEROP_OVER` selects the transport. A
+//! `TMPDIR` on a file system in memory makes it faster.
 
 mod generator;
 mod known;
@@ -20,6 +20,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
+use testkit::runs_all_cases;
 use testkit::server::transport::Transport;
 
 use generator::{COPIES, StepGenerator, View};
@@ -236,10 +237,15 @@ fn number(name: &str) -> Option<u64> {
     Some(text.trim().parse().unwrap_or_else(|_| panic!("{name}: a number")))
 }
 
-fn scenarios(transport: Transport, usual: u64) {
+fn scenarios(transport: Transport, [short, whole]: [u64; 2]) {
+    let (usual, usual_steps) = if runs_all_cases() {
+        (whole, 50)
+    } else {
+        (short, 40)
+    };
     let mut arena = Arena::new(transport);
     let mut count = ScenarioCounts::default();
-    let runs = number("SCENARIO_STEPS").unwrap_or(50) as usize;
+    let runs = number("SCENARIO_STEPS").unwrap_or(usual_steps) as usize;
     let mut found = Vec::new();
     let mut one = |arena: &mut Arena, seed, count: &mut ScenarioCounts| {
         if let Some(text) = run(arena, seed, runs, count) {
@@ -276,13 +282,13 @@ fn scenarios(transport: Transport, usual: u64) {
 
 #[test]
 fn random_scenarios_have_equal_results() {
-    scenarios(Transport::chosen(Transport::Svn), 4);
+    scenarios(Transport::chosen(Transport::Svn), [2, 4]);
 }
 
 #[test]
 fn random_scenarios_over_http_have_equal_results() {
     // With a selected transport the other test runs it.
     if std::env::var_os("SVEN_INTEROP_OVER").is_none() {
-        scenarios(Transport::Http, 3);
+        scenarios(Transport::Http, [1, 3]);
     }
 }

@@ -14,7 +14,7 @@ const SMALL_PACKS: &str = "[packed-revprops]\nrevprop-pack-size = 1\n";
 
 #[test]
 fn both_change_and_read_the_properties_of_a_repository() {
-    each_seed("FSX_REVPROP_SEEDS", 0..6, |seed| {
+    each_seed("FSX_REVPROP_SEEDS", 0..3, |seed| {
         let mut random = Random::new(seed);
         let settings = Settings {
             shard: [2, 5, 12][random.below(3)],

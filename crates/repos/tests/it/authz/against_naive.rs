@@ -83,7 +83,7 @@ fn check(file: &File, asked: &[Vec<&'static str>], exact: bool) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(if testkit::runs_all_cases() { 300 } else { 100 }))]
 
     #[test]
     fn with_wildcards(file in files::file(7, Wildcards::All), asked in prop::collection::vec(files::path(), 3)) {

@@ -59,5 +59,6 @@ fn run(seeds: Range<u64>) {
 
 #[test]
 fn sequences_of_both_protocols() {
-    run(testkit::seeds("SEQUENCES", 0..60));
+    let count = if testkit::runs_all_cases() { 60 } else { 12 };
+    run(testkit::seeds("SEQUENCES", 0..count));
 }
