@@ -170,41 +170,6 @@ pub fn edges(data: &[u8]) {
     let _ = (proto_index::find_l2p(data, 3), proto_index::parse_next_item(data));
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    const SAMPLES: [&[u8]; 8] = [
-        b"id: 2-2.0-7.r7/3\ntype: file\npred: 2-2.0-3.r4/4\ncount: 2\n\
-          text: 4 3 33 6245 8d2b33a89f0bc051f7e7439940a6d8bf - 3-3/_1\ncpath: /a: b\ncopyfrom: 5 /b\n\n",
-        b"0-1._0.t2-2 add-dir false false false /b\n2 /t\n0-1.0.t4-4 modify false true /t\n\n\n",
-        b"K 1\na\nV 13\nfile 2.0.r1/1\nEND\nK 1\nc\nV 13\ndir _4.0.t1-1\nD 1\na\n",
-        b"L2P-INDEX\n\x04\x80\x40\x01\x01\x01\x10\x09\x00\xb0\x0a\xf7\x01\xb5\x08\x4e\x84\x01\xd6\x02\x80\x01\xe8\x01",
-        b"P2L-INDEX\n\x01\xa9\x06\x80\x80\x40\x01\x0b\x00\x27\x32\x00\xec\xaa\x80\xfe\x02\x42\x18",
-        b"809 b981925895ff8d8083d6423753c32461 843 f5ae084d04cb3227c1cdb9e2c84a4975I",
-        b"DELTA 2 3 4023\n0\n115\n",
-        b"\0\0\0\0\0\0\0\0\x4b\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\x16\xb7\xfc\x0d\0\0\0\0\0\0\0\0\0\0\0\0\x03\0\0\0\0\0\0\0",
-    ];
-
-    proptest! {
-        #[test]
-        fn damaged_samples_never_panic(
-            sample in 0..SAMPLES.len(),
-            damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
-        ) {
-            let mut bytes = SAMPLES[sample].to_vec();
-            for (at, byte) in damage {
-                let at = at.index(bytes.len());
-                bytes[at] = byte;
-            }
-            for door in [noderev, changes, dir, l2p, p2l, edges] {
-                door(&bytes);
-            }
-        }
-    }
-}
-
 /// A segment of the history index: its footer, its blocks, and the records in them.
 pub fn history_index(data: &[u8]) {
     let mut records = RecordReader::new(data.to_vec());
@@ -238,6 +203,41 @@ pub fn history_index(data: &[u8]) {
             _ = block.find(data, Revnum(data.len() as u64));
             for at in 0..=block.len() {
                 _ = (block.entries(at), block.child(at));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const SAMPLES: [&[u8]; 8] = [
+        b"id: 2-2.0-7.r7/3\ntype: file\npred: 2-2.0-3.r4/4\ncount: 2\n\
+          text: 4 3 33 6245 8d2b33a89f0bc051f7e7439940a6d8bf - 3-3/_1\ncpath: /a: b\ncopyfrom: 5 /b\n\n",
+        b"0-1._0.t2-2 add-dir false false false /b\n2 /t\n0-1.0.t4-4 modify false true /t\n\n\n",
+        b"K 1\na\nV 13\nfile 2.0.r1/1\nEND\nK 1\nc\nV 13\ndir _4.0.t1-1\nD 1\na\n",
+        b"L2P-INDEX\n\x04\x80\x40\x01\x01\x01\x10\x09\x00\xb0\x0a\xf7\x01\xb5\x08\x4e\x84\x01\xd6\x02\x80\x01\xe8\x01",
+        b"P2L-INDEX\n\x01\xa9\x06\x80\x80\x40\x01\x0b\x00\x27\x32\x00\xec\xaa\x80\xfe\x02\x42\x18",
+        b"809 b981925895ff8d8083d6423753c32461 843 f5ae084d04cb3227c1cdb9e2c84a4975I",
+        b"DELTA 2 3 4023\n0\n115\n",
+        b"\0\0\0\0\0\0\0\0\x4b\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\x16\xb7\xfc\x0d\0\0\0\0\0\0\0\0\0\0\0\0\x03\0\0\0\0\0\0\0",
+    ];
+
+    proptest! {
+        #[test]
+        fn damaged_samples_never_panic(
+            sample in 0..SAMPLES.len(),
+            damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
+        ) {
+            let mut bytes = SAMPLES[sample].to_vec();
+            for (at, byte) in damage {
+                let at = at.index(bytes.len());
+                bytes[at] = byte;
+            }
+            for door in [noderev, changes, dir, l2p, p2l, edges] {
+                door(&bytes);
             }
         }
     }
