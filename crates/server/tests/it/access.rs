@@ -105,7 +105,7 @@ fn responses_equal_apaches() {
                 ("a liar", basic("alice", "b")),
             ];
             let requests = users.iter().flat_map(|user| {
-                let with_method = |path| METHODS.map(|method| (user, path, method));
+                let with_method = move |path| METHODS.map(move |method| (user, path, method));
                 PATHS.into_iter().flat_map(with_method)
             });
             let requests: Vec<_> = requests.collect();
