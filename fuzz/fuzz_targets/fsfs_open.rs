@@ -29,11 +29,13 @@ const IMAGES: [&[u8]; 5] = [
     include_bytes!("../../crates/testkit/data/golden/f8-packed.image"),
 ];
 
-/// The files of each repository, parsed once.
-static FILES: LazyLock<Vec<Vec<(PathBuf, Arc<MemoryFile>)>>> =
-    LazyLock::new(|| IMAGES.iter().map(|image| files(image)).collect());
+/// The files of a repository.
+type Files = Vec<(PathBuf, Arc<MemoryFile>)>;
 
-fn files(image: &[u8]) -> Vec<(PathBuf, Arc<MemoryFile>)> {
+/// The files of each repository, parsed once.
+static FILES: LazyLock<Vec<Files>> = LazyLock::new(|| IMAGES.iter().map(|image| files(image)).collect());
+
+fn files(image: &[u8]) -> Files {
     let mut files = Vec::new();
     let mut reader = Reader::new(image, Terminator::End, false);
     while let Ok(Some(entry)) = reader.next_entry() {

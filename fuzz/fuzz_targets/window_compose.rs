@@ -45,7 +45,7 @@ fuzz_target!(|data: &[u8]| {
     let Some((split, plan)) = data.split_first() else {
         return;
     };
-    let base: Vec<u8> = (0..5_000u32).map(|at| (at * at >> 5) as u8).collect();
+    let base: Vec<u8> = (0..5_000u32).map(|at| ((at * at) >> 5) as u8).collect();
     let (first, second) = plan.split_at(plan.len() * usize::from(*split) / 256);
     let first = window(base.len() as u32, first);
     let second = window(first.target_len, second);

@@ -25,7 +25,7 @@ fn commands_on_damaged_files_have_the_incumbents_exit_code() {
             for (at, command) in COMMANDS.iter().enumerate() {
                 // A few cells, with each file, each damage and each command.
                 let number = (row * DAMAGES.len() + column) * COMMANDS.len() + at;
-                if !is_whole && number % short_or_all(85, 17) != 0 {
+                if !is_whole && !number.is_multiple_of(short_or_all(85, 17)) {
                     continue;
                 }
                 cells += 1;
