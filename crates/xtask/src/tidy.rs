@@ -480,6 +480,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
         ],
     ),
     ("xtask", &["base"]),
+    ("fuzz", &["base", "delta", "fsfs", "repos", "wire"]),
 ];
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ fn counts_are_those_of_other_tools() {
             true,
         ),
         (Spec::fsx().shard(50).busy().named("fsx"), false),
-        (small.busy().named("fsx-small"), false),
+        (small.named("fsx-small"), false),
     ];
     for (spec, is_packed) in sample(2, cases) {
         let repo = build(&spec);
