@@ -641,7 +641,11 @@ fn clocks_that_jump_lose_nothing() {
         let long = put(&url, &name);
         assert_eq!(long.code == 0, works, "{jump}: {}", long.err());
         if !works {
-            assert!(long.err().contains("E200000"), "{}", long.err());
+            // While a revision is read, or while the new one is written: that depends on what the node has in its cache.
+            let is_said = ["E200000", "E160000"]
+                .iter()
+                .any(|code| long.err().contains(code));
+            assert!(is_said, "{}", long.err());
             // The other nodes go on.
             put(&other, &name).expect_ok();
         }

@@ -52,7 +52,8 @@ fn lists_and_texts() {
 #[test]
 fn working_copies_and_mirrors() {
     let unpacked = Spec::fsx().shard(50).busy().named("fsx");
-    let small = half_packed().with(testkit::history::small()).named("fsx-small");
+    let small = Spec::fsx().with(testkit::history::small()).shard(4);
+    let small = small.pack(When::Halfway).named("fsx-small");
     for spec in sample(2, [small, half_packed()]) {
         ServerPair::of(&spec).same(mirror::synchronized);
     }

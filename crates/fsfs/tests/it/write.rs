@@ -11,7 +11,7 @@ use std::sync::Arc;
 use base::{Date, FsPath, Revnum};
 use fsfs::disk::UnsyncedDisk;
 use fsfs::{Cache, Fs, Txn, TxnOptions};
-use testkit::{Repo, Tool};
+use testkit::{Repo, Tool, sample};
 
 /// One commit.
 #[derive(Clone, Debug)]
@@ -284,30 +284,39 @@ const PLAIN: &str = "[deltification]\ncompression = none\n";
 
 #[test]
 fn contents_in_every_format() {
-    compare("1.3", None, "", &contents());
-    for version in ["1.7", "1.9", "1.14"] {
-        compare(version, None, PLAIN, &contents());
+    let formats = [
+        ("1.3", ""),
+        ("1.7", PLAIN),
+        ("1.14", ""),
+        ("1.9", PLAIN),
+        ("1.14", PLAIN),
+    ];
+    for (version, conf) in sample(2, formats) {
+        compare(version, None, conf, &contents());
     }
-    compare("1.14", None, "", &contents());
 }
 
 #[test]
 fn contents_with_every_configuration() {
-    for conf in [
-        "[deltification]\ncompression-level = 0\n",
-        "[deltification]\nenable-dir-deltification = false\nenable-props-deltification = false\ncompression = none\n",
-        "[rep-sharing]\nenable-rep-sharing = false\n[deltification]\ncompression = none\n",
-    ] {
-        compare("1.14", None, conf, &contents());
+    let configurations = [
+        ("1.14", "[deltification]\ncompression-level = 0\n"),
+        (
+            "1.14",
+            "[rep-sharing]\nenable-rep-sharing = false\n[deltification]\ncompression = none\n",
+        ),
+        (
+            "1.14",
+            "[deltification]\nenable-dir-deltification = false\nenable-props-deltification = false\ncompression = none\n",
+        ),
+        ("1.14", "[deltification]\ncompression = zlib-9\n"),
+        (
+            "1.9",
+            "[io]\nl2p-page-size = 4\np2l-page-size = 1\n[deltification]\ncompression = none\n",
+        ),
+    ];
+    for (version, conf) in sample(2, configurations) {
+        compare(version, None, conf, &contents());
     }
-    let pages = "[io]\nl2p-page-size = 4\np2l-page-size = 1\n[deltification]\ncompression = none\n";
-    compare("1.9", None, pages, &contents());
-    compare(
-        "1.14",
-        None,
-        "[deltification]\ncompression = zlib-9\n",
-        &contents(),
-    );
 }
 
 /// The delta bases of a file and its directory that are changed in many revisions.
@@ -318,7 +327,7 @@ fn delta_chains() {
     steps.push(WriteStep::Put("d/short", b"short".to_vec()));
     steps.extend((0..6).map(|at| WriteStep::Put("d/short", lines(3, at))));
     let options = |options: &str| format!("{PLAIN}{options}");
-    for (version, shard, conf) in [
+    let configurations = [
         ("1.14", Some(4), String::new()),
         ("1.8", Some(7), options("")),
         ("1.3", None, String::new()),
@@ -330,7 +339,8 @@ fn delta_chains() {
         ("1.14", Some(20), options("max-linear-deltification = 64\n")),
         ("1.14", Some(3), options("max-linear-deltification = 0\n")),
         ("1.14", Some(3), options("max-deltification-walk = 0\n")),
-    ] {
+    ];
+    for (version, shard, conf) in sample(2, configurations) {
         compare(version, shard, &conf, &steps);
     }
 }

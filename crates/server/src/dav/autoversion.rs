@@ -18,15 +18,26 @@ use crate::site::RequestContext;
 /// The revision property of such revisions.
 const AUTOVERSIONED: &str = "svn:autoversioned";
 
-/// Returns whether a request is the write of a plain WebDAV program.
+/// Returns whether a request is the write of a plain WebDAV program: of a public resource, or a copy of a node of any revision to one.
 pub(super) fn is_wanted(context: &RequestContext<'_>) -> bool {
-    context.mount.location.autoversioning
-        && context.autoversion.is_none()
-        && matches!(context.resource, Resource::Public(_))
-        && matches!(
-            context.request.method.as_str(),
-            "PUT" | "MKCOL" | "DELETE" | "COPY" | "MOVE" | "PROPPATCH"
-        )
+    if !context.mount.location.autoversioning || context.autoversion.is_some() {
+        return false;
+    }
+    let is_public = matches!(context.resource, Resource::Public(_));
+    match context.request.method.as_str() {
+        "PUT" | "MKCOL" | "DELETE" | "MOVE" | "PROPPATCH" => is_public,
+        "COPY" => public_destination(context).is_some(),
+        _ => false,
+    }
+}
+
+/// Returns the path of the request's `Destination`, if that is a public URL.
+fn public_destination(context: &RequestContext<'_>) -> Option<FsPath> {
+    let url = context.request.header_utf8("destination")?;
+    match context.mount.resource_of_url(url)? {
+        Resource::Public(path) => Some(path),
+        _ => None,
+    }
 }
 
 /// Runs `step` in a new transaction, and commits it.
@@ -38,10 +49,12 @@ pub(super) fn autoversion(
     reply: &mut ResponseWriter,
     step: impl FnOnce(&mut RequestContext<'_>, &mut ResponseWriter) -> Outcome,
 ) -> Outcome {
-    let path = match &context.resource {
-        Resource::Public(path) => path.clone(),
-        _ => return Err(Fault::html(StatusCode::CONFLICT)),
+    let path = match (&context.resource, context.request.method.as_str()) {
+        (_, "COPY") => public_destination(context),
+        (Resource::Public(path), _) => Some(path.clone()),
+        _ => None,
     };
+    let path = path.ok_or_else(|| Fault::html(StatusCode::CONFLICT))?;
     let (name, base) = begin(context, &path)?;
     context.autoversion = Some(name.clone());
     // The request's preconditions are checked in the revision that the transaction is based on: later changes by others are

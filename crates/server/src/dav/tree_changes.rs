@@ -213,18 +213,15 @@ pub(super) fn copy(context: &mut RequestContext<'_>, reply: &mut ResponseWriter)
             _ => StatusCode::CONFLICT,
         }));
     };
-    // A node cannot be copied into itself or onto its own parent.
-    if let Resource::Public(source) = &copied
-        && context.autoversion.is_some()
-        && (source.contains(&path) || path.contains(source))
-    {
-        return Err(Fault::html(StatusCode::FORBIDDEN));
-    }
+    let is_cyclic = context.autoversion.is_some() && is_cyclic(context, &copied, &path);
     let replaced = context.step(|context, in_use| {
         let transaction = in_use.transaction;
         let exists = transaction.kind(&path)? != NodeKind::None;
         if exists && !overwrite {
             return Err(Fault::html(StatusCode::PRECONDITION_FAILED));
+        }
+        if is_cyclic {
+            return Err(Fault::html(StatusCode::FORBIDDEN));
         }
         check_utf8(&path)?;
         context.check_locked(&path, &transaction.ended_lock_tokens())?;
@@ -239,6 +236,17 @@ pub(super) fn copy(context: &mut RequestContext<'_>, reply: &mut ResponseWriter)
         false => created_at(context, reply, &created_url(context, &to)),
     }
     Ok(())
+}
+
+/// Returns whether a copy would be inside of its source or replace it or one of its parents. A copy of the root may be inside of it, and
+/// one with `Depth: 0`, as with Apache.
+fn is_cyclic(context: &RequestContext<'_>, source: &Resource, to: &FsPath) -> bool {
+    let Resource::Public(source) = source else {
+        return to.is_root();
+    };
+    let is_whole = context.request.header("depth").map(str::trim) != Some("0");
+    let may_be_inside = !is_whole || source.is_root() && context.request.method == "COPY";
+    to.contains(source) || !may_be_inside && source.contains(to)
 }
 
 /// Returns the source of a copy: an existing node of a revision.
@@ -264,7 +272,15 @@ fn source(context: &mut RequestContext<'_>) -> Result<(Revnum, FsPath), Fault> {
 /// Returns the URL of a new resource: the public one if the revision is committed at once.
 fn created_url(context: &RequestContext<'_>, to: &Resource) -> String {
     match to {
-        Resource::Public(path) => context.base().public(path),
+        Resource::Public(path) => {
+            let sent = context.request.header_utf8("destination");
+            let is_directory = sent.is_some_and(|url| url.ends_with('/')) && !path.is_root();
+            format!(
+                "{}{}",
+                context.base().public(path),
+                if is_directory { "/" } else { "" }
+            )
+        }
         _ => url_of(context, to),
     }
 }
@@ -278,6 +294,14 @@ pub(super) fn move_(context: &mut RequestContext<'_>, reply: &mut ResponseWriter
     check_move_depth(context, kind_at(context)?)?;
     context.check_locked(&from, &[])?;
     check_locked_below(context, &from)?;
+    let (to, overwrite) = destination(context)?;
+    if to.is_in_transaction() {
+        context.resource = to;
+        return Err(context.refusal(|kind| match kind.exists() {
+            true if !overwrite => StatusCode::PRECONDITION_FAILED,
+            _ => StatusCode::METHOD_NOT_ALLOWED,
+        }));
+    }
     copy(context, reply)?;
     context.step(|_, in_use| in_use.transaction.delete(&from, None).map_err(refused))
 }

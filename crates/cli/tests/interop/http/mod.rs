@@ -2,6 +2,7 @@
 //! repositories.
 
 mod alternating_servers;
+mod autoversioned_copies;
 mod base_revisions;
 mod changed_files;
 mod counts;

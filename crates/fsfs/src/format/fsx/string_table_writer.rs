@@ -168,9 +168,10 @@ mod tests {
             .map(|string| writer.add(string).expect("few long strings"))
             .collect();
         for table in &writer.sub_tables {
-            for head in table.heads() {
+            let heads = table.heads();
+            for head in &heads {
                 // The incumbent refuses to follow longer heads.
-                prop_assert!(head.length == 0 || table.heads()[head.string].length <= head.length);
+                prop_assert!(head.length == 0 || heads[head.string].length <= head.length);
             }
         }
         let mut bytes = Vec::new();
