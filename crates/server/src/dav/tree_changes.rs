@@ -296,6 +296,7 @@ pub(super) fn move_(context: &mut RequestContext<'_>, reply: &mut ResponseWriter
     check_locked_below(context, &from)?;
     let (to, overwrite) = destination(context)?;
     if to.is_in_transaction() {
+        source(context)?;
         context.resource = to;
         return Err(context.refusal(|kind| match kind.exists() {
             true if !overwrite => StatusCode::PRECONDITION_FAILED,

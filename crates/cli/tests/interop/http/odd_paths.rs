@@ -143,15 +143,13 @@ fn request(
     connection.send_request(method, url, &headers, body)
 }
 
-/// True for known differences: Apache accepts some requests for missing versions without effect, and with
-/// autoversioning Sven copies only public URLs.
-fn is_known(base: &str, method: &str, is_autoversioned: bool) -> bool {
+/// True for known differences: Apache accepts some requests for missing versions without effect.
+fn is_known(base: &str, method: &str) -> bool {
     base.contains("/ver/") && matches!(method, "GET" | "PROPFIND" | "REPORT")
-        || is_autoversioned && method == "COPY to"
 }
 
 /// Returns status, error number and state of the connection for all requests, one a line.
-fn table(served: &Served, is_v1: bool, is_autoversioned: bool, others: &[&str]) -> String {
+fn table(served: &Served, is_v1: bool, others: &[&str]) -> String {
     let mut connection = HttpConnection::new(served.server.port());
     let mut reported = String::new();
     for (nth, path) in PATHS.iter().enumerate() {
@@ -161,7 +159,7 @@ fn table(served: &Served, is_v1: bool, is_autoversioned: bool, others: &[&str]) 
         let requests = bases.flat_map(|base| METHODS.iter().map(move |method| (base, *method)));
         // A sample has other requests for each path.
         for (base, method) in sample_from(nth, 5, requests) {
-            if is_known(base, method, is_autoversioned) {
+            if is_known(base, method) {
                 continue;
             }
             let response = request(&mut connection, method, base, path, &working);
@@ -183,10 +181,8 @@ fn table(served: &Served, is_v1: bool, is_autoversioned: bool, others: &[&str]) 
     reported
 }
 
-fn compare(twins: &[Served; 2], is_v1: bool, is_autoversioned: bool, others: &[&str]) {
-    let [theirs, ours] = twins
-        .each_ref()
-        .map(|served| table(served, is_v1, is_autoversioned, others));
+fn compare(twins: &[Served; 2], is_v1: bool, others: &[&str]) {
+    let [theirs, ours] = twins.each_ref().map(|served| table(served, is_v1, others));
     let wrong: Vec<String> = theirs
         .lines()
         .zip(ours.lines())
@@ -200,12 +196,12 @@ fn compare(twins: &[Served; 2], is_v1: bool, is_autoversioned: bool, others: &[&
 
 #[test]
 fn odd_paths_of_the_newer_protocol() {
-    compare(&twins(), false, false, &["/r/", "/r/!svn/rvr/1/"]);
+    compare(&twins(), false, &["/r/", "/r/!svn/rvr/1/"]);
 }
 
 #[test]
 fn odd_paths_of_the_older_protocol() {
-    compare(&twins(), true, false, &["/r/!svn/bc/1/", "/r/!svn/ver/1/"]);
+    compare(&twins(), true, &["/r/!svn/bc/1/", "/r/!svn/ver/1/"]);
 }
 
 #[test]
@@ -213,7 +209,6 @@ fn odd_paths_where_every_write_is_a_revision() {
     compare(
         &twins_with("SVNAutoversioning on\n", "autoversioning = true\n"),
         false,
-        true,
         &["/r/"],
     );
 }
