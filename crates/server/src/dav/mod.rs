@@ -8,6 +8,7 @@
 
 mod activity;
 mod autoversion;
+mod copies;
 mod created;
 mod get;
 mod if_header;
@@ -150,8 +151,8 @@ fn dispatch(context: &mut RequestContext<'_>, reply: &mut ResponseWriter) -> Out
         "PUT" => put::put(context, reply),
         "MKCOL" => tree_changes::mkcol(context, reply),
         "DELETE" => tree_changes::delete(context, reply),
-        "COPY" => tree_changes::copy(context, reply),
-        "MOVE" => tree_changes::move_(context, reply),
+        "COPY" => copies::copy(context, reply),
+        "MOVE" => copies::move_(context, reply),
         "PROPPATCH" => proppatch::proppatch(context, reply),
         "MERGE" => merge::merge(context, reply),
         "MKACTIVITY" => activity::mkactivity(context, reply),

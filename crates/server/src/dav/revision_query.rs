@@ -68,7 +68,8 @@ pub(super) fn find(
     })
 }
 
-/// Makes the resource of a request without a text that of the revision that its query names. What writes goes on with the youngest one.
+/// Makes the resource of a request without a text that of the revision that its query names. What writes goes on with the youngest one;
+/// what is copied may be older.
 ///
 /// # Errors
 /// As [`find`].
@@ -82,7 +83,10 @@ pub(super) fn apply(context: &mut RequestContext<'_>) -> Result<(), Fault> {
         return Ok(());
     };
     let found = find(context, path, None)?;
-    if matches!(context.request.method.as_str(), "OPTIONS" | "PROPFIND" | "REPORT") {
+    if matches!(
+        context.request.method.as_str(),
+        "OPTIONS" | "PROPFIND" | "REPORT" | "COPY"
+    ) {
         context.resource = Resource::RevisionRoot(found.rev, path.clone());
     }
     Ok(())

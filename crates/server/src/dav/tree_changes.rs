@@ -1,18 +1,17 @@
-//! `MKCOL`, `DELETE`, `COPY` and `MOVE`: add, remove and copy nodes.
+//! `MKCOL` and `DELETE`: add and remove nodes.
 
-use base::{Code, Depth, Error, FsPath, NodeKind, Revnum};
+use base::{Code, Depth, Error, FsPath, NodeKind};
 use http::StatusCode;
 use repos::access::Everything;
 use wire::dav::lock_tokens::find_lock_tokens;
 use wire::dav::uri::Resource;
 
 use super::Outcome;
-use super::created::{created, created_at, url_of};
+use super::created::created;
 use super::resource_kind::ResourceKind;
 use super::txn_step::{check_utf8, refused};
 use crate::http::{Fault, ResponseWriter};
 use crate::site::RequestContext;
-use crate::site::mount::no_resource;
 
 pub(super) fn mkcol(context: &mut RequestContext<'_>, reply: &mut ResponseWriter) -> Outcome {
     if context.request.body.next_piece()?.is_some() {
@@ -81,21 +80,8 @@ fn check_depth(context: &RequestContext<'_>, kind: NodeKind) -> Outcome {
     }
 }
 
-/// As [`check_depth`], for `MOVE`; for a file the depth is infinite or 0.
-///
-/// # Errors
-/// 400.
-fn check_move_depth(context: &RequestContext<'_>, kind: NodeKind) -> Outcome {
-    match context.request.header("depth").map(str::trim) {
-        Some(depth) if depth != "0" && !depth.eq_ignore_ascii_case("infinity") => {
-            Err(Fault::html(StatusCode::BAD_REQUEST))
-        }
-        _ => check_depth(context, kind),
-    }
-}
-
 /// Returns the kind of the request's node outside of transactions.
-fn kind_at(context: &RequestContext<'_>) -> Result<NodeKind, Fault> {
+pub(super) fn kind_at(context: &RequestContext<'_>) -> Result<NodeKind, Fault> {
     let (rev, path) = match &context.resource {
         Resource::Public(path) => (context.youngest()?, path),
         Resource::BaselineCollection(rev, path) | Resource::RevisionRoot(rev, path) => (*rev, path),
@@ -160,7 +146,7 @@ fn delete_node(context: &mut RequestContext<'_>) -> Outcome {
 ///
 /// # Errors
 /// 424.
-fn check_locked_below(context: &RequestContext<'_>, path: &FsPath) -> Outcome {
+pub(super) fn check_locked_below(context: &RequestContext<'_>, path: &FsPath) -> Outcome {
     let held = context.held_tokens()?;
     let locks = context.repository().locks(path, Depth::Infinity, &Everything)?;
     match locks
@@ -194,176 +180,4 @@ fn abort_activity(context: &RequestContext<'_>, id: &str) -> Outcome {
         }
     }
     Ok(activities.remove(id)?)
-}
-
-pub(super) fn copy(context: &mut RequestContext<'_>, reply: &mut ResponseWriter) -> Outcome {
-    let (rev, from) = source(context)?;
-    if context.autoversion.is_some() {
-        context.check_conditions(&from)?;
-        context.check_if_header(&from)?;
-    }
-    let (to, overwrite) = destination(context)?;
-    let copied = std::mem::replace(&mut context.resource, to.clone());
-    let Some(path) = context.working_path() else {
-        return Err(context.refusal(|kind| match kind {
-            ResourceKind::Regular { exists: false } | ResourceKind::Activity { exists: false } => {
-                StatusCode::CONFLICT
-            }
-            _ if !overwrite => StatusCode::PRECONDITION_FAILED,
-            _ => StatusCode::CONFLICT,
-        }));
-    };
-    let is_cyclic = context.autoversion.is_some() && is_cyclic(context, &copied, &path);
-    let replaced = context.step(|context, in_use| {
-        let transaction = in_use.transaction;
-        let exists = transaction.kind(&path)? != NodeKind::None;
-        if exists && !overwrite {
-            return Err(Fault::html(StatusCode::PRECONDITION_FAILED));
-        }
-        if is_cyclic {
-            return Err(Fault::html(StatusCode::FORBIDDEN));
-        }
-        check_utf8(&path)?;
-        context.check_locked(&path, &transaction.ended_lock_tokens())?;
-        if exists {
-            transaction.delete(&path, None)?;
-        }
-        transaction.copy(rev, &from, &path).map_err(refused)?;
-        Ok(exists)
-    })?;
-    match replaced {
-        true => _ = reply.head.status(StatusCode::NO_CONTENT),
-        false => created_at(context, reply, &created_url(context, &to)),
-    }
-    Ok(())
-}
-
-/// Returns whether a copy would be inside of its source or replace it or one of its parents. A copy of the root may be inside of it, and
-/// one with `Depth: 0`, as with Apache.
-fn is_cyclic(context: &RequestContext<'_>, source: &Resource, to: &FsPath) -> bool {
-    let Resource::Public(source) = source else {
-        return to.is_root();
-    };
-    let is_whole = context.request.header("depth").map(str::trim) != Some("0");
-    let may_be_inside = !is_whole || source.is_root() && context.request.method == "COPY";
-    to.contains(source) || !may_be_inside && source.contains(to)
-}
-
-/// Returns the source of a copy: an existing node of a revision.
-fn source(context: &mut RequestContext<'_>) -> Result<(Revnum, FsPath), Fault> {
-    let (rev, path) = match &context.resource {
-        Resource::Public(path) => (context.youngest()?, path.clone()),
-        Resource::BaselineCollection(rev, path) | Resource::RevisionRoot(rev, path) => (*rev, path.clone()),
-        _ => {
-            return Err(context.refusal(|kind| match kind {
-                ResourceKind::Working { exists: false } | ResourceKind::Activity { exists: false } => {
-                    StatusCode::NOT_FOUND
-                }
-                _ => StatusCode::METHOD_NOT_ALLOWED,
-            }));
-        }
-    };
-    match context.repository().check_path(rev, &path)? {
-        NodeKind::None => Err(Fault::html(StatusCode::NOT_FOUND)),
-        _ => Ok((rev, path)),
-    }
-}
-
-/// Returns the URL of a new resource: the public one if the revision is committed at once.
-fn created_url(context: &RequestContext<'_>, to: &Resource) -> String {
-    match to {
-        Resource::Public(path) => {
-            let sent = context.request.header_utf8("destination");
-            let is_directory = sent.is_some_and(|url| url.ends_with('/')) && !path.is_root();
-            format!(
-                "{}{}",
-                context.base().public(path),
-                if is_directory { "/" } else { "" }
-            )
-        }
-        _ => url_of(context, to),
-    }
-}
-
-/// Copies a node and deletes its source. Only autoversioning supports this.
-pub(super) fn move_(context: &mut RequestContext<'_>, reply: &mut ResponseWriter) -> Outcome {
-    let from = match &context.resource {
-        Resource::Public(from) if context.autoversion.is_some() => from.clone(),
-        _ => return Err(not_moved(context)),
-    };
-    check_move_depth(context, kind_at(context)?)?;
-    context.check_locked(&from, &[])?;
-    check_locked_below(context, &from)?;
-    let (to, overwrite) = destination(context)?;
-    if to.is_in_transaction() {
-        source(context)?;
-        context.resource = to;
-        return Err(context.refusal(|kind| match kind.exists() {
-            true if !overwrite => StatusCode::PRECONDITION_FAILED,
-            _ => StatusCode::METHOD_NOT_ALLOWED,
-        }));
-    }
-    copy(context, reply)?;
-    context.step(|_, in_use| in_use.transaction.delete(&from, None).map_err(refused))
-}
-
-/// Returns the error response for a resource that cannot be moved.
-fn not_moved(context: &mut RequestContext<'_>) -> Fault {
-    let kind = match context.resource_kind() {
-        Ok(kind) => kind,
-        Err(fault) => return fault,
-    };
-    let status = match kind {
-        ResourceKind::Regular { exists: false }
-        | ResourceKind::Working { exists: false }
-        | ResourceKind::Activity { exists: false } => StatusCode::NOT_FOUND,
-        ResourceKind::Regular { exists: true } => match move_destination(context) {
-            Ok((to, false)) => {
-                context.resource = to;
-                return context.refusal(|kind| match kind.exists() {
-                    true => StatusCode::PRECONDITION_FAILED,
-                    false => StatusCode::CONFLICT,
-                });
-            }
-            Ok((_, true)) => StatusCode::CONFLICT,
-            Err(fault) => return fault,
-        },
-        _ => StatusCode::METHOD_NOT_ALLOWED,
-    };
-    Fault::html(status)
-}
-
-/// As [`destination`], after a check of the depth.
-fn move_destination(context: &RequestContext<'_>) -> Result<(Resource, bool), Fault> {
-    check_move_depth(context, kind_at(context)?)?;
-    destination(context)
-}
-
-/// Returns the destination of a copy, and whether it may replace an existing node.
-///
-/// # Errors
-/// 400 without a valid destination, 404 for a path that is not followed.
-fn destination(context: &RequestContext<'_>) -> Result<(Resource, bool), Fault> {
-    let bad = || Fault::html(StatusCode::BAD_REQUEST);
-    // WebDAV requires a whole URL.
-    let url = context.request.header_utf8("destination");
-    let url = url.filter(|url| is_http_url(url)).ok_or_else(bad)?;
-    let to = context
-        .mount
-        .resource_of_url(url)
-        .ok_or_else(|| no_resource(url))?;
-    let overwrite = match context.request.header("overwrite").map(str::trim) {
-        None => true,
-        Some(word) if word.eq_ignore_ascii_case("t") => true,
-        Some(word) if word.eq_ignore_ascii_case("f") => false,
-        Some(_) => return Err(bad()),
-    };
-    Ok((to, overwrite))
-}
-
-/// Returns whether a URL's scheme is that of an HTTP server.
-fn is_http_url(url: &str) -> bool {
-    url.split_once("://").is_some_and(|(scheme, _)| {
-        scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https")
-    })
 }

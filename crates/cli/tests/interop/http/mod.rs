@@ -2,9 +2,9 @@
 //! repositories.
 
 mod alternating_servers;
-mod autoversioned_copies;
 mod base_revisions;
 mod changed_files;
+mod copies;
 mod counts;
 mod disconnects;
 mod edits;
