@@ -35,16 +35,15 @@ impl DiffProgram<'_> {
     )]
     pub fn run(&self, labels: [&str; 2], files: [&Path; 2], out: &mut Out) -> Result<()> {
         let mut command = Command::new(self.name);
-        match self.extensions {
-            Some(words) => {
-                let words = words
-                    .as_bytes()
-                    .split(u8::is_ascii_whitespace)
-                    .filter(|word| !word.is_empty());
-                command.args(words.map(OsStr::from_bytes));
-            }
-            None => _ = command.arg("-u"),
-        }
+        let words = self.extensions.unwrap_or_default().as_bytes();
+        let mut words = words
+            .split(u8::is_ascii_whitespace)
+            .filter(|word| !word.is_empty())
+            .peekable();
+        match words.peek() {
+            Some(_) => command.args(words.map(OsStr::from_bytes)),
+            None => command.arg("-u"),
+        };
         for label in labels {
             let label = disk_path::bytes_of_text(label.as_bytes())?;
             command.arg("-L").arg(OsStr::from_bytes(&label));
@@ -64,6 +63,8 @@ impl DiffProgram<'_> {
             // The exit codes of diff: 0 for equal files, 1 for different files.
             0 | 1 => Ok(()),
             _ => {
+                // As with every path that the incumbent prints, the empty one is the current directory.
+                let name = if name.is_empty() { ".".into() } else { name };
                 let message = format!("'{name}' returned {code}");
                 Err(Error::new(Code::EXTERNAL_PROGRAM, message))
             }

@@ -1,5 +1,8 @@
 //! The values of a configuration file, by section and name, with `%(name)s` expanded when they are read.
 //!
+//! An option that a section lacks has the value that `[DEFAULT]` gives it. As in the incumbent, a section exists from its first option on,
+//! and an option that an existing section sets and only `[DEFAULT]` has is set there.
+//!
 //! Each kind of file says whether case matters in names ([`Case`]). Expansion is bounded ([`MAX_EXPANSION`],
 //! [`MAX_DEPTH`]): a small file cannot unfold into a large one.
 
@@ -65,7 +68,7 @@ impl Ini {
     pub fn read(&mut self, text: &[u8]) -> Result<()> {
         let collector = &mut Collector {
             values: self,
-            open: 0,
+            open: Vec::new(),
         };
         parse(text, collector)
     }
@@ -74,18 +77,17 @@ impl Ini {
     pub fn set(&mut self, section: &[u8], option: &[u8], value: &[u8]) {
         let mut collector = Collector {
             values: self,
-            open: 0,
+            open: section.to_vec(),
         };
-        collector.open(section);
         collector.put(option, value);
     }
 
-    /// The names of the sections, in the order of the file.
+    /// The names of the sections with options, in the order of the file.
     pub fn sections(&self) -> impl Iterator<Item = &[u8]> {
         self.sections.iter().map(|s| &*s.name)
     }
 
-    /// Returns the options of a section in the order of the file, expanded; none if there is no such section.
+    /// Returns the options of a section itself in the order of the file, expanded; none if there is no such section.
     pub fn options(&self, section: &[u8]) -> impl Iterator<Item = (&[u8], Result<Cow<'_, [u8]>>)> {
         let found = self.section(section);
         let options = found.map_or(&[][..], |s| &self.sections[s].options);
@@ -95,7 +97,16 @@ impl Ini {
         })
     }
 
-    /// The expanded value of an option; `None` if it is not there.
+    /// Returns the names for which [`Ini::get`] finds a value: those of a section, and if it exists, those of `[DEFAULT]`. A name may occur
+    /// twice.
+    pub fn names(&self, section: &[u8]) -> impl Iterator<Item = &[u8]> {
+        let own = self.section(section);
+        let default = own.and_then(|_| self.section(b"DEFAULT"));
+        let both = own.into_iter().chain(default);
+        both.flat_map(|at| self.sections[at].options.iter().map(|(name, _)| &**name))
+    }
+
+    /// The expanded value of an option of a section, or of `[DEFAULT]` if the section exists without it; `None` if it is not there.
     ///
     /// # Errors
     /// `BAD_CONFIG_VALUE` if it would expand beyond all bounds.
@@ -103,10 +114,9 @@ impl Ini {
         let Some(section) = self.section(section) else {
             return Ok(None);
         };
-        match self.option(section, option) {
-            Some(found) => self.expanded((section, found)).map(Some),
-            None => Ok(None),
-        }
+        self.option_or_default(section, option)
+            .map(|found| self.expanded(found))
+            .transpose()
     }
 
     /// The truth of an option: true/yes/on/1 or false/no/off/0 in any case; `default` if it is not there.
@@ -145,6 +155,17 @@ impl Ini {
         self.sections[section].by_name.get(&*self.fold(name)).copied()
     }
 
+    fn add_section(&mut self, name: &[u8]) -> usize {
+        let at = self.sections.len();
+        self.by_name.insert(self.fold(name).into_owned(), at);
+        self.sections.push(Section {
+            name: name.to_vec(),
+            options: Vec::new(),
+            by_name: HashMap::new(),
+        });
+        at
+    }
+
     fn expanded(&self, at: OptionIndex) -> Result<Cow<'_, [u8]>> {
         let raw = self.raw(at);
         if memmem::find(raw, b"%(").is_none() {
@@ -174,8 +195,8 @@ impl Ini {
         &self.sections[section].options[option].1
     }
 
-    /// Returns the option that a reference in `section` names.
-    fn referenced(&self, section: usize, name: &[u8]) -> Option<OptionIndex> {
+    /// Returns the option of a section, or that of `[DEFAULT]`.
+    fn option_or_default(&self, section: usize, name: &[u8]) -> Option<OptionIndex> {
         if let Some(option) = self.option(section, name) {
             return Some((section, option));
         }
@@ -217,7 +238,10 @@ impl Expansion<'_> {
             };
             self.append(&mut out, &rest[..start])?;
             let end = start + 2 + len + 2;
-            match self.values.referenced(at.0, &rest[start + 2..start + 2 + len]) {
+            match self
+                .values
+                .option_or_default(at.0, &rest[start + 2..start + 2 + len])
+            {
                 None => self.append(&mut out, &rest[start..end])?,
                 Some(other) => {
                     let value = match self.done.get(&other) {
@@ -247,40 +271,29 @@ impl Expansion<'_> {
 
 struct Collector<'v> {
     values: &'v mut Ini,
-    open: usize,
+    /// The name of the section that was opened last.
+    open: Vec<u8>,
 }
 
 impl Collector<'_> {
-    fn open(&mut self, name: &[u8]) {
-        let folded = self.values.fold(name).into_owned();
-        let sections = &mut self.values.sections;
-        self.open = *self.values.by_name.entry(folded).or_insert_with(|| {
-            sections.push(Section {
-                name: name.to_vec(),
-                options: Vec::new(),
-                by_name: HashMap::new(),
-            });
-            sections.len() - 1
-        });
-    }
-
     fn put(&mut self, name: &[u8], value: &[u8]) {
-        let folded = self.values.fold(name).into_owned();
-        let section = &mut self.values.sections[self.open];
-        let known = section.by_name.get(&folded).copied();
-        match known {
-            Some(at) => section.options[at].1 = value.to_vec(),
-            None => {
-                section.by_name.insert(folded, section.options.len());
-                section.options.push((name.to_vec(), value.to_vec()));
-            }
+        let values = &mut *self.values;
+        let existing = values.section(&self.open);
+        if let Some((section, option)) = existing.and_then(|at| values.option_or_default(at, name)) {
+            values.sections[section].options[option].1 = value.to_vec();
+            return;
         }
+        let section = existing.unwrap_or_else(|| values.add_section(&self.open));
+        let folded = values.fold(name).into_owned();
+        let section = &mut values.sections[section];
+        section.by_name.insert(folded, section.options.len());
+        section.options.push((name.to_vec(), value.to_vec()));
     }
 }
 
 impl IniVisitor for Collector<'_> {
     fn section(&mut self, name: &[u8]) -> Result<()> {
-        self.open(name);
+        self.open = name.to_vec();
         Ok(())
     }
 

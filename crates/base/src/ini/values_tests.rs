@@ -39,6 +39,20 @@ fn expansion() {
         ("realm = %(x)s\nx=a%(y)s\ny=b%(nope)sc", "ab%(nope)sc"),
         ("r = 1\nRealm = 2\nREALM = 3", "3"),
         ("[DEFAULT]\nrealm = 1", "-"),
+        ("x=y\n[DEFAULT]\nrealm = 1", "1"),
+        ("X=y\n[Default]\nREALM = 1", "1"),
+        ("x=y\nrealm=\n[DEFAULT]\nrealm = 1", ""),
+        ("x=y\n[DEFAULT]\nrealm = a%(x)s", "a%(x)s"),
+        ("x=y\n[DEFAULT]\nrealm = a%(x)s\nx = d", "ad"),
+        ("x=%(realm)s\n[DEFAULT]\nrealm = %(x)s", "%(x)s"),
+        ("x=y\n[DEFAULT]\nrealm = %(realm)s", ""),
+        ("realm=%(x)s\n[DEFAULT]\nx = %(y)s\n[general]\ny=1", "%(y)s"),
+        // An option of an existing section is set in [DEFAULT] if only that has it.
+        ("[DEFAULT]\nrealm=%(y)s\ny=2\n[general]\nz=1\ny=3", "3"),
+        ("[DEFAULT]\nrealm=%(y)s\ny=2\n[general]\ny=3", "2"),
+        ("[DEFAULT]\nx=%(y)s\ny=2\n[general]\nrealm=%(x)s\ny=3", "3"),
+        ("[DEFAULT]\nx=%(y)s\n[general]\nrealm=%(x)s\ny=3", "%(y)s"),
+        ("z=1\ny=3\n[DEFAULT]\nrealm=%(x)s\nx=%(y)s\ny=2", "2"),
     ] {
         assert_eq!(realm(text), expected, "{text}");
     }

@@ -78,8 +78,13 @@ impl ImportArgs {
             false => Some(config.global_ignores()?),
         };
         let mut auto_props = AutoProps::default();
-        let by_config = config.enable_auto_props()?;
-        if !self.no_auto_props && (self.auto_props || by_config) {
+        // An option replaces that of the configuration, which is not read then.
+        let wants_auto_props = match (self.auto_props, self.no_auto_props) {
+            (_, true) => false,
+            (true, false) => true,
+            (false, false) => config.enable_auto_props()?,
+        };
+        if wants_auto_props {
             for (pattern, props) in config.auto_props()? {
                 auto_props.add(&pattern, &props);
             }

@@ -505,6 +505,9 @@ fn options_of_config_have_the_incumbents_errors() {
         "[miscellany]\nuse-commit-times = x\nno-unlock = x\n[working-copy]\nbusy-timeout = x\nexclusive-locking = x\n",
         "[auth]\npassword-stores = gnome-keyring, kwallet nonsense\n",
         "[auth]\npassword-stores = %(x)s\n[DEFAULT]\nx = gpg-agent\n",
+        "[DEFAULT]\nmemory-cache-size = x\n[miscellany]\nno-unlock = no\n",
+        "[DEFAULT]\nmemory-cache-size = x\n[miscellany]\n",
+        "[miscellany]\nno-unlock = no\nmemory-cache-size = 1\n[DEFAULT]\nmemory-cache-size = x\n",
     ] {
         servers.same(text, |home| {
             home.configure("");

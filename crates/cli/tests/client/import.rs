@@ -267,6 +267,10 @@ fn the_configuration_counts() {
         "svn import -m msg --config-dir conf --no-auto-props tree {URL}/props/c4",
         "svn import -m msg --config-dir conf --config-option config:miscellany:enable-auto-props=yes tree {URL}/c5",
         "svn import -m msg --config-dir conf --no-ignore tree {URL}/c6",
+        "svn import -m msg --config-dir conf --config-option config:miscellany:mime-types-file= tree {URL}/c7",
+        "svn import -m msg --config-dir conf --config-option config:miscellany:enable-auto-props=x tree {URL}/c8",
+        "svn import -m msg --config-dir conf --config-option config:miscellany:enable-auto-props=x --auto-props tree {URL}/c9",
+        "svn import -m msg --config-dir conf --config-option config:miscellany:enable-auto-props=x --no-auto-props tree {URL}/c10",
     ] {
         differences.extend(difference(&twins, &words(line)));
     }

@@ -15,7 +15,7 @@ use crate::pair::{compare, without_line};
 use crate::serve::without_place;
 
 /// Files in `conf/` and their texts. `svnserve.conf` is [`GENERAL`] unless it is in the list.
-const CASES: [(&str, &str); 62] = [
+const CASES: [(&str, &str); 70] = [
     ("svnserve.conf", "[general]\nanon-access = bogus\n"),
     ("svnserve.conf", "[general\n"),
     ("svnserve.conf", "anon-access = none\n"),
@@ -90,6 +90,29 @@ const CASES: [(&str, &str); 62] = [
     ("authz", "[/]\n* = r\n[/]\n"),
     ("../format", "99\n"),
     ("authz", "* = r\n"),
+    (
+        "svnserve.conf",
+        "[DEFAULT]\nanon-access = none\n[general]\nrealm = x\n",
+    ),
+    ("svnserve.conf", "[DEFAULT]\nanon-access = none\n[general]\n"),
+    (
+        "svnserve.conf",
+        "[DEFAULT]\nrealm = %(x)s\nx = 1\n[general]\npassword-db = passwd\nx = 2\n",
+    ),
+    (
+        "svnserve.conf",
+        "[general]\nrealm = x\n[DEFAULT]\nauthz-db = authz\nanon-access = none\n",
+    ),
+    (
+        "svnserve.conf",
+        "[DEFAULT]\nanon-access = read\n[general]\nrealm = x\nanon-access = none\n",
+    ),
+    ("passwd", "[DEFAULT]\nalice = secret\n[users]\nbob = x\n"),
+    ("passwd", "[DEFAULT]\nalice = secret\n"),
+    (
+        "passwd",
+        "[DEFAULT]\nalice = x\n[users]\nbob = x\nalice = secret\n",
+    ),
 ];
 
 const GENERAL: &str = "[general]\npassword-db = passwd\nauthz-db = authz\n";

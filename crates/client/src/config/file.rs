@@ -83,6 +83,12 @@ impl ConfigFile {
         }
     }
 
+    /// Returns the names for which [`ConfigFile::text`] finds a value.
+    pub fn names(&self, section: &str) -> impl Iterator<Item = String> {
+        let names = self.0.names(section.as_bytes());
+        names.map(|name| String::from_utf8_lossy(name).into_owned())
+    }
+
     /// Returns the names and values of a section, in the order in which the names first occurred.
     ///
     /// # Errors

@@ -42,12 +42,13 @@ impl RuntimeConfig {
         self.config.text("miscellany", "log-encoding")
     }
 
-    /// Returns the file with MIME types by file name extension.
+    /// Returns the file with MIME types by file name extension; an empty name means none.
     ///
     /// # Errors
     /// See [`RuntimeConfig::editor_cmd`].
     pub fn mime_types_file(&self) -> Result<Option<String>> {
-        self.config.text("miscellany", "mime-types-file")
+        let path = self.config.text("miscellany", "mime-types-file")?;
+        Ok(path.filter(|path| !path.is_empty()))
     }
 
     /// Returns the patterns of names that are ignored.
@@ -125,6 +126,11 @@ impl RuntimeConfig {
     /// # Errors
     /// See [`RuntimeConfig::editor_cmd`].
     pub fn tunnels(&self) -> Result<Vec<(String, String)>> {
-        self.config.section("tunnels")
+        let names = self.config.names("tunnels");
+        let commands = names.map(|name| {
+            let command = self.config.text("tunnels", &name)?;
+            Ok((name, command.unwrap_or_default()))
+        });
+        commands.collect()
     }
 }

@@ -1,6 +1,6 @@
 //! The password file for CRAM-MD5.
 //!
-//! It has one section, `[users]`, with `name = password` in clear text. Names are looked up without regard to (ASCII)
+//! It has one section, `[users]`, with `name = password` in clear text; `[DEFAULT]` adds users to it, as to any section. Names are looked up without regard to (ASCII)
 //! case, as in the incumbent; references (`%(name)s`) in passwords are expanded.
 
 use std::collections::HashMap;
@@ -26,8 +26,10 @@ impl Passwords {
 
     pub(crate) fn from_values(values: &Ini) -> Result<Self> {
         let mut by_name = HashMap::new();
-        for (name, password) in values.options(b"users") {
-            by_name.insert(name.to_ascii_lowercase(), password?.into());
+        for name in values.names(b"users") {
+            if let Some(password) = values.get(b"users", name)? {
+                by_name.insert(name.to_ascii_lowercase(), password.into());
+            }
         }
         Ok(Passwords { by_name })
     }
@@ -67,6 +69,10 @@ mod tests {
             ("[users]\na=%(x)s\n", "a", Some("%(x)s")),
             ("[users]\na=%(x)s\n[DEFAULT]\nx=b\n", "a", Some("b")),
             ("[DEFAULT]\na=b\n[users]\n", "a", None),
+            ("[DEFAULT]\na=b\n[users]\nx=y\n", "a", Some("b")),
+            ("[DEFAULT]\na=b\n[users]\nx=y\n", "x", Some("y")),
+            ("[DEFAULT]\na=b\n[users]\nx=y\na=c\n", "a", Some("c")),
+            ("[users]\nx=y\nA=c\n[DEFAULT]\na=b\n", "a", Some("c")),
             ("[users]\na=\n", "a", Some("")),
             ("[users]\na=c\na=b\n", "a", Some("b")),
             ("[users]\na=b\nA=c\n", "a", Some("c")),

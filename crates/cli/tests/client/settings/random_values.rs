@@ -92,9 +92,13 @@ fn files(rng: &mut ChaCha8Rng) -> [String; 2] {
         }
         let line = line_of(rng, setting);
         if setting.file == "config" {
-            config.push_str(&format!("[{}]\n{line}", setting.section));
+            let section = match rng.random_bool(0.2) {
+                true => "DEFAULT",
+                false => setting.section,
+            };
+            config.push_str(&format!("[{section}]\n{line}"));
         } else {
-            let section = ["global", "global", "g", "h"]
+            let section = ["global", "global", "g", "h", "DEFAULT"]
                 .choose(rng)
                 .expect("because there are some");
             servers.push_str(&format!("[{section}]\n{line}"));
