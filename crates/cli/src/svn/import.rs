@@ -73,6 +73,10 @@ impl ImportArgs {
         out: &mut Out,
     ) -> Result<()> {
         let config = context.config();
+        let mime_types = match config.mime_types_file()? {
+            Some(path) => mime_types(&path)?,
+            None => MimeTypes::default(),
+        };
         let ignores = match self.no_ignore {
             true => None,
             false => Some(config.global_ignores()?),
@@ -89,10 +93,6 @@ impl ImportArgs {
                 auto_props.add(&pattern, &props);
             }
         }
-        let mime_types = match config.mime_types_file()? {
-            Some(path) => mime_types(&path)?,
-            None => MimeTypes::default(),
-        };
         let here = std::env::current_dir().unwrap_or_default();
         let mut path = request.path.clone();
         if path.components().any(|part| part == Component::ParentDir) {
