@@ -1,7 +1,8 @@
 //! `COPY` and `MOVE`: copy nodes of revisions into transactions, and with autoversioning to public URLs.
 //!
-//! The checks are in the incumbent's order: the source, the `Destination`, what is there, whether one contains the other, the
-//! depth, the locks. Many requests have more than one fault.
+//! The checks of source and target are in the incumbent's order: the source exists, `Destination` is valid, nothing is there that must
+//! not be replaced, it is another resource, the depth of a move, neither contains the other, the target's kind. Many requests have more
+//! than one fault.
 
 use base::{FsPath, NodeKind, Revnum};
 use http::StatusCode;
