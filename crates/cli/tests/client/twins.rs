@@ -362,9 +362,12 @@ impl OneSide {
                 (&self.host, "{PORT}"),
             ],
         );
-        sort_attributes(&normalize::mask_dates(&normalize::mask_uuids(&text)))
+        sort_attributes(&normalize::mask_dates(&normalize::mask_uuids(&text))).replace(FAILED_CLEANUP, "")
     }
 }
+
+/// What Subversion's `svnmucc` also prints, on a busy machine, after a commit that was refused for a wrong password: its own cleanup fails.
+const FAILED_CLEANUP: &str = "svnmucc: E200042: Additional errors:\nsvnmucc: E120191: Error running context: The requested authentication type(s) are not supported\n";
 
 /// Returns output as text, with the numbers of bytes that are no text.
 fn lossless(bytes: &[u8]) -> String {
