@@ -2,15 +2,16 @@
 //!
 //! The program gets the words of `-x` (or `-u`), the labels with `-L`, and two temporary files. It writes to standard output itself.
 
-use std::ffi::OsStr;
+use std::borrow::Cow;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
-use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::Path;
 use std::process::Command;
 
-use base::child_signals::with_open_signals;
 use base::{Code, Error, Result, disk_path};
+use ra::user_program;
 use tempfile::NamedTempFile;
 
 use crate::out::Out;
@@ -29,29 +30,27 @@ impl DiffProgram<'_> {
     ///
     /// # Errors
     /// `EXTERNAL_PROGRAM` for an exit code that does not mean equal or different files.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the user names a program that compares texts"
-    )]
     pub fn run(&self, labels: [&str; 2], files: [&Path; 2], out: &mut Out) -> Result<()> {
-        let mut command = Command::new(self.name);
+        let mut arguments: Vec<Cow<'_, OsStr>> = Vec::new();
         let words = self.extensions.unwrap_or_default().as_bytes();
-        let mut words = words
-            .split(u8::is_ascii_whitespace)
-            .filter(|word| !word.is_empty())
-            .peekable();
-        match words.peek() {
-            Some(_) => command.args(words.map(OsStr::from_bytes)),
-            None => command.arg("-u"),
-        };
+        let words = words.split(u8::is_ascii_whitespace);
+        arguments.extend(
+            words
+                .filter(|word| !word.is_empty())
+                .map(|word| OsStr::from_bytes(word).into()),
+        );
+        if arguments.is_empty() {
+            arguments.push(OsStr::new("-u").into());
+        }
         for label in labels {
             let label = disk_path::bytes_of_text(label.as_bytes())?;
-            command.arg("-L").arg(OsStr::from_bytes(&label));
+            arguments.push(OsStr::new("-L").into());
+            arguments.push(OsString::from_vec(label.into_owned()).into());
         }
-        command.args(files);
+        let prepare = |command: &mut Command| _ = command.args(&arguments).args(files);
         out.flush()?;
         let name = disk_path::shown(self.name);
-        let code = match with_open_signals(|| command.spawn()).and_then(|mut child| child.wait()) {
+        let code = match user_program::spawn(self.name, prepare).and_then(|mut child| child.wait()) {
             Ok(status) => status.code().unwrap_or(-1),
             Err(error) => {
                 let text = Error::os(&error, &format!("exec of '{name}' failed")).message();

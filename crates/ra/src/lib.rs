@@ -57,6 +57,7 @@ mod requests;
 mod session;
 mod svn;
 mod traffic;
+pub mod user_program;
 
 use base::{Code, Depth, Error, Result, Url};
 

@@ -25,6 +25,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use base::charset::Charset;
 
 pub use argument_error::ArgumentError;
+use getopt::GivenOption;
 pub use getopt::{MayFollow, OptionsBefore, any_order, one_revision};
 
 /// The description of a tool with subcommands.
@@ -87,7 +88,17 @@ pub fn parse(
         return Err(error);
     }
     let given = |id: &str| words.options.iter().any(|g| table[g.option].get_id() == id);
-    (tool.conflicts)(&given)?;
+    // An empty list of failures accepts none.
+    let accepts_nothing = |g: &GivenOption| g.value.as_ref().is_some_and(|list| list.is_empty());
+    let counts =
+        |g: &GivenOption| !(table[g.option].get_id().as_str().ends_with(FAILURES) && accepts_nothing(g));
+    let is_set = |id: &str| {
+        words
+            .options
+            .iter()
+            .any(|g| table[g.option].get_id() == id && counts(g))
+    };
+    (tool.conflicts)(&is_set)?;
     let help = given(HELP);
     let name = if help {
         "help".to_owned()
@@ -309,6 +320,8 @@ const UNCONVERTED: &[&str] = &[
     "max_response_size",
 ];
 
+/// How the ids of options end that name failures of certificates.
+const FAILURES: &str = "trust_server_cert_failures";
 const HELP: &str = "help";
 const VERSION: &str = "version";
 const QUIET: &str = "quiet";

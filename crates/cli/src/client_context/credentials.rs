@@ -21,6 +21,7 @@ use client::config::{ServerConfig, Tristate};
 use parking_lot::Mutex;
 use ra::{CertificateProblem, CertificateTrust, ClientCertificate, Credentials, Password, PasswordRequest};
 
+use super::password_stores::PasswordStore;
 use super::prompt::{Echo, Prompter};
 use super::settings::{self, AccessSettings};
 
@@ -272,11 +273,11 @@ impl UserCredentials {
         let mut attributes = attributes([(USERNAME, &password.user)]);
         let policy = self.password_policy(&server)?;
         let question = SecretQuestion::Password { realm };
-        let mut decision = Ok(false);
         let store = match policy.secrets {
             true => self.keep_password(realm, password),
             false => None,
         };
+        let mut decision = Ok(false);
         match store {
             Some(store) => attributes.extend(self::attributes([(PASSTYPE, store)])),
             None => decision = self.may_store_secret(policy, &question),
@@ -286,6 +287,11 @@ impl UserCredentials {
                 (PASSWORD, password.password.as_str()),
                 (PASSTYPE, SIMPLE),
             ]));
+        }
+        // A question without an answer changes nothing, but gpg-agent, which the incumbent tries first, has noted the user by then.
+        let is_agent = |store: &PasswordStore| matches!(store, PasswordStore::Agent(_));
+        if decision.is_err() && !self.settings.stores.iter().any(is_agent) {
+            return decision.map(drop);
         }
         // The record of a password that a store keeps is the same each time.
         if cached.is_none_or(|cached| cached.attributes != attributes) {

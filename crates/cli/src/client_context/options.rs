@@ -75,16 +75,7 @@ impl AccessOptions {
         }
         let is_trusting =
             self.trust_server_cert || self.trusted_failures()? != CertificateFailures::default();
-        for (is_given, name) in [
-            (is_trusting, "--trust-server-cert-failures"),
-            (self.password_from_stdin, "--password-from-stdin"),
-        ] {
-            if is_given && self.is_interactive() {
-                let message = format!("{name} requires --non-interactive");
-                return Err(Error::new(Code::CL_ARG_PARSING_ERROR, message));
-            }
-        }
-        Ok(())
+        need_non_interactive(is_trusting, self.password_from_stdin, self.is_interactive())
     }
 }
 
@@ -97,6 +88,35 @@ pub fn conflicts(given: IsGiven<'_>) -> Result<()> {
         true => Err(both_interactive()),
         false => Ok(()),
     }
+}
+
+/// As [`conflicts`], for tools of which these options need `--non-interactive` itself: svnrdump and svnbench, which ask also if standard
+/// input is not a terminal.
+///
+/// # Errors
+/// `CL_ARG_PARSING_ERROR`.
+pub fn conflicts_of_options_that_ask(given: IsGiven<'_>) -> Result<()> {
+    conflicts(given)?;
+    let is_trusting = given("trust_server_cert") || given("trust_server_cert_failures");
+    need_non_interactive(
+        is_trusting,
+        given("password_from_stdin"),
+        !given("non_interactive"),
+    )
+}
+
+/// Checks options that need `--non-interactive`.
+fn need_non_interactive(is_trusting: bool, password_from_stdin: bool, is_interactive: bool) -> Result<()> {
+    for (is_given, name) in [
+        (is_trusting, "--trust-server-cert-failures"),
+        (password_from_stdin, "--password-from-stdin"),
+    ] {
+        if is_given && is_interactive {
+            let message = format!("{name} requires --non-interactive");
+            return Err(Error::new(Code::CL_ARG_PARSING_ERROR, message));
+        }
+    }
+    Ok(())
 }
 
 /// Checks the argument of `--config-option`.
@@ -147,6 +167,7 @@ fn both_interactive() -> Error {
     )
 }
 
-fn is_interactive(non_interactive: bool, force_interactive: bool) -> bool {
+/// True if the user can be asked, by the two options and by standard input.
+pub fn is_interactive(non_interactive: bool, force_interactive: bool) -> bool {
     force_interactive || (!non_interactive && io::stdin().is_terminal())
 }

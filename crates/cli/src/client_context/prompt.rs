@@ -4,7 +4,7 @@
 //! error and the answer read from standard input, which may be a terminal too.
 //!
 //! The terminal passes each key at once and without an echo; the echo is made here: the characters, or an asterisk for each byte of
-//! a secret. Control-C ends the question with `CANCELLED`, control-D with the end of the input.
+//! a secret. Control-C and control-\ end the question with `CANCELLED`, control-D with the end of the input; control-Z does nothing.
 
 use std::borrow::Cow;
 use std::fs::{File, OpenOptions};
@@ -22,6 +22,11 @@ use crate::out::SharedOut;
 const END_OF_FILE: Code = Code(70_014);
 /// The longest answer, in bytes.
 const MOST_ANSWER: usize = 64 << 10;
+/// Keys, as the terminal passes them.
+const CONTROL_C: u8 = 3;
+const CONTROL_D: u8 = 4;
+const CONTROL_Z: u8 = 26;
+const CONTROL_BACKSLASH: u8 = 28;
 /// The time after which a wait for a key looks at the cancellation flag.
 const SLICE: Timespec = Timespec {
     tv_sec: 0,
@@ -70,7 +75,7 @@ impl Prompter {
     /// Prints a text and returns the line that the user types.
     ///
     /// # Errors
-    /// 70014 at the end of the input, `CANCELLED` for control-C and a signal, `errno` 22 for an answer that is not in the character set.
+    /// 70014 at the end of the input, `CANCELLED` for control-C, control-\ and a signal, `errno` 22 for an answer that is not in the character set.
     pub fn ask(&self, text: &str, echo: Echo) -> Result<String> {
         let _turn = self.turn.lock();
         self.out.flush();
@@ -150,11 +155,12 @@ impl Terminal {
             let byte = next_byte(self.file.as_fd(), cancel)?;
             match byte {
                 None => return Err(end_of_file()),
-                Some(3) => {
-                    self.show(b"^C");
+                Some(key @ (CONTROL_C | CONTROL_BACKSLASH)) => {
+                    self.show(&[b'^', key + b'@']);
                     return Err(Error::bare(Code::CANCELLED));
                 }
-                Some(4) => {
+                Some(CONTROL_Z) => {}
+                Some(CONTROL_D) => {
                     self.show(b"^D");
                     return Err(end_of_file());
                 }

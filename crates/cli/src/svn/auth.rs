@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ffi::OsString;
 use std::path::Path;
 
-use base::{Code, Error, Result, disk_path, glob};
+use base::{Code, Error, Result, disk_path, glob, shown_bytes};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use client::config::credential_cache::{CachedCredentials, CredentialCache, CredentialKind};
@@ -104,12 +104,12 @@ fn summary(area: &Path, count: usize, is_removal: bool, has_patterns: bool, out:
 }
 
 fn delete(credentials: &CachedCredentials, out: &mut Out) -> Result<()> {
-    credentials.remove()?;
     out.line(&format!(
         "Deleting {} credential for realm '{}'",
         credentials.kind.name(),
         credentials.realm
-    ))
+    ))?;
+    credentials.remove()
 }
 
 /// Returns the certificate in an attribute, or what is wrong with it.
@@ -129,7 +129,7 @@ fn matches(credentials: &CachedCredentials, patterns: &[String]) -> bool {
     let mut values = vec![credentials.kind.name().to_owned(), credentials.realm.clone()];
     for (name, value) in &credentials.attributes {
         if !["password", "passphrase", CERTIFICATE, ACCEPTED].contains(&name.as_str()) {
-            values.push(String::from_utf8_lossy(value).into_owned());
+            values.push(shown_bytes(value));
         }
     }
     let certificate = credentials.attributes.get(CERTIFICATE);
@@ -156,7 +156,7 @@ fn print(credentials: &CachedCredentials, show: bool, out: &mut Out) -> Result<(
     out.line(&format!("Credential kind: {}", credentials.kind.name()))?;
     out.line(&format!("Authentication realm: {}", credentials.realm))?;
     for (name, bytes) in &credentials.attributes {
-        let value = String::from_utf8_lossy(bytes);
+        let value = shown_bytes(bytes);
         let secret = if show { &*value } else { "[not shown]" };
         match name.as_str() {
             "password" => out.line(&format!("Password: {secret}"))?,

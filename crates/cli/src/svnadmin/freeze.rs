@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 use base::{Code, Error, Result, disk_path};
+use ra::user_program;
 use repos::{Cache, Repository};
 
 use super::repository;
@@ -61,9 +62,9 @@ fn freeze(paths: &[PathBuf], work: &mut dyn FnMut() -> Result<ExitCode>) -> Resu
 }
 
 /// Runs a program with this process's streams and returns its exit code.
-#[expect(clippy::disallowed_methods, reason = "the user names a program to run")]
 fn execute(out: &mut Out, name: &OsStr, arguments: &[OsString]) -> Result<ExitCode> {
-    let status = match Command::new(name).args(arguments).status() {
+    let prepare = |command: &mut Command| _ = command.args(arguments);
+    let status = match user_program::spawn(name, prepare).and_then(|mut child| child.wait()) {
         Ok(status) => status,
         Err(error) => {
             // The incumbent's child process prints this message.

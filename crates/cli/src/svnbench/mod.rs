@@ -21,7 +21,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use self::report::{StatisticsOption, Stopwatch};
 use crate::args::help::HelpArgs;
 use crate::args::{self, ArgumentError, IsGiven, ToolDefinition};
-use crate::client_context::{AccessOptions, ClientContext};
+use crate::client_context::{AccessOptions, ClientContext, options as access_options};
 use crate::out::Out;
 use crate::svn::{options, with_hint};
 use crate::tool_runner;
@@ -64,7 +64,7 @@ const TOOL: ToolDefinition = ToolDefinition {
     command: SvnbenchCli::command,
     may_follow: args::any_order,
     no_subcommand: "Subcommand argument required",
-    conflicts,
+    conflicts: access_options::conflicts_of_options_that_ask,
     repository,
 };
 
@@ -82,10 +82,6 @@ pub fn run(out: Out, argv: Vec<OsString>) -> ExitCode {
     })
 }
 
-fn conflicts(_given: IsGiven<'_>) -> Result<()> {
-    Ok(())
-}
-
 fn repository(_subcommand: &str, _given: IsGiven<'_>, _first: Option<&OsStr>) -> Result<(), ArgumentError> {
     Ok(())
 }
@@ -99,7 +95,10 @@ fn measure(
     work: impl FnOnce(&ClientContext, &mut Out) -> Result<()>,
 ) -> Result<()> {
     let watch = Stopwatch::start();
-    ClientContext::run(access.clone(), out, |context, out| {
+    let mut access = access.clone();
+    // As in the incumbent, whatever standard input is.
+    access.force_interactive |= !access.non_interactive;
+    ClientContext::run(access, out, |context, out| {
         work(context, out)?;
         match quiet {
             true => Ok(()),

@@ -54,10 +54,7 @@ fn print_argument_error(mut out: Out, error: ArgumentError) {
 }
 
 fn start(given: SvnmuccArgs, out: &mut Out) -> Result<ExitCode> {
-    if given.access.non_interactive && given.access.force_interactive {
-        let message = "--non-interactive and --force-interactive are mutually exclusive";
-        return Err(Error::new(Code::CL_ARG_PARSING_ERROR, message));
-    }
+    given.access.check()?;
     let asks_for_help = given.operands.first().is_some_and(|word| {
         let word = word.to_string_lossy();
         matches!(&*word, "help" | "?")

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
-use base::{Error, Result, Revnum};
+use base::{Code, Error, Result, Revnum};
 use client::rdump::{self, LoadObserver, LoadOptions, LockEvent};
 
 use crate::client_context::{AccessOptions, ClientContext};
@@ -33,6 +33,10 @@ pub struct LoadArgs {
 impl LoadArgs {
     /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
+        if self.access.password_from_stdin && self.file.is_none() {
+            let message = "load subcommand with --password-from-stdin requires -F";
+            return Err(Error::new(Code::CL_ARG_PARSING_ERROR, message));
+        }
         let url = super::url(&self.operands)?;
         let options = LoadOptions {
             skip_revprops: self.skip_revprop.into_iter().collect(),

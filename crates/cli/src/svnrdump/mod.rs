@@ -49,7 +49,7 @@ const TOOL: ToolDefinition = ToolDefinition {
     command: SvnrdumpCli::command,
     may_follow: args::one_revision,
     no_subcommand: "",
-    conflicts: options::conflicts,
+    conflicts: options::conflicts_of_options_that_ask,
     repository,
 };
 

@@ -5,6 +5,7 @@
 //! knows that clients can connect.
 
 use std::ffi::OsString;
+use std::fs::OpenOptions;
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
@@ -29,22 +30,27 @@ pub fn hand_over(listener: &Listener, argv: &[OsString]) -> Result<Child> {
         .args(argv)
         .arg("--inherited-listener")
         .stdin(Stdio::from(socket))
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
         .spawn()
         .map_err(can_not)
 }
 
-/// Takes the listening socket and leaves the terminal. The second process calls it.
+/// Takes the listening socket and leaves the terminal and the streams of the first process. The second process calls it when its log is
+/// open, which may be one of these streams.
 ///
 /// # Errors
-/// If standard input is no listening socket.
+/// If standard input is no listening socket, or there is no `/dev/null`.
 pub fn take_over() -> Result<Listener> {
     let can_not = |e: std::io::Error| Error::os(&e, "Can't take the listening socket over");
     let socket = std::io::stdin().as_fd().try_clone_to_owned().map_err(can_not)?;
     let listener = Listener::inherited(socket)?;
     // This fails only for the leader of a process group, which has left the terminal already.
     _ = rustix::process::setsid();
+    let nothing = OpenOptions::new()
+        .write(true)
+        .open("/dev/null")
+        .map_err(can_not)?;
+    rustix::stdio::dup2_stdout(&nothing).map_err(|e| can_not(e.into()))?;
+    rustix::stdio::dup2_stderr(&nothing).map_err(|e| can_not(e.into()))?;
     Ok(listener)
 }
 

@@ -92,6 +92,7 @@ fn print(event: SyncEvent<'_>, quiet: bool, out: &mut Out) -> Result<()> {
         SyncEvent::Text { is_first: true } => out.print("Transmitting file data ."),
         SyncEvent::Text { is_first: false } => out.print("."),
         SyncEvent::TextsEnd => out.print("\n"),
+        SyncEvent::MergeinfoRepaired => out.line("NOTE: Adjusted Subversion mergeinfo in this revision."),
         SyncEvent::Committed(rev) => out.line(&format!("Committed revision {rev}.")),
         SyncEvent::PropsCopied { rev, has_sync_props } => out.line(&match has_sync_props {
             true => format!("Copied properties for revision {rev} (svn:sync-* properties skipped)."),

@@ -96,6 +96,16 @@ fn conflicts(given: IsGiven<'_>) -> Result<()> {
              --sync-password.\n",
         );
     }
+    let trusting = [
+        "trust_server_cert",
+        "source_trust_server_cert_failures",
+        "sync_trust_server_cert_failures",
+    ];
+    if is_given(&trusting) && access::is_interactive(given("non_interactive"), given("force_interactive")) {
+        return refuse(
+            "--source-trust-server-cert-failures and --sync-trust-server-cert-failures require --non-interactive",
+        );
+    }
     if given("disable_locking") && given("steal_lock") {
         return refuse("--disable-locking and --steal-lock are mutually exclusive");
     }

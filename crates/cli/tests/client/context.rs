@@ -301,8 +301,14 @@ fn passwords_are_asked_for_and_stored() {
         ),
         ("svn cat {SVN}", &["^D"]),
         ("svn cat {SVN}", &["^C"]),
+        ("svn cat {SVN}", &["^\\"]),
+        ("svn cat {SVN}", &["\x1aalice\x1a", "secret", "^\\"]),
         ("svn cat {SVN} --username alice", &["secret", "^D"]),
         ("svn cat {SVN} --username alice", &["secret", "^C"]),
+        (
+            "svn cat {SVN} --config-option config:auth:password-stores=",
+            &["x", "alice", "secret", "^D"],
+        ),
         (
             "svn cat {SVN} --username alice --password wrong",
             &["a", "b", "c", "d"],
@@ -907,6 +913,8 @@ fn stored_credentials_are_listed_and_removed() {
             ],
         );
         put(home, simple, &[("username", "without a realm")]);
+        let latin1 = b"K 15\nsvn:realmstring\nV 3\n<\xe9>\nK 8\nusername\nV 1\n\xe9\nEND\n";
+        fs::write(home.area().join("auth/svn.simple/latin1"), latin1).expect("the directory is there");
         let garbage = home
             .area()
             .join("auth/svn.simple/0123456789abcdef0123456789abcdef");
@@ -927,6 +935,7 @@ fn stored_credentials_are_listed_and_removed() {
         "gpg",
         "--remove alice",
         "--remove nosuch",
+        "--remove <*>",
         "--remove --show-passwords svn",
     ];
     for words in sample(3, words) {

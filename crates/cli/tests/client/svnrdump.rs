@@ -146,6 +146,13 @@ fn wrong_use_is_refused_alike() {
         "dump --nosuch {source}",
         "dump -F",
         "dump -r 0 {source}",
+        "dump --password-from-stdin {source}",
+        "dump --trust-server-cert {source}",
+        "dump -q -r 0 --trust-server-cert-failures= {source}",
+        "dump -q -r 0 --non-interactive --trust-server-cert {source}",
+        "load --trust-server-cert-failures=other x y",
+        "load --password-from-stdin {source}",
+        "load --password-from-stdin --non-interactive {source}",
     ] {
         same(&mirrors, line);
     }

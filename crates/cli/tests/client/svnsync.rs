@@ -131,6 +131,9 @@ fn wrong_use_is_refused_alike() {
         "copy-revprops {M} {M}",
         "sync --config-option foo {M}",
         "init -M foo a b",
+        "info --force-interactive --trust-server-cert {M}",
+        "info --force-interactive --sync-trust-server-cert-failures=other",
+        "info --force-interactive --source-trust-server-cert-failures= {M}",
     ] {
         same(&mirrors, line);
     }

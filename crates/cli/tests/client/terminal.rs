@@ -5,7 +5,7 @@
 
 use testkit::{Output, Tool};
 
-/// Runs `tool` on a terminal with these answers. `^C` and `^D` stand for the control characters. The transcript is the standard output.
+/// Runs `tool` on a terminal with these answers. `^C`, `^D` and `^\` stand for the control characters. The transcript is the standard output.
 pub fn run(tool: &Tool, answers: &[&str]) -> Output {
     let shown = tool.to_string();
     let command = tool.command();
@@ -58,7 +58,7 @@ while True:
         out += data
     elif is_question:
         answer = answers.pop(0) if answers else '^C'
-        keys = {'^C': b'\x03', '^D': b'\x04'}.get(answer, os.fsencode(answer) + b'\r')
+        keys = {'^C': b'\x03', '^D': b'\x04', '^\\': b'\x1c'}.get(answer, os.fsencode(answer) + b'\r')
         os.write(fd, keys)
         select.select([fd], [], [], 30)
     else:

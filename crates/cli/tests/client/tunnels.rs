@@ -225,3 +225,15 @@ fn tunnels_that_fail_have_the_incumbents_errors() {
     tunnels.set_script(SERVE);
     check([tunnels.run(&["svn", "mkdir", "-m", "m", "svn+ssh://h{REPO}/new"], "", None)]);
 }
+
+/// The shell runs it.
+#[test]
+fn a_script_without_a_first_line() {
+    let tunnels = Tunnels::new(&build(&Spec::small("1.14")));
+    for side in Side::BOTH {
+        let path = tunnels.twins.dir(side).join("tools/ssh");
+        let script = format!("{RECORD}{SERVE}").replace("#!/bin/sh\n", "");
+        fs::write(&path, script).expect("because it is there");
+    }
+    check([tunnels.run(&["svn", "mkdir", "-m", "m", "svn+ssh://h{REPO}/new"], "", None)]);
+}

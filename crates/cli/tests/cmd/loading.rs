@@ -286,6 +286,9 @@ fn hooks_run_for_each_revision() {
         history.rev(name).file(name, name);
     }
     twin.file("stream", history.bytes());
+    let mut failing = DumpStream::new("694022bd-e2dc-46c0-8d31-6eccbe7cc197");
+    failing.rev("fail").file("fail", "");
+    twin.file("failing", failing.bytes());
     twin.run("create r");
     for side in Side::BOTH {
         for (hook, script) in [
@@ -296,7 +299,8 @@ fn hooks_run_for_each_revision() {
             ),
             (
                 "post-commit",
-                "echo post \"$2 $3\" >> \"$1/hook-output\"; svnlook youngest \"$1\" >> \"$1/hook-output\"\n",
+                "echo post \"$2 $3\" >> \"$1/hook-output\"; svnlook youngest \"$1\" >> \"$1/hook-output\"\n\
+                 svnlook log -r \"$2\" \"$1\" | grep -q fail && { echo late >&2; exit 3; }; exit 0\n",
             ),
         ] {
             let path = twin.dir(side).join("r/hooks").join(hook);
@@ -308,12 +312,47 @@ fn hooks_run_for_each_revision() {
     }
     twin.run(
         "stream | load -r 1 r
+         lstxns r
+         failing | load --use-post-commit-hook r
          stream | load -r 1:2 --use-pre-commit-hook r
          stream | load -r 1:2 --use-post-commit-hook r
          stream | load --use-pre-commit-hook --use-post-commit-hook r
          $ svnlook youngest r",
     );
+    let [theirs, ours] = Side::BOTH.map(|side| youngest_and_transactions(&twin.dir(side).join("r")));
+    assert_eq!(ours, theirs);
     twin.same_file("r/hook-output");
+}
+
+/// Values that a revision has already are not looked at.
+#[test]
+fn equal_revision_properties_stay_as_they_are() {
+    let twin = TwinDirectories::new();
+    let stream = |log: &str| {
+        let zero = revision(0, log);
+        format!("SVN-fs-dump-format-version: 2\n\n{zero}{}", revision(1, log))
+    };
+    for (name, log) in [("old", "a\r\nb"), ("other", "a\r\nc"), ("plain", "a")] {
+        twin.file(name, stream(log));
+    }
+    twin.run(
+        "create r
+         old | load --bypass-prop-validation r
+         old | load-revprops r
+         old | load-revprops --normalize-props r
+         dump -q -r 0 r
+         other | load-revprops r
+         other | load-revprops --normalize-props r
+         dump -q -r 0:1 r
+         create s
+         old | load-revprops -r 0 --bypass-prop-validation s
+         plain | load s
+         create t
+         old | load-revprops -r 0 --bypass-prop-validation t
+         old | load -r 0 t
+         old | load -r 0 --normalize-props t
+         dump -q t",
+    );
 }
 
 /// A running load whose stream stays open.

@@ -484,12 +484,19 @@ fn freeze() {
     twin.file("one-missing", "r\nnosuch\n");
     twin.file("exit7", "exit 7\n");
     twin.file("die", "kill -9 $$\n");
+    twin.file("no-first-line", "echo run: $@\n");
+    for side in Side::BOTH {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(twin.dir(side).join("no-first-line"), mode).expect("because it is ours");
+    }
     twin.run(
         "create other
          freeze r -- echo hello
          freeze r
          freeze r -- sh exit7
          freeze r -- /nonexistent
+         freeze r -- ./no-first-line a b
          freeze -F both -- echo two
          freeze -F both echo three
          freeze r echo four

@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use testkit::{Repo, Spec, runs_all_cases, sample, sample_from};
+use testkit::server::TestServer;
+use testkit::{Repo, Side, Spec, Tool, runs_all_cases, sample, sample_from};
 
 use crate::pair::ServerPair;
 
@@ -165,4 +166,60 @@ fn user_names_change_case_for_authz_only() {
             "list --username bob --password pw URL",
         ]);
     });
+}
+
+/// Programs that watch a log for refused users read these lines.
+#[test]
+fn refused_users_are_in_the_log() {
+    let commands = [
+        "svn mkdir -m m URL/new",
+        "svn propset --revprop -r 1 color red URL",
+        "svn ls URL/branches",
+        "svn cat URL/branches/none",
+        "svn rm -m m URL/trunk",
+    ];
+    let authz = ("authz", "[/]\nalice = r\n[/branches]\nalice =\n");
+    for (general, args) in [
+        ("anon-access = none", &["-T"][..]),
+        ("anon-access = none\nauth-access = read", &["-T"]),
+        ("anon-access = none", &["-T", "-R"]),
+        ("anon-access = read", &["-T"]),
+    ] {
+        let conf = format!("[general]\n{general}\npassword-db = passwd\nauthz-db = authz\n");
+        let repo = with_conf(&[("svnserve.conf", &conf), PASSWD, authz]);
+        let root = repo.path().parent().expect("a repository has a folder");
+        let [theirs, ours] = Side::BOTH.map(|side| {
+            let log = root.join(format!("{side:?}.log"));
+            let shown = log.display().to_string();
+            let server = TestServer::svnserve(side, root, &[args, &["--log-file", &shown]].concat());
+            let name = repo.path().file_name().expect("it has a name").to_string_lossy();
+            let url = format!("svn://127.0.0.1:{}/{name}", server.port());
+            let mut reported = String::new();
+            for line in commands {
+                let words = line.replace("URL", &url);
+                let mut words = words.split(' ');
+                let tool = Tool::new(words.next().expect("the program"));
+                let login = [
+                    "--non-interactive",
+                    "--no-auth-cache",
+                    "--username",
+                    "alice",
+                    "--password",
+                    "secret",
+                ];
+                let before = fs::read_to_string(&log).unwrap_or_default().len();
+                tool.args(words).args(login).run();
+                let lines = fs::read_to_string(&log).unwrap_or_default();
+                reported.push_str(line);
+                reported.push('\n');
+                let refused = lines[before..]
+                    .lines()
+                    .filter_map(|line| line.split_once(" Authorization Failed "));
+                refused.for_each(|(_, what)| reported.push_str(&format!("  {what}\n")));
+            }
+            reported
+        });
+        assert_eq!(ours, theirs, "{general} {args:?}");
+        assert!(theirs.contains("  write /"), "{theirs}");
+    }
 }

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use base::checksum::Md5;
 use base::hashdump::{self, Terminator};
-use base::{Code, Error, Result};
+use base::{Code, Error, Result, shown_bytes};
 
 /// The largest file that is read, in bytes.
 const MOST: u64 = 1 << 20;
@@ -180,7 +180,7 @@ fn file_name(realm: &str) -> String {
 
 fn read_credentials(kind: CredentialKind, path: PathBuf) -> Option<CachedCredentials> {
     let mut attributes = parse(&read(&path).ok()?).ok()?;
-    let realm = String::from_utf8(attributes.remove(REALM)?).ok()?;
+    let realm = shown_bytes(&attributes.remove(REALM)?);
     Some(CachedCredentials {
         kind,
         realm,

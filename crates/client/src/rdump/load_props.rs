@@ -2,7 +2,7 @@
 
 use base::dumpfile::Renumbering;
 use base::mergeinfo::Source;
-use base::{Code, Error, FsPath, Mergeinfo, Props, RelPath, Result, Revnum, props};
+use base::{Code, Error, FsPath, Mergeinfo, Props, RelPath, Result, Revnum, props, with_line_feeds};
 use ra::{DirectoryRequest, FileRequest, Session};
 
 use super::normalize::normalize;
@@ -12,26 +12,33 @@ use super::normalize::normalize;
 /// # Errors
 /// `BAD_PROPERTY_VALUE` for a value of a `svn:` property that is not UTF-8.
 pub fn checked(name: &str, value: Vec<u8>) -> Result<Vec<u8>> {
-    if name.starts_with("svn:") && std::str::from_utf8(&value).is_err() {
+    check_encoding(name, &value)?;
+    Ok(normalize(name, &value).into_owned())
+}
+
+fn check_encoding(name: &str, value: &[u8]) -> Result<()> {
+    if name.starts_with("svn:") && std::str::from_utf8(value).is_err() {
         return Err(Error::new(
             Code::BAD_PROPERTY_VALUE,
             format!("Cannot accept '{name}' property because it is not encoded in UTF-8"),
         ));
     }
-    Ok(normalize(name, &value).into_owned())
+    Ok(())
 }
 
 /// Returns the value of a node's property as it is set in the repository; the stream is loaded below `parent`.
 ///
 /// # Errors
-/// As above; `MERGEINFO_PARSE_ERROR`.
+/// As above; `IO_INCONSISTENT_EOL` and `MERGEINFO_PARSE_ERROR`.
 pub fn of_stream(name: &str, value: Vec<u8>, parent: &RelPath, numbers: &Renumbering) -> Result<Vec<u8>> {
-    let value = checked(name, value)?;
     if name != props::MERGEINFO {
-        return Ok(value);
+        return checked(name, value);
     }
+    check_encoding(name, &value)?;
+    let parsed = with_line_feeds(&value).and_then(|value| Mergeinfo::parse(&value));
+    let parsed = parsed.map_err(|error| error.context("Invalid svn:mergeinfo value"))?;
     let mut translated = Mergeinfo::new();
-    for (source, ranges) in Mergeinfo::parse(&value)?.iter() {
+    for (source, ranges) in parsed.iter() {
         let ranges = numbers.ranges(ranges);
         if !ranges.is_empty() {
             translated.add(below(source, parent), &ranges);

@@ -1,12 +1,13 @@
 //! Passes the edit of a revision of the source on to the commit to the mirror.
 //!
-//! Sources of copies become URLs of the mirror, values of `svn:` properties are normalised, and properties that are no
-//! repository's are left out.
+//! Sources of copies become URLs of the mirror, values of `svn:` properties are normalised, merge info is repaired, and properties that
+//! are no repository's are left out.
 
 use base::checksum::Md5;
 use base::{FsPath, RelPath, Result, Revnum, Url, props};
 use delta::editor::{CopyFrom, DirToken, Editor, EncodedVersions, FileToken, TextChunk, WindowForm};
 
+use super::mergeinfo;
 use super::normalize::PropEncoding;
 
 /// The editor that the source's revision drives.
@@ -19,6 +20,8 @@ pub struct MirrorEditor<'a> {
     has_root: bool,
     /// How many values got other line ends.
     pub normalized: u64,
+    /// Merge info was repaired.
+    pub has_other_mergeinfo: bool,
 }
 
 impl<'a> MirrorEditor<'a> {
@@ -36,6 +39,7 @@ impl<'a> MirrorEditor<'a> {
             text_begins,
             has_root: false,
             normalized: 0,
+            has_other_mergeinfo: false,
         }
     }
 
@@ -71,7 +75,12 @@ impl<'a> MirrorEditor<'a> {
         };
         let (value, is_changed) = self.encoding.normalize(name, value)?;
         self.normalized += u64::from(is_changed);
-        Ok(Some(Some(value)))
+        if name != props::MERGEINFO {
+            return Ok(Some(Some(value)));
+        }
+        let repaired = mergeinfo::without_revision_zero(&value)?;
+        self.has_other_mergeinfo |= *repaired != *value;
+        Ok(Some(Some(repaired.into())))
     }
 }
 

@@ -15,6 +15,7 @@ mod bookkeeping;
 mod copy_revprops;
 mod editor;
 mod initialize;
+mod mergeinfo;
 mod normalize;
 mod revprops;
 mod synchronize;
@@ -89,6 +90,8 @@ pub enum SyncEvent<'a> {
     },
     /// All texts of a revision were sent.
     TextsEnd,
+    /// The revision that is committed next has other merge info than that of the source, which no server accepts today.
+    MergeinfoRepaired,
     /// A revision was committed.
     Committed(Revnum),
     /// The properties of a revision were copied.

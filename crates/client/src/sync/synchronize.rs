@@ -223,8 +223,13 @@ fn commit(
         revisions.drive(&mut editor)?;
         editor.finish(rev)?;
         normalized = editor.normalized;
+        let has_other_mergeinfo = editor.has_other_mergeinfo;
         progress.catch_up()?;
-        progress.end_texts()
+        progress.end_texts()?;
+        match has_other_mergeinfo {
+            true => (progress.observer)(SyncEvent::MergeinfoRepaired),
+            false => Ok(()),
+        }
     })?;
     match info.rev == rev {
         true => Ok(normalized),

@@ -1,15 +1,16 @@
 //! Tunnels: programs that connect to `svnserve -t` on another host, `ssh` above all.
 
+use std::ffi::OsStr;
 use std::io;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-use base::child_signals::with_open_signals;
 use base::{Code, Error, Result, Url, percent};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, BorrowedFd};
 
 use crate::options::Tunnels;
+use crate::user_program;
 
 /// The command for `ssh` if the configuration has none.
 const DEFAULT_SSH: &str = "$SVN_SSH ssh -q -o ControlMaster=no --";
@@ -33,7 +34,10 @@ impl Tunnel {
         let program = argv.remove(0);
         let failed =
             |e: &io::Error| Error::os(e, &format!("Error in child process: exec of '{program}' failed"));
-        let mut child = spawn(&program, &argv).map_err(|e| failed(&e))?;
+        let prepare = |command: &mut Command| {
+            command.args(&argv).stdin(Stdio::piped()).stdout(Stdio::piped());
+        };
+        let mut child = user_program::spawn(OsStr::new(&program), prepare).map_err(|e| failed(&e))?;
         let (to, from) = (child.stdin.take(), child.stdout.take());
         let tunnel = Tunnel { child, to, from };
         for pipe in [
@@ -97,16 +101,6 @@ impl Drop for Tunnel {
         _ = self.child.kill();
         _ = self.child.wait();
     }
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a tunnel is a program that the user has chosen"
-)]
-fn spawn(program: &str, args: &[String]) -> io::Result<Child> {
-    let mut command = Command::new(program);
-    command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped());
-    with_open_signals(|| command.spawn())
 }
 
 /// Waits until a file descriptor is ready, or has an error to report.

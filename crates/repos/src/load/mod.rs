@@ -288,12 +288,7 @@ impl Loader<'_> {
     fn revision_props<R: BufRead>(&self, reader: &mut DumpReader<R>) -> Result<Props> {
         let mut props = Props::new();
         while let Some((name, value)) = reader.next_prop()? {
-            let value = value.unwrap_or_default();
-            let value = match self.options.normalize_props {
-                true => props_rules::normalize(&name, &value).into_owned(),
-                false => value,
-            };
-            props.insert(name, value);
+            props.insert(name, value.unwrap_or_default());
         }
         reader.skip_content()?;
         if self.options.ignore_dates {
@@ -314,8 +309,7 @@ impl Loader<'_> {
                 if self.repository.youngest()? != Revnum::ZERO {
                     return Ok(());
                 }
-                self.validate(&props)?;
-                self.repository.fs().set_revprops(Revnum::ZERO, &props)
+                revprops::replace(self.repository, Revnum::ZERO, props, self.options)
             }
             Some(OpenRevision::Loading(revision)) => {
                 let (rev, original) = self.commit(*revision)?;
@@ -333,7 +327,14 @@ impl Loader<'_> {
             mut props,
             mut txn,
         } = revision;
-        self.validate(&props)?;
+        for (name, value) in &mut props {
+            if self.options.normalize_props {
+                *value = props_rules::normalize(name, value).into_owned();
+            }
+            if self.options.validate_props {
+                prop::validate(name, value)?;
+            }
+        }
         if self.options.ignore_dates {
             let now = (self.clock)().to_string();
             props.insert(props::DATE.to_owned(), now.into_bytes());
@@ -345,7 +346,12 @@ impl Loader<'_> {
             txn.set_prop(props::DATE, None)?;
         }
         if let Some(hooks) = &self.options.pre_commit {
-            txn_steps::around_hook(&mut txn, |name| hooks.pre_commit(name, None, &[]))?;
+            let passed = txn_steps::around_hook(&mut txn, |name| hooks.pre_commit(name, None, &[]));
+            if let Err(refused) = passed {
+                // What refused it is the error, whatever the removal of the transaction says.
+                _ = txn.abort();
+                return Err(refused);
+            }
         }
         let name = txn.name().to_owned();
         let (rev, set_aside) = self.group.borrow_mut().commits.commit(txn, self.clock)?;
@@ -353,18 +359,14 @@ impl Loader<'_> {
             self.tell(LoadEvent::SetAside(path))?;
         }
         if let Some(hooks) = &self.options.post_commit {
-            hooks.post_commit(rev, &name)?;
+            hooks.post_commit(rev, &name).map_err(|error| {
+                error.wrap(
+                    Code::REPOS_POST_COMMIT_HOOK_FAILED,
+                    "Commit succeeded, but post-commit hook failed",
+                )
+            })?;
         }
         Ok((rev, original))
-    }
-
-    fn validate(&self, all: &Props) -> Result<()> {
-        match self.options.validate_props {
-            true => all
-                .iter()
-                .try_for_each(|(name, value)| prop::validate(name, value)),
-            false => Ok(()),
-        }
     }
 
     /// Returns the path in the repository for a path of the stream.

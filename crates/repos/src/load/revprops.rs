@@ -37,12 +37,7 @@ pub fn revprops(
         }
         let mut props = Props::new();
         while let Some((name, value)) = reader.next_prop()? {
-            let value = value.unwrap_or_default();
-            let value = match options.normalize_props {
-                true => props_rules::normalize(&name, &value).into_owned(),
-                false => value,
-            };
-            props.insert(name, value);
+            props.insert(name, value.unwrap_or_default());
         }
         open = Some((original, props));
     }
@@ -58,12 +53,31 @@ fn set(
     let Some((rev, props)) = revision else {
         return Ok(());
     };
-    // A revision that does not exist is refused first.
-    repository.fs().revprops(rev)?;
-    if options.validate_props {
-        let mut all = props.iter();
-        all.try_for_each(|(name, value)| prop::validate(name, value))?;
-    }
-    repository.fs().set_revprops(rev, &props)?;
+    replace(repository, rev, props, options)?;
     observer.event(LoadEvent::PropsSet(rev))
+}
+
+/// Replaces the properties of a revision. Values that it has already stay as they are, whatever the rules for values say.
+///
+/// # Errors
+/// `FS_NO_SUCH_REVISION`; those of [`prop::validate`]; `errno`.
+pub(super) fn replace(
+    repository: &Repository,
+    rev: Revnum,
+    mut props: Props,
+    options: &LoadOptions,
+) -> Result<()> {
+    let old = repository.fs().revprops(rev)?;
+    for (name, value) in &mut props {
+        if old.get(name) == Some(value) {
+            continue;
+        }
+        if options.normalize_props {
+            *value = props_rules::normalize(name, value).into_owned();
+        }
+        if options.validate_props {
+            prop::validate(name, value)?;
+        }
+    }
+    repository.fs().set_revprops(rev, &props)
 }

@@ -38,14 +38,18 @@ impl LogFile {
         Ok(())
     }
 
-    /// Opens the file again. If that fails the old one stays.
+    /// Opens the file again. If that fails the old one stays, and also if it is no regular file: the name of a stream of the process that
+    /// started this one, such as `/dev/stderr`, means another file now.
     ///
     /// # Errors
     /// The system's, naming the file.
     pub fn reopen(&self) -> Result<()> {
         let mut here = self.0.lock();
         if let Some((path, _)) = &*here {
-            *here = Some(append_to(path)?);
+            let (path, file) = append_to(path)?;
+            if file.metadata().is_ok_and(|meta| meta.is_file()) {
+                *here = Some((path, file));
+            }
         }
         Ok(())
     }

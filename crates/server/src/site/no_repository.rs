@@ -18,7 +18,7 @@ use super::mount::MissingRepository;
 use super::required_rights::{has_right, needed_rights_on};
 use super::rules::{RepositoryRules, policy_of, rules_at};
 use crate::auth::{AuthOutcome, User};
-use crate::config::{Location, RequireVerdict, Source};
+use crate::config::{AccessRules, Location, RequireVerdict, Source};
 use crate::http::{Fault, Request, ResponseWriter};
 use crate::service::Service;
 
@@ -93,7 +93,12 @@ pub(crate) fn authenticate(
     if before == Some(RequireVerdict::Denied) {
         return Err(Fault::html(StatusCode::FORBIDDEN));
     }
-    if rules.anonymous != Access::None && access::is_fulfilled(before) {
+    // Where each repository has its own access file, the list itself has none.
+    let of_each = |access: &AccessRules| {
+        access.anonymous && access.repository_authz.is_some() && access.authz.is_none()
+    };
+    let is_open = rules.anonymous != Access::None || location.access.as_ref().is_some_and(of_each);
+    if is_open && access::is_fulfilled(before) {
         return Ok(());
     }
     match log_in(&rules, service, request, reply)? {

@@ -24,6 +24,8 @@ impl RepoSession {
             self.conn.write_empty_auth_request();
             return Ok(());
         }
+        // The incumbent checks twice, and logs the denials of both for a user who has logged in before.
+        self.access.log_denial(access, path);
         let can_log_in = self.access.user.is_none()
             && self.access.repo.conf.auth_access.min(self.access.max_access()) >= access;
         if can_log_in && !self.access.mechanisms(access, true).is_empty() {

@@ -184,14 +184,12 @@ impl RepoAccess {
         }
     }
 
-    /// Logs that an authenticated user lacks a right on a path.
+    /// Logs that an authenticated user lacks a right on a path, or without a path on any.
     pub(crate) fn log_denial(&self, access: Access, path: Option<&FsPath>) {
-        if self.user.is_some() && self.blanket() >= access {
+        if self.user.is_some() {
             let word = if access == Access::Write { "write" } else { "read" };
-            self.log_operation(|| match path {
-                Some(path) => format!("Authorization Failed {word} {}", encoded(path)),
-                None => format!("Authorization Failed {word}"),
-            });
+            let path = path.map_or_else(|| "/".to_owned(), |path| encoded(path));
+            self.log_operation(|| format!("Authorization Failed {word} {path}"));
         }
     }
 

@@ -169,6 +169,41 @@ fn table(server: &TestServer, writes: bool, first: usize) -> String {
     reported
 }
 
+/// The list has no access file where each repository has its own; it shows the repositories that the user may read.
+#[test]
+fn the_list_of_repositories_with_access_files_of_their_own() {
+    let root = scratch();
+    let parent = root.path().join("repos");
+    fs::create_dir(&parent).expect("because the folder is empty");
+    for (name, rules) in [("open", "[/]\n* = r\n"), ("closed", "[/]\nbob = r\n")] {
+        let repository = parent.join(name);
+        testkit::create_repository(&repository);
+        fs::write(repository.join("conf/authz"), rules).expect("because the folder is ours");
+    }
+    let [theirs, ours] = Side::BOTH.map(|side| {
+        let site = HttpSite {
+            at: "/svn",
+            apache: "AuthType Basic\nAuthName r\nAuthUserFile USERS\nRequire valid-user\nSatisfy Any\n\
+                     AuthzSVNReposRelativeAccessFile authz\nSVNListParentPath on\n",
+            ours: "repository-authz = 'authz'\n[location.auth]\nrealm = 'r'\nhtpasswd-file = 'USERS'\n",
+            ..HttpSite::plain(&parent)
+        };
+        let server = TestServer::http_site(side, &site);
+        let mut reported = String::new();
+        for (name, login) in LOGINS.iter().filter(|(name, _)| *name != "wrong") {
+            for path in ["/svn/", "/svn/open/", "/svn/closed/"] {
+                let response = request(&server, "GET", path, login);
+                let body = String::from_utf8_lossy(&response.body);
+                let names = ["open", "closed"].map(|name| body.contains(&format!("href=\"{name}/\"")));
+                _ = writeln!(reported, "{name} {path}: {} {names:?}", response.status);
+            }
+        }
+        reported
+    });
+    assert!(theirs.contains("nobody /svn/: 200 [true, false]"), "{theirs}");
+    assert_eq!(ours, theirs);
+}
+
 #[test]
 fn statuses_before_and_after_a_login() {
     let root = scratch();

@@ -106,13 +106,31 @@ pub struct PropertyChange<'a> {
     pub expected: Option<Option<&'a [u8]>>,
 }
 
-/// True for names that the protocol can transport as names of elements.
+/// True for names that the protocol can transport as names of elements. With the prefix of its namespace before it, a name may begin with
+/// any character of an XML name. (Servers may accept fewer characters outside of ASCII.)
 pub fn is_property_name(name: &str) -> bool {
-    let starts = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
-    let all = name
-        .bytes()
-        .all(|byte| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte));
-    starts && all && !name.ends_with(':')
+    let all = name.chars().all(is_name_character);
+    !name.is_empty() && all && !name.starts_with(':') && !name.ends_with(':')
+}
+
+/// True for a character of an XML name: `NameChar` of XML 1.0, fifth edition.
+fn is_name_character(char: char) -> bool {
+    match char {
+        '-' | '_' | '.' | ':' | '\u{b7}' => true,
+        '\0'..='\x7f' => char.is_ascii_alphanumeric(),
+        '\u{c0}'..='\u{d6}' | '\u{d8}'..='\u{f6}' | '\u{f8}'..='\u{37d}' | '\u{37f}'..='\u{1fff}' => true,
+        '\u{200c}'
+        | '\u{200d}'
+        | '\u{203f}'
+        | '\u{2040}'
+        | '\u{2070}'..='\u{218f}'
+        | '\u{2c00}'..='\u{2fef}' => true,
+        '\u{3001}'..='\u{d7ff}'
+        | '\u{f900}'..='\u{fdcf}'
+        | '\u{fdf0}'..='\u{fffd}'
+        | '\u{10000}'..='\u{effff}' => true,
+        _ => false,
+    }
 }
 
 /// Returns the body of `PROPPATCH`. Deletions with an expected value are written as settings of nothing.
@@ -330,6 +348,11 @@ mod tests {
         );
         for (name, is_name) in [
             ("svn:log", true),
+            ("üprop", true),
+            ("日本", true),
+            ("1num", true),
+            ("-x", true),
+            ("a\u{d7}", false),
             ("a b", false),
             ("<", false),
             ("", false),
