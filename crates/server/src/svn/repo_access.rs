@@ -184,9 +184,10 @@ impl RepoAccess {
         }
     }
 
-    /// Logs that an authenticated user lacks a right on a path, or without a path on any.
+    /// Logs that an authenticated user lacks a right on a path, or without a path on any. Where there is no authz file, the access to the
+    /// whole repository is no right that the incumbent logs.
     pub(crate) fn log_denial(&self, access: Access, path: Option<&FsPath>) {
-        if self.user.is_some() {
+        if self.user.is_some() && (self.rights.is_some() || self.blanket() >= access) {
             let word = if access == Access::Write { "write" } else { "read" };
             let path = path.map_or_else(|| "/".to_owned(), |path| encoded(path));
             self.log_operation(|| format!("Authorization Failed {word} {path}"));
