@@ -30,7 +30,6 @@ use fsfs::Txn;
 use crate::commit::txn_steps;
 use crate::dumpfile::{DumpReader, DumpRecord, Renumbering, RevisionHeaders};
 use crate::hooks::Hooks;
-use crate::props_rules;
 use crate::repo::Repository;
 use commits::{EventQueue, PendingCommits};
 
@@ -328,12 +327,7 @@ impl Loader<'_> {
             mut txn,
         } = revision;
         for (name, value) in &mut props {
-            if self.options.normalize_props {
-                *value = props_rules::normalize(name, value).into_owned();
-            }
-            if self.options.validate_props {
-                prop::validate(name, value)?;
-            }
+            *value = prop::as_stored(name, std::mem::take(value), self.options)?;
         }
         if self.options.ignore_dates {
             let now = (self.clock)().to_string();

@@ -11,7 +11,7 @@ use crate::load::{LoadEvent, LoadOptions};
 use crate::props_rules;
 
 /// Refuses properties that clients may not set; the error has advice.
-pub(super) fn validate(name: &str, value: &[u8]) -> Result<()> {
+fn validate(name: &str, value: &[u8]) -> Result<()> {
     props_rules::validate(name, Some(value)).map_err(|error| {
         if error.has(Code::IO_INCONSISTENT_EOL) || error.has(Code::BAD_PROPERTY_VALUE_EOL) {
             let advice = "A property with invalid line ending found in dumpstream; consider using --normalize-props while loading.";
@@ -43,6 +43,14 @@ pub(super) fn translate(
         true => mergeinfo(value, options, numbers, events)?,
         false => value,
     };
+    as_stored(name, value, options)
+}
+
+/// Returns the value of a property, normalised and checked as the options say.
+///
+/// # Errors
+/// Those of [`validate`].
+pub(super) fn as_stored(name: &str, value: Vec<u8>, options: &LoadOptions) -> Result<Vec<u8>> {
     let value = match options.normalize_props {
         true => props_rules::normalize(name, &value).into_owned(),
         false => value,

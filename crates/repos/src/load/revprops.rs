@@ -6,7 +6,6 @@ use base::{Cancel, Props, Result, Revnum};
 
 use crate::dumpfile::{DumpReader, DumpRecord};
 use crate::load::{LoadEvent, LoadObserver, LoadOptions, is_wanted, prop};
-use crate::props_rules;
 use crate::repo::Repository;
 
 /// Replaces the properties of the stream's revisions by the stream's. Other records are skipped.
@@ -60,7 +59,7 @@ fn set(
 /// Replaces the properties of a revision. Values that it has already stay as they are, whatever the rules for values say.
 ///
 /// # Errors
-/// `FS_NO_SUCH_REVISION`; those of [`prop::validate`]; `errno`.
+/// `FS_NO_SUCH_REVISION`; those of [`prop::as_stored`]; `errno`.
 pub(super) fn replace(
     repository: &Repository,
     rev: Revnum,
@@ -72,12 +71,7 @@ pub(super) fn replace(
         if old.get(name) == Some(value) {
             continue;
         }
-        if options.normalize_props {
-            *value = props_rules::normalize(name, value).into_owned();
-        }
-        if options.validate_props {
-            prop::validate(name, value)?;
-        }
+        *value = prop::as_stored(name, std::mem::take(value), options)?;
     }
     repository.fs().set_revprops(rev, &props)
 }
