@@ -7,7 +7,7 @@
 use base::{Code, Error, FsPath, Result, Revnum};
 use fsfs::{Fs, Node, Relation};
 
-use crate::access::Readable;
+use crate::access::{Readable, Subtree};
 use crate::repo::Repository;
 
 /// A range of revisions in which a node stayed at one path.
@@ -38,10 +38,14 @@ pub fn locations(
     let mut revs = revs.to_vec();
     revs.sort_unstable_by(|a, b| b.cmp(a));
     revs.dedup();
+    if readable.subtree(&FsPath::root()) != Subtree::All {
+        // To users whose rights are limited, the incumbent names the peg first, and says nothing else about unreadable paths.
+        fs.root(peg)?;
+        check_readable(path, readable)?;
+    }
     // Of several revisions that do not exist, the youngest is named.
     let youngest = revs.first().copied().unwrap_or(peg);
     fs.root(youngest.max(peg))?;
-    check_readable(path, readable)?;
     let mut rest = &revs[..];
 
     // Starts at the youngest revision in which the same path is the same node; it may have moved in between.
@@ -120,6 +124,7 @@ pub fn location_segments(
             ));
         }
     }
+    repo.fs().root(peg)?;
     check_readable(path, readable)?;
     segments(repo.fs(), path, peg, &mut |segment| {
         if segment.path.as_ref().is_some_and(|path| !readable.read(path)) || segment.end < end {
