@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, LazyLock, Weak};
 
 use base::{Code, Error, Result};
-use fsfs::shared::{SharedFs, SharedNodes, TxnOwner};
+use fsfs::shared::{Head, SharedFs, SharedNodes, TxnOwner};
 use parking_lot::Mutex;
 
 use crate::blobs::Blobs;
@@ -202,8 +202,19 @@ impl Cluster {
 
     /// Returns the storage of a repository.
     pub fn shared_fs(&self, repository: &RepositoryInfo) -> SharedFs {
+        self.shared_fs_in(repository, None)
+    }
+
+    /// Returns the storage of a repository, for reading in the state `unfinished` if its import has not ended.
+    pub(crate) fn shared_fs_in(&self, repository: &RepositoryInfo, unfinished: Option<Head>) -> SharedFs {
         let reader = self.reader(repository.id);
-        let heads = Heads::new(self.0.clone(), repository.id, repository.instance, reader);
+        let heads = Heads::new(
+            self.0.clone(),
+            repository.id,
+            repository.instance,
+            reader,
+            unfinished,
+        );
         let blobs = Blobs::new(&self.0, repository.id, repository.instance);
         SharedFs {
             heads: Arc::new(heads),

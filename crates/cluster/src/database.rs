@@ -18,6 +18,7 @@ use rustls::{ClientConfig, RootCertStore};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::config::SslMode;
+use tokio_postgres::error::SqlState;
 use tokio_postgres::{AsyncMessage, Config, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
@@ -152,14 +153,23 @@ impl Database {
         F: Future<Output = std::result::Result<T, tokio_postgres::Error>>,
     {
         let taken = wait_for(async {
-            let client = tokio::time::timeout(self.patience, self.pool.get()).await;
-            let client = client
-                .map_err(|_| StepError::Lost("no connection is free".to_owned()))?
-                .map_err(|e| StepError::Lost(chain(&e)))?;
-            match tokio::time::timeout(self.patience, step(client)).await {
-                Ok(Ok(value)) => Ok(value),
-                Ok(Err(e)) => Err(step_error(&e)),
-                Err(_) => Err(StepError::Lost("it does not answer".to_owned())),
+            let mut is_second = false;
+            loop {
+                let client = tokio::time::timeout(self.patience, self.pool.get()).await;
+                let client = client
+                    .map_err(|_| StepError::Lost("no connection is free".to_owned()))?
+                    .map_err(|e| StepError::Lost(chain(&e)))?;
+                let taken = tokio::time::timeout(self.patience, step(client)).await;
+                match taken {
+                    Ok(Ok(value)) => return Ok(value),
+                    // The database may take changes again, but connections from the time when it did not take them refuse them for ever.
+                    Ok(Err(e)) if !is_second && e.code() == Some(&SqlState::READ_ONLY_SQL_TRANSACTION) => {
+                        is_second = true;
+                        self.pool.retain(|_, _| false);
+                    }
+                    Ok(Err(e)) => return Err(step_error(&e)),
+                    Err(_) => return Err(StepError::Lost("it does not answer".to_owned())),
+                }
             }
         });
         taken.unwrap_or_else(|e| Err(StepError::Refused(e)))
@@ -275,7 +285,6 @@ pub(crate) fn sql_error(e: tokio_postgres::Error) -> Error {
 
 /// Sorts an error: the connection is lost, or the database has refused.
 pub(crate) fn step_error(e: &tokio_postgres::Error) -> StepError {
-    use tokio_postgres::error::SqlState;
     let ends_connection = |state: &SqlState| {
         // Class 57: shut down or cancelled by the operator; class 08: connections; 53: too many of them; 25P03: idle for too long.
         [

@@ -24,6 +24,7 @@ use sha2::Sha256;
 use crate::database::{Database, sql_error};
 use crate::metrics::{ClusterMetrics, add};
 use crate::node_dir::{EPOCH_SHIFT, read_epoch, take_over, write_epoch};
+use crate::schema;
 use crate::settings::ClusterSettings;
 
 /// A node, as lists show it.
@@ -98,6 +99,7 @@ impl Nodes {
     }
 
     fn new_epoch(&self) -> Result<i64> {
+        schema::check(&self.database)?;
         let (name, url) = (
             self.settings.node.clone(),
             self.settings.url.trim_end_matches('/').to_owned(),
@@ -146,8 +148,9 @@ impl Nodes {
         }
     }
 
-    /// Renews the lease. Registers again if the epoch is lost.
+    /// Renews the lease. Registers again if the epoch is lost. Neither is done once the tables exclude this program.
     pub(crate) fn renew(&self) -> Result<()> {
+        schema::check(&self.database)?;
         let (epoch, is_ours) = {
             let own = self.epoch.lock();
             (own.epoch, own.is_ours)

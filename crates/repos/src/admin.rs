@@ -121,7 +121,11 @@ pub(crate) fn whole(path: &Path) -> Result<PathBuf> {
 }
 
 /// Refuses a destination that is the source or inside of it. `what` begins the message.
-pub(crate) fn refuse_itself(source: &Path, destination: &Path, what: &str) -> Result<()> {
+///
+/// # Errors
+/// `INCORRECT_PARAMS`.
+pub fn refuse_itself(source: &Path, destination: &Path, what: &str) -> Result<()> {
+    let (source, destination) = (&whole(source)?, &whole(destination)?);
     let refused = |text: &str| Err(Error::new(Code::INCORRECT_PARAMS, format!("{what} {text}")));
     let real = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let parent = destination.parent().unwrap_or(destination);

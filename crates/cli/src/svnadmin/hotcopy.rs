@@ -112,6 +112,7 @@ fn copy_from_cluster(
     observer: &mut dyn FnMut(CopiedRevisions),
     cancel: &Cancel,
 ) -> Result<()> {
+    admin::refuse_itself(source, destination, "Hotcopy")?;
     let (cluster, repository) = cluster::find(&source.join("db"))?;
     let mut next = cluster::transfer::exported(destination)?.map_or(0, |youngest| youngest.0 + 1);
     let mut done = |rev: Revnum| {

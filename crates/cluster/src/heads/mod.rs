@@ -49,6 +49,8 @@ pub(crate) struct HeadsState {
     locks: LockTable,
     /// The connection that keeps other nodes from publishing.
     hold: Mutex<Option<Arc<Hold>>>,
+    /// The state of a repository whose import has not ended: the database has none yet.
+    unfinished: Option<Head>,
 }
 
 impl Heads {
@@ -57,6 +59,7 @@ impl Heads {
         id: i64,
         instance: uuid::Uuid,
         reader: Arc<HeadReader>,
+        unfinished: Option<Head>,
     ) -> Heads {
         Heads(Arc::new(HeadsState {
             cluster,
@@ -66,6 +69,7 @@ impl Heads {
             revprops: RevpropCache::default(),
             locks: LockTable::default(),
             hold: Mutex::default(),
+            unfinished,
         }))
     }
 
@@ -120,11 +124,14 @@ fn missing(instance: uuid::Uuid) -> Error {
 
 impl SharedHeads for Heads {
     fn head(&self, max_age: Duration) -> Result<Head> {
-        self.0.reader.head(max_age, || self.ask())
+        match self.0.unfinished {
+            Some(head) => Ok(head),
+            None => self.0.reader.head(max_age, || self.ask()),
+        }
     }
 
     fn last_head(&self) -> Option<Head> {
-        self.0.reader.last()
+        self.0.unfinished.or_else(|| self.0.reader.last())
     }
 
     fn revprops(&self, revs: &[Revnum]) -> Vec<Result<Arc<[u8]>>> {

@@ -5,10 +5,11 @@
 //! commits to it meanwhile.
 //!
 //! The steps are those of FSFS: files are durable before `current` or `min-unpacked-rev` names them, and what a pack replaces is removed after
-//! that. The file `db/sven-export` says of which repository this is an export, and up to which change of revision properties.
+//! that. The file `db/sven-export` says of which repository this is an export, and how far it is.
 //!
 //! The rep-cache is not copied: its rows are made again from the revisions that were exported.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,12 +17,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use base::{Cancel, Code, Depth, Error, FsPath, Result, Revnum, hashdump};
-use fsfs::admin::pack::packed_revprops;
+use fsfs::admin::{pack::packed_revprops, rep_cache};
 use fsfs::disk::{Disk as _, DiskFile, RealDisk, is_missing, is_stale};
 use fsfs::shared::{Head, SharedFs};
 use fsfs::{Cache, Fs};
 
-use super::files::{fresh_dir, make_dirs, read_only, replace, set_mode, write_from, write_new};
+use super::files::{TEMPORARY, fresh_dir, make_dirs, read_only, replace, set_mode, write_from, write_new};
+use super::lineage::has_same_history;
 use super::marker::Marker;
 use crate::cluster::{Cluster, RepositoryInfo};
 use crate::database::sql_error;
@@ -48,11 +50,14 @@ pub fn export(
     let marker = Marker::read(&db);
     match &marker {
         Some(marker) if marker.instance == info.instance => {}
-        None if is_empty(to) => make_directories(to, &info)?,
+        None if is_empty(to) => {}
         _ => {
             let text = format!("'{}' is not an export of '{name}'", to.display());
             return Err(Error::new(Code::DIR_NOT_EMPTY, text));
         }
+    }
+    if !is_complete {
+        make_directories(to, &info)?;
     }
     let open = || Fs::open_on(&db, &Cache::new(CACHE), Arc::new(RealDisk));
     let locks = match is_complete {
@@ -61,12 +66,19 @@ pub fn export(
     };
     let mut copy = Copy::new(&shared, &info, head, &db)?;
     let before = copy.youngest;
-    copy.check_lineage(to)?;
+    if let Some(before) = before {
+        let is_same =
+            before <= head.youngest.0 && has_same_history(cluster, &info, None, &open()?, Revnum(before))?;
+        if !is_same {
+            let text = format!("'{}' has revisions that were committed to it", to.display());
+            return Err(Error::new(Code::FS_ALREADY_EXISTS, text));
+        }
+    }
     copy.all(done, cancel)?;
     let youngest = copy.head.youngest;
     drop(locks);
     let fs = open()?;
-    let known = marker.and_then(|marker| marker.revprops_version);
+    let known = marker.as_ref().and_then(|marker| marker.revprops_version);
     if let Some(before) = before {
         copy_changed_props(
             cluster,
@@ -81,12 +93,16 @@ pub fn export(
     if fs::read(db.join("uuid")).is_ok_and(|found| found != info.uuid.as_bytes()) {
         replace(&db.join("uuid"), info.uuid.as_bytes())?;
     }
-    let first_new = Revnum(before.map_or(0, |before| before + 1));
+    // An earlier export, which did not say it, had the rows of all its revisions once it was complete.
+    let shared_up_to = marker.and_then(|marker| marker.shared_up_to);
+    let shared_up_to = shared_up_to.or_else(|| before.filter(|_| is_complete).map(Revnum));
+    let first_new = shared_up_to.map_or(Revnum::ZERO, Revnum::next);
     build_rep_cache(&fs, first_new, youngest, cancel)?;
     // Later changes may have reached the lists that were copied, or not.
     let marker = Marker {
         instance: info.instance,
         revprops_version: Some(head.revprops_version),
+        shared_up_to: Some(youngest),
     };
     marker.write(&db)?;
     if !is_complete {
@@ -130,35 +146,6 @@ impl<'a> Copy<'a> {
             youngest: number_in(&db.join("current"))?,
             min_unpacked: number_in(&db.join("min-unpacked-rev"))?.unwrap_or(0),
         })
-    }
-
-    /// Checks that the export has no revisions of its own.
-    fn check_lineage(&mut self, to: &Path) -> Result<()> {
-        let Some(youngest) = self.youngest else {
-            return Ok(());
-        };
-        let rev = Revnum(youngest);
-        let is_same = match self.is_same(rev) {
-            Err(e) if is_gone(&e) && self.was_packed()? => self.is_same(rev),
-            is_same => is_same,
-        };
-        if rev > self.head.youngest || !is_same? {
-            return Err(Error::new(
-                Code::FS_ALREADY_EXISTS,
-                format!("'{}' has revisions that were committed to it", to.display()),
-            ));
-        }
-        Ok(())
-    }
-
-    /// True if a revision of the export is one of the cluster, as far as that can be seen.
-    fn is_same(&self, rev: Revnum) -> Result<bool> {
-        if rev > self.head.youngest || rev.0 < self.min_unpacked || rev < self.head.min_unpacked {
-            return Ok(true);
-        }
-        let ours = read_all(&*self.open(rev)?)?;
-        let path = self.in_shard("revs", rev);
-        Ok(ours == fs::read(&path).map_err(|e| Error::io("Can't open file", &path, &e))?)
     }
 
     /// Copies what the export does not have.
@@ -354,20 +341,23 @@ fn copy_changed_props(
     Ok(())
 }
 
-/// Makes the rows for rep sharing of the revisions `first` to `last`.
+/// Makes the rows for rep sharing of the revisions `first` to `last`. Revisions that cannot be read have none: the copy of a damaged repository is
+/// as good as the repository.
 fn build_rep_cache(fs: &Fs, first: Revnum, last: Revnum, cancel: &Cancel) -> Result<()> {
-    if first > last {
-        return Ok(());
+    let mut next = first;
+    while next <= last {
+        let from = next;
+        match rep_cache::build(fs, from, last, &mut |rev| next = rev.next(), cancel) {
+            Ok(()) => return Ok(()),
+            Err(e) if HAVE_NONE.contains(&e.code()) => return Ok(()),
+            Err(e) if e.code().is_os() || NO_DAMAGE.contains(&e.code()) => return Err(e),
+            Err(e) => {
+                tracing::warn!("the contents of r{next} are not shared: {e}");
+                next = next.next();
+            }
+        }
     }
-    let built = fsfs::admin::rep_cache::build(fs, first, last, &mut |_| {}, cancel);
-    let has_none = [
-        Code::FS_REP_SHARING_NOT_SUPPORTED,
-        Code::FS_REP_SHARING_NOT_ALLOWED,
-    ];
-    match built {
-        Err(e) if !has_none.contains(&e.code()) => Err(e),
-        _ => Ok(()),
-    }
+    Ok(())
 }
 
 /// Makes the locks of the export those of the cluster.
@@ -375,17 +365,22 @@ fn copy_locks(shared: &SharedFs, fs: &Fs) -> Result<()> {
     fs.replace_locks(&shared.heads.locks(&FsPath::root(), Depth::Infinity)?)
 }
 
-/// Makes what a filesystem has besides revisions.
+/// Makes what a filesystem has besides revisions, or completes it. The first file is the one by which the next export knows the directory.
 fn make_directories(to: &Path, info: &RepositoryInfo) -> Result<()> {
     let db = to.join("db");
-    for dir in ["", "revs", "revprops", "transactions", "txn-protorevs"] {
-        make_dirs(&db.join(dir))?;
-    }
+    make_dirs(&db)?;
     let marker = Marker {
         instance: info.instance,
         revprops_version: None,
+        shared_up_to: None,
     };
     marker.write(&db)?;
+    for dir in ["revs", "revprops", "transactions", "txn-protorevs"] {
+        make_dirs(&db.join(dir))?;
+    }
+    if !db.join("min-unpacked-rev").exists() {
+        replace(&db.join("min-unpacked-rev"), b"0\n")?;
+    }
     for (name, bytes) in [
         ("fs-type", "fsfs\n".as_bytes()),
         ("uuid", info.uuid.as_bytes()),
@@ -393,7 +388,6 @@ fn make_directories(to: &Path, info: &RepositoryInfo) -> Result<()> {
         ("write-lock", b""),
         ("txn-current", b"0\n"),
         ("txn-current-lock", b""),
-        ("min-unpacked-rev", b"0\n"),
         ("format", info.format.as_bytes()),
     ] {
         replace(&db.join(name), bytes)?;
@@ -419,12 +413,14 @@ fn complete(cluster: &Cluster, to: &Path, info: &RepositoryInfo) -> Result<()> {
     read_only(&to.join("format"))
 }
 
-/// True if there is nothing in a directory, or no directory.
+/// True if there is nothing in a directory, or no directory; or no more than an export makes before its first file is there.
 fn is_empty(dir: &Path) -> bool {
-    match fs::read_dir(dir) {
-        Ok(mut entries) => entries.next().is_none(),
+    let has_only = |dir: &Path, may_be: &dyn Fn(&OsStr) -> bool| match fs::read_dir(dir) {
+        Ok(mut entries) => entries.all(|entry| entry.is_ok_and(|entry| may_be(&entry.file_name()))),
         Err(e) => e.kind() == io::ErrorKind::NotFound,
-    }
+    };
+    let is_unfinished = |name: &OsStr| name.as_encoded_bytes().starts_with(TEMPORARY.as_bytes());
+    has_only(dir, &|name| name == "db") && has_only(&dir.join("db"), &is_unfinished)
 }
 
 /// Reads the number in a small file; `None` without the file.
@@ -448,10 +444,19 @@ fn number_in(path: &Path) -> Result<Option<u64>> {
     }
 }
 
-fn read_all(file: &dyn DiskFile) -> Result<Vec<u8>> {
-    let length = file.len().map_err(|e| Error::os(&e, "Can't read a revision"))?;
-    crate::objects::read_whole(file, length).map_err(|e| Error::os(&e, "Can't read a revision"))
-}
+/// Errors of filesystems without a rep-cache.
+const HAVE_NONE: [Code; 2] = [
+    Code::FS_REP_SHARING_NOT_SUPPORTED,
+    Code::FS_REP_SHARING_NOT_ALLOWED,
+];
+
+/// Errors of the rep-cache itself.
+const NO_DAMAGE: [Code; 4] = [
+    Code::CANCELLED,
+    Code::SQLITE_ERROR,
+    Code::SQLITE_READONLY,
+    Code::SQLITE_BUSY,
+];
 
 /// Of the export, to write property lists and locks.
 const CACHE: u64 = 32 << 20;

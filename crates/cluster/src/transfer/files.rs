@@ -26,7 +26,7 @@ pub(super) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     let mode = fs::metadata(path).map(|meta| meta.permissions());
     let written = || -> io::Result<()> {
         let mut new = tempfile::Builder::new();
-        new.prefix("svn-").permissions(Permissions::from_mode(0o666));
+        new.prefix(TEMPORARY).permissions(Permissions::from_mode(0o666));
         let mut file = new.tempfile_in(dir)?;
         file.write_all(bytes)?;
         if let Ok(mode) = mode {
@@ -81,6 +81,9 @@ pub(super) fn set_mode(path: &Path, mode: u32) -> Result<()> {
     fs::set_permissions(path, Permissions::from_mode(mode))
         .map_err(|e| Error::io("Can't set permissions on file", path, &e))
 }
+
+/// How the names of files begin that are not complete.
+pub(super) const TEMPORARY: &str = "svn-";
 
 /// Bytes that are copied at once.
 const BUFFER: usize = 256 << 10;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use base::Result;
+use base::{Result, Revnum};
 
 use super::files::replace;
 
@@ -12,15 +12,20 @@ pub(super) struct Marker {
     pub(super) instance: uuid::Uuid,
     /// The change of revision properties up to which the export is complete; `None` for a first export that has not ended.
     pub(super) revprops_version: Option<u64>,
+    /// The last revision whose contents are in the rep-cache; `None` for none, and in the marker of an earlier program.
+    pub(super) shared_up_to: Option<Revnum>,
 }
 
 impl Marker {
     pub(super) fn read(db: &Path) -> Option<Marker> {
         let text = fs::read_to_string(db.join(MARKER)).ok()?;
         let mut lines = text.lines();
+        let instance = lines.next()?.parse().ok()?;
+        let mut number = || lines.next().and_then(|line| line.parse().ok());
         Some(Marker {
-            instance: lines.next()?.parse().ok()?,
-            revprops_version: lines.next().and_then(|line| line.parse().ok()),
+            instance,
+            revprops_version: number(),
+            shared_up_to: number().map(Revnum),
         })
     }
 
@@ -28,6 +33,9 @@ impl Marker {
         let mut text = format!("{}\n", self.instance);
         if let Some(version) = self.revprops_version {
             text.push_str(&format!("{version}\n"));
+            if let Some(rev) = self.shared_up_to {
+                text.push_str(&format!("{rev}\n"));
+            }
         }
         replace(&db.join(MARKER), text.as_bytes())
     }

@@ -10,6 +10,7 @@
 mod export;
 mod files;
 mod import;
+mod lineage;
 mod marker;
 mod source;
 mod target;

@@ -14,8 +14,10 @@ use std::time::{Duration, SystemTime};
 use base::{Code, Error, Lock, Result, Revnum};
 use fsfs::RepCacheRow;
 use fsfs::disk::DiskFile;
+use fsfs::shared::Head;
 use uuid::Uuid;
 
+use super::lineage::has_same_history;
 use super::source::Source;
 use crate::cluster::{Cluster, RepositoryInfo};
 use crate::database::sql_error;
@@ -58,7 +60,7 @@ impl Target<'_> {
     /// Returns the repository with this name, and makes an empty one if there is none.
     ///
     /// # Errors
-    /// `FS_ALREADY_EXISTS` if it is another repository, or has revisions that the source lacks.
+    /// `FS_ALREADY_EXISTS` if it is another repository, or has revisions that the source lacks or has otherwise.
     pub(super) fn find_or_make<'a>(cluster: &'a Cluster, name: &str, source: &Source) -> Result<Target<'a>> {
         let text = |file: &str| -> Result<String> {
             let bytes = source.small_file(file)?;
@@ -102,10 +104,31 @@ impl Target<'_> {
         if own > 0 {
             return refused("has revisions that were committed to it; they would be lost");
         }
-        if last.is_some_and(|last| last > source.fs.youngest().map_or(0, |youngest| youngest.0)) {
-            return refused("has more revisions than the source");
+        if let Some(last) = last {
+            if last > source.fs.youngest()?.0 {
+                return refused("has more revisions than the source");
+            }
+            if !target.has_revision_of(source, last)? {
+                let why = format!(
+                    "has another revision {last} than the source, which was restored or rebuilt; the two histories would be mixed"
+                );
+                return refused(&why);
+            }
         }
         Ok(target)
+    }
+
+    /// True if the last revision that is there is the one of the source.
+    fn has_revision_of(&self, source: &Source, last: u64) -> Result<bool> {
+        let packed = self.packs()?;
+        let packed = (0..).take_while(|shard| packed.contains(shard)).count() as u64;
+        let unfinished = (self.info.youngest != Some(last)).then_some(Head {
+            youngest: Revnum(last),
+            min_unpacked: Revnum(packed * source.shard_size),
+            locks_version: 0,
+            revprops_version: 0,
+        });
+        has_same_history(self.cluster, &self.info, unfinished, &source.fs, Revnum(last))
     }
 
     /// Returns how many revisions were not imported, and the last revision that is there.
@@ -216,6 +239,11 @@ impl Target<'_> {
             None => (0, None, None),
             Some(file) => {
                 let length = length_of(file)?;
+                if length == 0 {
+                    // In the rows, this means that the revision is in a pack.
+                    let text = format!("The file of revision {rev} is empty");
+                    return Err(Error::new(Code::FS_CORRUPT, text));
+                }
                 let (instance, import) = (self.info.instance, self.import);
                 match length <= MAX_INLINE {
                     true => {

@@ -6,6 +6,7 @@
 mod blobs;
 mod garbage;
 mod heads;
+mod histories;
 mod linear;
 mod packing;
 mod schema;

@@ -2,7 +2,15 @@
 
 use base::Code;
 use cluster::{Cluster, ClusterSettings};
+use fsfs::shared::Outcome;
 use testkit::engines::{ACCESS_KEY, SECRET_KEY, engines, sql};
+
+use crate::support::{TestCluster, TestNode, revision};
+
+fn publish(node: &TestNode) -> base::Result<Outcome> {
+    let new = revision(1, b"bytes".to_vec(), "log");
+    node.fs.heads.publish(&node.head(), &[new])
+}
 
 #[test]
 fn tables_of_the_first_version_get_what_they_lack() {
@@ -62,4 +70,45 @@ fn tables_of_the_first_version_get_what_they_lack() {
     assert_eq!(cluster.replace_files(&repository, &all.files).unwrap(), 0);
     assert_eq!(cluster.replace_files(&repository, &all.files[..1]).unwrap(), 1);
     assert_eq!(cluster.repository_files(&repository).unwrap().files.len(), 1);
+}
+
+/// An upgrade that excludes earlier programs stops those that run: they commit no more once their lease has ended.
+#[test]
+fn a_node_whose_program_is_excluded_leaves() {
+    let base = TestCluster::new(engines());
+    let node = base.node();
+    base.sql("UPDATE sven_cluster SET version = 1000, oldest = 1000");
+    base.sql("UPDATE sven_node SET lease_until = clock_timestamp()");
+    // The node registers again before its next commit, and is refused.
+    let ended = publish(&node).unwrap_err();
+    assert_eq!(ended.code(), Code::FS_TXN_OUT_OF_DATE, "{ended:?}");
+    let refused = publish(&node).unwrap_err();
+    assert_eq!(refused.code(), Code::FS_UNSUPPORTED_FORMAT, "{refused:?}");
+    assert_eq!(base.sql("SELECT youngest FROM sven_repository"), "0");
+    base.sql("UPDATE sven_cluster SET version = 4, oldest = 1");
+    assert_eq!(publish(&node).unwrap(), Outcome::Done);
+}
+
+/// Connections that were made while the database took no changes go on to refuse them.
+#[test]
+fn writes_go_on_once_the_database_takes_changes_again() {
+    let base = TestCluster::new(engines());
+    let name = base.database.rsplit('/').next().unwrap();
+    let name = name.split('?').next().unwrap();
+    // The change must not come from a connection that it concerns.
+    let elsewhere = base.database.replace(name, "postgres");
+    let set = |value: &str| {
+        let statement = format!("ALTER DATABASE {name} SET default_transaction_read_only = {value}");
+        sql(&elsewhere, &statement);
+    };
+    let node = base.node();
+    set("on");
+    // Connections that were made before are not concerned.
+    base.sql(
+        "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
+         WHERE datname = current_database() AND pid <> pg_backend_pid()",
+    );
+    assert!(publish(&node).is_err());
+    set("off");
+    assert_eq!(publish(&node).unwrap(), Outcome::Done);
 }

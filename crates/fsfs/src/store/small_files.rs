@@ -26,6 +26,13 @@ pub(super) fn read_fs_type(disk: &dyn Disk, db: &Path, is_shared: bool) -> Resul
         name if is_shared && name == SHARED_FS_TYPE.as_bytes() => Ok(BackEnd::Fsfs),
         b"fsfs" if !is_shared => Ok(BackEnd::Fsfs),
         b"fsx" if !is_shared => Ok(BackEnd::Fsx),
+        name if name == SHARED_FS_TYPE.as_bytes() => Err(Error::new(
+            Code::UNSUPPORTED_FEATURE,
+            format!(
+                "This works on the files of a repository, and those of '{}' are in a cluster",
+                db.display()
+            ),
+        )),
         other => Err(Error::new(
             Code::FS_UNKNOWN_FS_TYPE,
             format!("Unknown FS type '{}'", quoted(other)),

@@ -236,6 +236,44 @@ fn invalid_destinations_have_the_incumbents_errors() {
     verify(&at("cancelled"));
 }
 
+/// A source that was restored from a backup and went on: the copy may hold the only copy of what was lost.
+#[test]
+fn a_copy_of_another_history_is_refused() {
+    for compatible in ["1.4", "1.8", "1.14"] {
+        let repo = build(&Spec::small(compatible).named("parted")).copy();
+        let folder = testkit::scratch();
+        let to = folder.path().join("copy");
+        without_db(&repo, &to);
+        let restored = repo.copy();
+        let put = |repo: &Repo, texts: [&str; 2]| {
+            for text in texts {
+                let file = folder.path().join("text");
+                std::fs::write(&file, text).unwrap();
+                let at = format!("{}/same-file", repo.url());
+                Tool::new("svnmucc")
+                    .args(["-m", "one log message", "-U", &repo.url(), "put"])
+                    .arg(&file)
+                    .arg(&at)
+                    .ok();
+            }
+        };
+        // As long, at the same path; and at last the same text.
+        put(&repo, ["one", "end"]);
+        copy(&repo, &to, false).unwrap();
+        put(&restored, ["two", "end"]);
+        let refused = copy(&restored, &to, true).unwrap_err();
+        assert_eq!(
+            refused.code(),
+            Code::UNSUPPORTED_FEATURE,
+            "{compatible}: {refused}"
+        );
+        // Changed properties of a revision are no other history.
+        repo.set_revprop(repo.youngest(), "svn:date", b"2001-02-03T04:05:06.000000Z");
+        put(&repo, ["goes", "on"]);
+        copy(&repo, &to, true).unwrap();
+    }
+}
+
 #[test]
 fn a_repository_in_use_is_copied_completely() {
     let repo = build(&Spec::new("1.14").shard(3)).copy();

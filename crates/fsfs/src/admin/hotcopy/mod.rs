@@ -201,10 +201,8 @@ fn check_compatible(src: &Fs, old: &Fs) -> Result<()> {
     }
     src.refresh_min_unpacked_rev()?;
     old.refresh_min_unpacked_rev()?;
-    // Each root names the one before: if these are equal, all before are. Damage is not reported here but by the copy.
-    if let (Ok(here), Ok(there)) = (src.root_noderev(old_youngest), old.root_noderev(old_youngest))
-        && *here != *there
-    {
+    // Damage is not reported here but by the copy.
+    if let Ok(false) = src.has_same_history(old, old_youngest) {
         return refuse(format!(
             "Revision {old_youngest} of the hotcopy destination is not the one of the hotcopy source: the source was restored or \
              rebuilt, and the destination may hold the only copy of revisions that the source has lost. Copy to another place"
