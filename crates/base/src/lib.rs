@@ -26,6 +26,10 @@
 //! # }
 //! ```
 
+// Lengths and offsets of files are `u64`; where they are known to be in memory they become `usize`, which must not cut them.
+#[cfg(not(target_pointer_width = "64"))]
+compile_error!("Sven needs a processor of 64 bits: repositories are longer than the addresses of others");
+
 pub mod cancel;
 pub mod charset;
 pub mod checksum;

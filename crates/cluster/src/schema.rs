@@ -9,7 +9,7 @@ use base::{Code, Error, Result};
 use crate::database::{Database, sql_error};
 
 /// The version of the tables that this program makes.
-pub(crate) const VERSION: i32 = 4;
+pub(crate) const VERSION: i32 = 5;
 
 /// The oldest version that a program must know to use them.
 const OLDEST: i32 = 1;
@@ -18,10 +18,11 @@ const OLDEST: i32 = 1;
 const TABLES: &str = include_str!("schema.sql");
 
 /// What each later version adds.
-const ADDITIONS: [(i32, &str); 3] = [
+const ADDITIONS: [(i32, &str); 4] = [
     (2, include_str!("schema_2.sql")),
     (3, include_str!("schema_3.sql")),
     (4, include_str!("schema_4.sql")),
+    (5, include_str!("schema_5.sql")),
 ];
 
 /// The number of the advisory lock under which tables are made.

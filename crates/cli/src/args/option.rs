@@ -31,9 +31,8 @@ impl CacheSizeOption {
 /// Returns the default size of the cache in bytes: a quarter of the machine's memory, 16 MiB to 1 GiB.
 pub fn default_budget() -> u64 {
     let info = rustix::system::sysinfo();
-    // The number of units has another type on processors of 32 bits.
-    let total = u128::from(info.mem_unit) * u128::from(info.totalram);
-    (total / 4).clamp(16 << 20, 1 << 30) as u64
+    let total = u64::from(info.mem_unit).saturating_mul(info.totalram);
+    (total / 4).clamp(16 << 20, 1 << 30)
 }
 
 fn megabytes(text: &str) -> Result<u64> {

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use base::{Date, Result};
+use cluster::transfer::{self, OwnChanges};
 use fsfs::Fs;
 use repos::{Cache, CreateOptions};
 
@@ -37,7 +38,14 @@ impl CreateArgs {
         if let Some(uuid) = &self.uuid {
             Fs::open(&path.join("db"), &Cache::new(1 << 20))?.set_uuid(Some(uuid))?;
         }
-        cluster::transfer::import(&cluster, &path, &name, &mut |_| {}, &base::Cancel::new())?;
+        transfer::import(
+            &cluster,
+            &path,
+            &name,
+            OwnChanges::Refuse,
+            &mut |_| {},
+            &base::Cancel::new(),
+        )?;
         out.line(&format!("Created '{name}'."))
     }
 }

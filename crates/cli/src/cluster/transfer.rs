@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use base::{Result, Revnum};
-use cluster::transfer;
+use cluster::transfer::{self, OwnChanges};
 use repos::{Cache, Repository};
 
 use super::{ConfigOption, operands};
@@ -25,6 +25,10 @@ pub(super) struct ImportArgs {
     /// say nothing unless something is wrong
     #[arg(short = 'q', long)]
     quiet: bool,
+    /// overwrite locks and revision properties that were changed in the cluster
+    /// since the last import
+    #[arg(long)]
+    overwrite: bool,
     #[command(flatten)]
     long_run: LongRunOptions,
     #[arg(hide = true)]
@@ -41,10 +45,15 @@ impl ImportArgs {
         let interrupt = Interrupt::install()?;
         let progress = Progress::of_revisions(self.long_run.progress, self.quiet, Lines::OnStdout, None);
         progress.step("Imported", 0, None);
+        let own_changes = match self.overwrite {
+            true => OwnChanges::Overwrite,
+            false => OwnChanges::Refuse,
+        };
         let outcome = transfer::import(
             &cluster,
             &path,
             &name,
+            own_changes,
             &mut |rev| progress.set(rev.0 + 1),
             &interrupt.cancel,
         );

@@ -64,6 +64,41 @@ fn svnadmin(side: Side, args: &[&str], repositories: &[&Path]) -> String {
 }
 
 #[test]
+fn what_cannot_be_done_in_the_directory_of_a_node_is_refused() {
+    let repo = build(&Spec::small("1.14")).copy();
+    let node = OneNode::start(repo.path());
+    let shared = node.repository();
+    let files = |dir: &Path| std::fs::read_dir(dir).unwrap().count();
+    let before = files(&shared);
+    let inside = shared.join("copy");
+    for (program, args, code) in [
+        (
+            "svnadmin",
+            vec![Path::new("hotcopy"), &shared, &inside],
+            "E200004",
+        ),
+        (
+            "svnadmin",
+            vec![Path::new("hotcopy"), &shared, &shared],
+            "E200004",
+        ),
+        ("svnadmin", vec![Path::new("recover"), &shared], "E200007"),
+        ("svnadmin", vec![Path::new("upgrade"), &shared], "E200007"),
+        (
+            "svnadmin",
+            vec![Path::new("freeze"), &shared, Path::new("true")],
+            "E200007",
+        ),
+        ("svnfsfs", vec![Path::new("stats"), &shared], "E200007"),
+    ] {
+        let output = Side::Ours.tool(program).args(&args).run();
+        assert_eq!(output.code, 1, "{args:?}: {}", output.err());
+        assert!(output.err().contains(code), "{args:?}: {}", output.err());
+    }
+    assert_eq!(files(&shared), before);
+}
+
+#[test]
 fn jobs_by_command() {
     let repo = build(&Spec::small("1.14").shard(4)).copy();
     let node = OneNode::start(repo.path());

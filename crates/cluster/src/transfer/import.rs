@@ -23,22 +23,32 @@ use crate::cluster::Cluster;
 use crate::directories::check_name;
 use crate::files::read_files;
 
+/// What an import does to a repository whose locks or revision properties were changed in the cluster since the last import.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OwnChanges {
+    /// It fails.
+    Refuse,
+    /// It makes them those of the source.
+    Overwrite,
+}
+
 /// Copies the repository in the directory `repository` into the cluster as `name`, or adds what is new to an earlier import. Calls
 /// `done` with each revision that is there. Returns the youngest revision.
 ///
 /// # Errors
-/// `FS_UNSUPPORTED_FORMAT` for formats 1 and 2; `FS_ALREADY_EXISTS` if the cluster has another repository of that name, or commits of its own in it;
+/// `FS_UNSUPPORTED_FORMAT` for formats 1 and 2; `FS_ALREADY_EXISTS` if the cluster has another repository of that name, or commits or other changes of its own in it;
 /// `BAD_FILENAME` for a bad name; `CANCELLED`; those of reading, and of the cluster.
 pub fn import(
     cluster: &Cluster,
     repository: &Path,
     name: &str,
+    own_changes: OwnChanges,
     done: &mut dyn FnMut(Revnum),
     cancel: &Cancel,
 ) -> Result<Revnum> {
     check_name(name)?;
     let source = Source::open(&repository.join("db"))?;
-    let target = Target::find_or_make(cluster, name, &source)?;
+    let target = Target::find_or_make(cluster, name, own_changes, &source)?;
     let is_first = target.info.youngest.is_none();
     let mut import = Import {
         source: &source,

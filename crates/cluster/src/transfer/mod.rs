@@ -7,6 +7,7 @@
 //! where it was; a later one adds what was committed to the source meanwhile. [`export()`] makes a repository that Subversion opens, or brings an
 //! earlier export up to date.
 
+mod admission;
 mod export;
 mod files;
 mod import;
@@ -16,4 +17,4 @@ mod source;
 mod target;
 
 pub use export::{export, exported};
-pub use import::import;
+pub use import::{OwnChanges, import};

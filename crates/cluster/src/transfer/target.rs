@@ -14,11 +14,10 @@ use std::time::{Duration, SystemTime};
 use base::{Code, Error, Lock, Result, Revnum};
 use fsfs::RepCacheRow;
 use fsfs::disk::DiskFile;
-use fsfs::shared::Head;
 use uuid::Uuid;
 
-use super::lineage::has_same_history;
-use super::source::Source;
+use super::admission::{HAS_OWN_CHANGES, own_changes_error};
+use super::import::OwnChanges;
 use crate::cluster::{Cluster, RepositoryInfo};
 use crate::database::sql_error;
 use crate::objects::{pack_key, read_whole, revision_key};
@@ -28,7 +27,8 @@ pub(super) struct Target<'a> {
     pub(super) cluster: &'a Cluster,
     pub(super) info: RepositoryInfo,
     /// The publication of all that this run writes.
-    import: Uuid,
+    pub(super) import: Uuid,
+    pub(super) own_changes: OwnChanges,
 }
 
 /// Revisions that are written together.
@@ -57,97 +57,6 @@ pub(super) struct End {
 }
 
 impl Target<'_> {
-    /// Returns the repository with this name, and makes an empty one if there is none.
-    ///
-    /// # Errors
-    /// `FS_ALREADY_EXISTS` if it is another repository, or has revisions that the source lacks or has otherwise.
-    pub(super) fn find_or_make<'a>(cluster: &'a Cluster, name: &str, source: &Source) -> Result<Target<'a>> {
-        let text = |file: &str| -> Result<String> {
-            let bytes = source.small_file(file)?;
-            String::from_utf8(bytes)
-                .map_err(|_| Error::new(Code::FS_CORRUPT, format!("'{file}' is not UTF-8")))
-        };
-        let (format, uuid) = (text("format")?, text("uuid")?);
-        let conf = match source.small_file("fsfs.conf") {
-            Err(e) if fsfs::disk::is_missing(&e) => Vec::new(),
-            conf => conf?,
-        };
-        let instance = Uuid::new_v4();
-        cluster.0.database.run("make a repository", |client| {
-            let (name, format, uuid, conf) = (name.to_owned(), format.clone(), uuid.clone(), conf.clone());
-            async move {
-                let values: [&(dyn tokio_postgres::types::ToSql + Sync); 5] =
-                    [&name, &format, &uuid, &conf, &instance];
-                client.execute(MAKE, &values).await
-            }
-        })?;
-        let info = cluster.repository(name)?;
-        let refused = |why: &str| {
-            Err(Error::new(
-                Code::FS_ALREADY_EXISTS,
-                format!("The repository '{name}' of the cluster {why}"),
-            ))
-        };
-        if info.uuid.lines().next() != uuid.lines().next() {
-            return refused("has another UUID");
-        }
-        if info.format != format {
-            return refused("has another format; it cannot be continued");
-        }
-        let import = new_import(info.instance);
-        let target = Target {
-            cluster,
-            info,
-            import,
-        };
-        let (own, last) = target.foreign_revisions()?;
-        if own > 0 {
-            return refused("has revisions that were committed to it; they would be lost");
-        }
-        if let Some(last) = last {
-            if last > source.fs.youngest()?.0 {
-                return refused("has more revisions than the source");
-            }
-            if !target.has_revision_of(source, last)? {
-                let why = format!(
-                    "has another revision {last} than the source, which was restored or rebuilt; the two histories would be mixed"
-                );
-                return refused(&why);
-            }
-        }
-        Ok(target)
-    }
-
-    /// True if the last revision that is there is the one of the source.
-    fn has_revision_of(&self, source: &Source, last: u64) -> Result<bool> {
-        let packed = self.packs()?;
-        let packed = (0..).take_while(|shard| packed.contains(shard)).count() as u64;
-        let unfinished = (self.info.youngest != Some(last)).then_some(Head {
-            youngest: Revnum(last),
-            min_unpacked: Revnum(packed * source.shard_size),
-            locks_version: 0,
-            revprops_version: 0,
-        });
-        has_same_history(self.cluster, &self.info, unfinished, &source.fs, Revnum(last))
-    }
-
-    /// Returns how many revisions were not imported, and the last revision that is there.
-    fn foreign_revisions(&self) -> Result<(i64, Option<u64>)> {
-        let (id, instance) = (self.info.id, self.info.instance);
-        let row = self
-            .cluster
-            .0
-            .database
-            .run("look for revisions", |client| async move {
-                client.query_one(FOREIGN, &[&id, &instance]).await
-            })?;
-        let last: Option<i64> = row.try_get(1).map_err(sql_error)?;
-        Ok((
-            row.try_get(0).map_err(sql_error)?,
-            last.and_then(|last| u64::try_from(last).ok()),
-        ))
-    }
-
     /// Returns the property lists that are there, by revision.
     pub(super) fn props(&self, first: u64, end: u64) -> Result<BTreeMap<u64, Vec<u8>>> {
         let (id, first, end) = (self.info.id, signed(first), signed(end));
@@ -383,14 +292,21 @@ impl Target<'_> {
     }
 
     /// Makes everything visible that was copied.
+    ///
+    /// # Errors
+    /// `FS_ALREADY_EXISTS` if something else was changed in the cluster meanwhile.
     pub(super) fn finish(&self, end: &End) -> Result<()> {
-        let id = self.info.id;
+        let (id, may_lose) = (self.info.id, self.own_changes == OwnChanges::Overwrite);
         let end = Arc::new(end.clone());
-        self.cluster.0.database.run("complete an import", |mut client| {
+        let is_done = self.cluster.0.database.run("complete an import", |mut client| {
             let end = end.clone();
             async move {
                 let transaction = client.transaction().await?;
                 transaction.execute(LOCK_VERSION, &[&id]).await?;
+                let row = transaction.query_one(HAS_OWN_CHANGES, &[&id, &may_lose]).await?;
+                if row.try_get(0)? {
+                    return Ok(false);
+                }
                 transaction.execute(DELETE_LOCKS, &[&id]).await?;
                 for lock in &end.locks {
                     let (path, expires) = (lock.path.as_bytes(), lock.expires.map(|date| date.0));
@@ -411,19 +327,16 @@ impl Target<'_> {
                     .execute(FINISH, &[&id, &youngest, &min_unpacked])
                     .await?;
                 transaction.execute(NOTIFY, &[&id]).await?;
-                transaction.commit().await
+                transaction.commit().await?;
+                Ok(true)
             }
         })?;
+        if !is_done {
+            return Err(own_changes_error(&self.info.name));
+        }
         std::thread::sleep(self.cluster.settings().staleness());
         Ok(())
     }
-}
-
-/// The publication of a run.
-fn new_import(instance: Uuid) -> Uuid {
-    let mut bytes = Uuid::new_v4().into_bytes();
-    bytes[..8].copy_from_slice(&instance.as_bytes()[..8]);
-    Uuid::from_bytes(bytes)
 }
 
 fn too_late() -> Error {
@@ -452,9 +365,6 @@ const MAX_INLINE: i64 = 64 << 10;
 const BATCH_BYTES: u64 = 2 << 20;
 const BATCH_REVISIONS: usize = 500;
 
-const MAKE: &str = "INSERT INTO sven_repository (name, format, uuid, fsfs_conf, instance) VALUES ($1, $2, $3, $4, $5) \
-     ON CONFLICT (name) DO NOTHING";
-const FOREIGN: &str = "SELECT count(*) FILTER (WHERE left(publication::text, 18) <> left($2::uuid::text, 18)), max(rev) FROM sven_revision WHERE repository = $1";
 const SELECT_PROPS: &str =
     "SELECT rev, props FROM sven_revision WHERE repository = $1 AND rev >= $2 AND rev < $3";
 const SELECT_PACKS: &str = "SELECT shard FROM sven_pack WHERE repository = $1";
@@ -472,8 +382,7 @@ const UPDATE_PROPS: &str = "UPDATE sven_revision SET props = new.p FROM unnest($
      WHERE repository = $1 AND rev = new.r";
 const INSERT_CHANGES: &str = "INSERT INTO sven_revprop_change (repository, version, rev) \
      SELECT $1, $2 + number, r FROM unnest($3::bigint[]) WITH ORDINALITY AS new (r, number)";
-const RAISE_VERSION: &str =
-    "UPDATE sven_repository SET revprops_version = revprops_version + $2 WHERE id = $1";
+const RAISE_VERSION: &str = "UPDATE sven_repository SET revprops_version = revprops_version + $2, imported_revprops = imported_revprops + $2 WHERE id = $1";
 const INSERT_REPS: &str = "INSERT INTO sven_rep (repository, sha1, rev, item, length, expanded) \
      SELECT $1, s, r, i, l, e \
      FROM unnest($2::bytea[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[]) AS new (s, r, i, l, e) \
@@ -483,6 +392,6 @@ const INSERT_LOCK: &str = "INSERT INTO sven_lock (repository, path, token, owner
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
 /// The cluster may have packed shards that the source has not.
 const FINISH: &str = "UPDATE sven_repository SET youngest = $2, min_unpacked = greatest(min_unpacked, $3), \
-     locks_version = locks_version + 1 WHERE id = $1";
+     locks_version = locks_version + 1, imported_locks = locks_version + 1, imported_revprops = revprops_version WHERE id = $1";
 const NOTIFY: &str =
     "SELECT pg_notify('sven_head', $1::bigint::text), pg_notify('sven_files', $1::bigint::text)";

@@ -85,7 +85,7 @@ fn a_node_whose_program_is_excluded_leaves() {
     let refused = publish(&node).unwrap_err();
     assert_eq!(refused.code(), Code::FS_UNSUPPORTED_FORMAT, "{refused:?}");
     assert_eq!(base.sql("SELECT youngest FROM sven_repository"), "0");
-    base.sql("UPDATE sven_cluster SET version = 4, oldest = 1");
+    base.sql("UPDATE sven_cluster SET version = 5, oldest = 1");
     assert_eq!(publish(&node).unwrap(), Outcome::Done);
 }
 

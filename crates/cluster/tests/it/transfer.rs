@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use base::{Cancel, Code, Error, Revnum};
-use cluster::{Cluster, ClusterSettings, transfer};
+use cluster::transfer::{self, OwnChanges};
+use cluster::{Cluster, ClusterSettings};
 use fsfs::admin::verify::{self, VerifyObserver, VerifyOptions, VerifyProgress, VerifyWarning};
 use fsfs::disk::RealDisk;
 use fsfs::{Cache, Fs};
@@ -46,7 +47,14 @@ pub fn fixture() -> Fixture {
 
 impl Fixture {
     pub fn import(&self, repo: &Repo, name: &str) -> base::Result<Revnum> {
-        transfer::import(&self.cluster, repo.path(), name, &mut |_| {}, &Cancel::new())
+        transfer::import(
+            &self.cluster,
+            repo.path(),
+            name,
+            OwnChanges::Refuse,
+            &mut |_| {},
+            &Cancel::new(),
+        )
     }
 
     pub fn export(&self, name: &str, to: &Path) -> base::Result<Revnum> {
@@ -296,7 +304,14 @@ fn interrupted_imports_and_exports_are_continued() {
                         }
                     };
                     let outcome = match is_import {
-                        true => transfer::import(&fixture.cluster, repo.path(), "r", &mut done, &cancel),
+                        true => transfer::import(
+                            &fixture.cluster,
+                            repo.path(),
+                            "r",
+                            OwnChanges::Refuse,
+                            &mut done,
+                            &cancel,
+                        ),
                         false => transfer::export(&fixture.cluster, "r", &to, &mut done, &cancel),
                     };
                     let code = outcome.map_err(|e| e.code());
@@ -330,7 +345,15 @@ fn an_import_that_comes_too_late_names_no_object() {
             Tool::new("svnadmin").args(["pack", "-q"]).arg(repo.path()).ok();
         }
         let late = Cluster::connect(&late).unwrap();
-        let refused = transfer::import(&late, repo.path(), "r", &mut |_| {}, &Cancel::new()).unwrap_err();
+        let refused = transfer::import(
+            &late,
+            repo.path(),
+            "r",
+            OwnChanges::Refuse,
+            &mut |_| {},
+            &Cancel::new(),
+        )
+        .unwrap_err();
         assert!(refused.message().contains("start it again"), "{refused}");
         let named = "SELECT count(*) FROM sven_revision WHERE content IS NULL AND length > 0";
         assert_eq!(fixture.base.sql(named), "0");

@@ -23,7 +23,7 @@ mod fs;
 mod fsx;
 pub(crate) mod history;
 pub(crate) mod history_index;
-mod lineage;
+pub(crate) mod lineage;
 pub(crate) mod lock;
 pub(crate) mod log_record;
 pub(crate) mod node;

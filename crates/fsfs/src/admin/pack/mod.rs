@@ -33,6 +33,7 @@ use crate::format::fs_format::BackEnd;
 use crate::store::disk::{Disk, DiskWriter, is_missing, is_out_of_space, remove_file_in, write_atomic};
 use crate::store::guard::{PackLock, WriteLock};
 use crate::tree::Fs;
+use crate::tree::lineage::has_same_revision;
 use crate::txn::strays::set_aside;
 
 /// The progress of a run.
@@ -353,10 +354,14 @@ fn holds_other_revisions(fs: &Fs, first: Revnum) -> bool {
     let view = fs.group_view(last);
     view.assume_packed(last.next());
     (first.0..=last.0).map(Revnum).any(|rev| {
-        let Ok(packed) = view.root_noderev(rev) else {
+        if view.root_noderev(rev).is_err() {
             return false;
-        };
-        fs.root_noderev(rev).map_or(true, |root| *root != *packed)
+        }
+        match has_same_revision(fs, &view, rev) {
+            Ok(is_same) => !is_same,
+            // An incomplete pack is of no use; without the revision file it may be the only copy.
+            Err(_) => fs.root_noderev(rev).is_err(),
+        }
     })
 }
 

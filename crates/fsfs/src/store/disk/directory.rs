@@ -70,9 +70,7 @@ impl DiskDir for RealDir {
 const PROBE: usize = 32;
 
 fn meta(stat: &Stat) -> io::Result<FileMeta> {
-    // The type of this field is not the same on all processors.
-    let nanos = u32::try_from(stat.st_mtime_nsec).map_err(|_| Errno::OVERFLOW)?;
-    let nanos = Duration::from_nanos(nanos.into());
+    let nanos = Duration::from_nanos(stat.st_mtime_nsec);
     let modified = match u64::try_from(stat.st_mtime) {
         Ok(seconds) => SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds) + nanos),
         Err(_) => SystemTime::UNIX_EPOCH
