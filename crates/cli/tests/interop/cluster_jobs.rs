@@ -82,14 +82,14 @@ fn what_cannot_be_done_in_the_directory_of_a_node_is_refused() {
             vec![Path::new("hotcopy"), &shared, &shared],
             "E200004",
         ),
-        ("svnadmin", vec![Path::new("recover"), &shared], "E200007"),
-        ("svnadmin", vec![Path::new("upgrade"), &shared], "E200007"),
+        ("svnadmin", vec![Path::new("recover"), &shared], "E160033"),
+        ("svnadmin", vec![Path::new("upgrade"), &shared], "E160033"),
         (
             "svnadmin",
             vec![Path::new("freeze"), &shared, Path::new("true")],
             "E200007",
         ),
-        ("svnfsfs", vec![Path::new("stats"), &shared], "E200007"),
+        ("svnfsfs", vec![Path::new("stats"), &shared], "E160033"),
     ] {
         let output = Side::Ours.tool(program).args(&args).run();
         assert_eq!(output.code, 1, "{args:?}: {}", output.err());

@@ -27,7 +27,7 @@ pub(super) fn read_fs_type(disk: &dyn Disk, db: &Path, is_shared: bool) -> Resul
         b"fsfs" if !is_shared => Ok(BackEnd::Fsfs),
         b"fsx" if !is_shared => Ok(BackEnd::Fsx),
         name if name == SHARED_FS_TYPE.as_bytes() => Err(Error::new(
-            Code::UNSUPPORTED_FEATURE,
+            Code::FS_UNKNOWN_FS_TYPE,
             format!(
                 "This works on the files of a repository, and those of '{}' are in a cluster",
                 db.display()
