@@ -442,6 +442,29 @@ fn wrong_arguments() {
         ran.code == 1 && ran.err().contains("is not that of the source"),
         "{ran:?}"
     );
+    // Another history with the same paths: another text in the place of the last one.
+    let put = |repository: &Path, text: &str| {
+        let file = folder.path().join("text");
+        fs::write(&file, text).expect("because it is ours");
+        let url = format!("file://{}", repository.display());
+        Tool::new("svnmucc")
+            .args(["-m", "m", "-U", &url, "put"])
+            .arg(&file)
+            .arg("same")
+            .ok();
+    };
+    let (source, other) = (source.copy(), source.copy());
+    let repository = source.path().to_str().expect("because it is UTF-8");
+    put(source.path(), "one");
+    put(other.path(), "two");
+    sven(&["-q", "--to", "fsx", repository, "new"]).expect_ok();
+    fs::remove_file(folder.path().join("new/format")).expect("because it is there");
+    fs::write(&marker, format!("{}\nfsx\n8\ndefault\n", uuid.trim())).expect("because it is ours");
+    let ran = sven(&["--to", "fsx", &other.path().to_string_lossy(), "new"]);
+    assert!(
+        ran.code == 1 && ran.err().contains("is not that of the source"),
+        "{ran:?}"
+    );
     // Nothing was changed.
     sven(&["-q", "--to", "fsx", repository, "new"]).expect_ok();
     compare(source.path(), &folder.path().join("new"), true);

@@ -10,11 +10,24 @@ use base::{FsPath, Result, Revnum, props};
 use super::Fs;
 
 impl Fs {
-    /// True if both filesystems have the same history up to `rev`.
+    /// True if both filesystems have the same history up to `rev`: their files can be copied from one to the other.
     ///
     /// # Errors
     /// Those of reading, unless the same is damaged in both.
     pub fn has_same_history(&self, other: &Fs, rev: Revnum) -> Result<bool> {
+        self.has_history_of(other, rev, &has_same_revision)
+    }
+
+    /// As [`Fs::has_same_history`]; `has_same_revision` says whether a revision is the same, apart from its properties.
+    ///
+    /// # Errors
+    /// Those of reading properties, and of `has_same_revision`.
+    pub fn has_history_of(
+        &self,
+        other: &Fs,
+        rev: Revnum,
+        has_same_revision: &dyn Fn(&Fs, &Fs, Revnum) -> Result<bool>,
+    ) -> Result<bool> {
         let date = |fs: &Fs, rev| {
             fs.revprops(rev)
                 .map(|list| list.get(props::DATE).map(<[u8]>::to_vec))

@@ -20,7 +20,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use base::{Cancel, Code, Depth, Error, FsPath, Result, Revnum, disk_path, props};
+use base::{Cancel, Code, Depth, Error, FsPath, NodeKind, Result, Revnum, disk_path, props};
 use fsfs::disk::{IoMeter, MeteredDisk, RealDisk};
 use fsfs::{BackEnd, Cache, Fs};
 
@@ -147,15 +147,13 @@ impl Conversion<'_> {
         }
     }
 
-    /// Refuses a destination whose last revision is not the source's: the source was replaced by another one with the same UUID.
+    /// Refuses a destination whose history is not the source's: the source was replaced by another one with the same UUID.
     fn check_same_history(&self, done: Revnum, youngest: Revnum) -> Result<()> {
-        let paths = |fs: &Fs| -> Result<Vec<FsPath>> {
-            let changes = fs.changed_paths(done)?.to_vec();
-            let mut paths: Vec<FsPath> = changes.into_iter().map(|change| change.path).collect();
-            paths.sort();
-            Ok(paths)
-        };
-        match done <= youngest && paths(self.source)? == paths(&self.destination)? {
+        let is_same = done <= youngest
+            && self
+                .source
+                .has_history_of(&self.destination, done, &has_same_contents)?;
+        match is_same {
             true => Ok(()),
             false => Err(Error::new(
                 Code::INCORRECT_PARAMS,
@@ -322,6 +320,37 @@ fn conf_of(repository: &Repository, to: BackEnd) -> Result<Option<Vec<u8>>> {
             .map_err(|e| Error::io("Can't open file", &path, &e)),
     }
 }
+
+/// True if a revision has the same paths, contents and properties of nodes in both filesystems, whatever their formats.
+fn has_same_contents(one: &Fs, other: &Fs, rev: Revnum) -> Result<bool> {
+    let paths = |fs: &Fs| -> Result<Vec<FsPath>> {
+        let changes = fs.changed_paths(rev)?.to_vec();
+        let mut paths: Vec<FsPath> = changes.into_iter().map(|change| change.path).collect();
+        paths.sort();
+        Ok(paths)
+    };
+    let changed = paths(one)?;
+    if changed != paths(other)? {
+        return Ok(false);
+    }
+    for path in changed.iter().take(NODES) {
+        let is_same = match (one.root(rev)?.try_node(path)?, other.root(rev)?.try_node(path)?) {
+            (Some(here), Some(there)) => {
+                here.kind() == there.kind()
+                    && here.props()? == there.props()?
+                    && (here.kind() != NodeKind::File || here.md5()? == there.md5()?)
+            }
+            (here, there) => here.is_none() && there.is_none(),
+        };
+        if !is_same {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Changed nodes of a revision that are compared, at most.
+const NODES: usize = 1000;
 
 /// Revisions whose properties are compared at once.
 const REVPROPS_AT_ONCE: usize = 256;
