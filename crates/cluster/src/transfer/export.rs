@@ -47,18 +47,7 @@ pub fn export(
     let head = shared.heads.head(Duration::ZERO)?;
     let db = to.join("db");
     let is_complete = to.join("format").exists();
-    let marker = Marker::read(&db);
-    match &marker {
-        Some(marker) if marker.instance == info.instance => {}
-        None if is_empty(to) => {}
-        _ => {
-            let text = format!("'{}' is not an export of '{name}'", to.display());
-            return Err(Error::new(Code::DIR_NOT_EMPTY, text));
-        }
-    }
-    if !is_complete {
-        make_directories(to, &info)?;
-    }
+    let marker = prepare(to, &info, is_complete)?;
     let open = || Fs::open_on(&db, &Cache::new(CACHE), Arc::new(RealDisk));
     let locks = match is_complete {
         true => Some(open()?.all_locks()?),
@@ -70,8 +59,7 @@ pub fn export(
         let is_same =
             before <= head.youngest.0 && has_same_history(cluster, &info, None, &open()?, Revnum(before))?;
         if !is_same {
-            let text = format!("'{}' has revisions that were committed to it", to.display());
-            return Err(Error::new(Code::FS_ALREADY_EXISTS, text));
+            return Err(own_revisions_error(to));
         }
     }
     copy.all(done, cancel)?;
@@ -93,11 +81,10 @@ pub fn export(
     if fs::read(db.join("uuid")).is_ok_and(|found| found != info.uuid.as_bytes()) {
         replace(&db.join("uuid"), info.uuid.as_bytes())?;
     }
-    // An earlier export, which did not say it, had the rows of all its revisions once it was complete.
+    // An earlier program, which did not say it, had made the rows of all revisions of a complete export.
     let shared_up_to = marker.and_then(|marker| marker.shared_up_to);
     let shared_up_to = shared_up_to.or_else(|| before.filter(|_| is_complete).map(Revnum));
-    let first_new = shared_up_to.map_or(Revnum::ZERO, Revnum::next);
-    build_rep_cache(&fs, first_new, youngest, cancel)?;
+    build_rep_cache(&fs, shared_up_to, youngest, cancel)?;
     // Later changes may have reached the lists that were copied, or not.
     let marker = Marker {
         instance: info.instance,
@@ -109,6 +96,33 @@ pub fn export(
         complete(cluster, to, &info)?;
     }
     Ok(youngest)
+}
+
+/// Makes what an export lacks besides revisions. Returns its marker; `None` if it begins now.
+///
+/// # Errors
+/// `DIR_NOT_EMPTY` if the directory has something else; the system's.
+fn prepare(to: &Path, info: &RepositoryInfo, is_complete: bool) -> Result<Option<Marker>> {
+    let marker = Marker::read(&to.join("db"));
+    let is_export_of_it = match &marker {
+        Some(marker) => marker.instance == info.instance,
+        None => is_empty(to),
+    };
+    if !is_export_of_it {
+        let text = format!("'{}' is not an export of '{}'", to.display(), info.name);
+        return Err(Error::new(Code::DIR_NOT_EMPTY, text));
+    }
+    if !is_complete {
+        make_directories(to, info)?;
+    }
+    Ok(marker)
+}
+
+fn own_revisions_error(to: &Path) -> Error {
+    Error::new(
+        Code::FS_ALREADY_EXISTS,
+        format!("'{}' has revisions that were committed to it", to.display()),
+    )
 }
 
 /// Returns the youngest revision of an export, complete or not; `None` if there is none yet.
@@ -341,10 +355,10 @@ fn copy_changed_props(
     Ok(())
 }
 
-/// Makes the rows for rep sharing of the revisions `first` to `last`. Revisions that cannot be read have none: the copy of a damaged repository is
-/// as good as the repository.
-fn build_rep_cache(fs: &Fs, first: Revnum, last: Revnum, cancel: &Cancel) -> Result<()> {
-    let mut next = first;
+/// Makes the rows for rep sharing of the revisions after `done` up to `last`. Revisions that cannot be read have none: the copy of a damaged
+/// repository is as good as the repository.
+fn build_rep_cache(fs: &Fs, done: Option<Revnum>, last: Revnum, cancel: &Cancel) -> Result<()> {
+    let mut next = done.map_or(Revnum::ZERO, Revnum::next);
     while next <= last {
         let from = next;
         match rep_cache::build(fs, from, last, &mut |rev| next = rev.next(), cancel) {
