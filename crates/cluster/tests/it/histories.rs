@@ -148,7 +148,7 @@ fn an_export_that_was_stopped_at_its_first_files_is_completed() {
         assert_eq!(shared_contents(&to), shared_contents(&complete));
         commit(&Repo::at(&to), "goes on", "with it");
     }
-    // Somebody else's directory stays as it is.
+    // A directory with anything else stays as it is.
     let other = fixture.path("other");
     fs::create_dir_all(other.join("db")).unwrap();
     fs::write(other.join("db/svn.txt"), "mine").unwrap();
