@@ -8,6 +8,7 @@ use std::io::{BufRead, BufReader};
 use base::Cancel;
 use libfuzzer_sys::fuzz_target;
 use repos::dump::{Filter, FilterRule};
+use repos::dumpfile::DumpReader;
 use repos::filter_stream::{self, DropRevisions, FilterObserver, FilterOptions, FilterSummary};
 
 /// Collects the events.
@@ -60,7 +61,8 @@ fn options(choice: u8) -> FilterOptions {
 
 fn filter(input: impl BufRead, options: &FilterOptions) -> (base::Result<FilterSummary>, Vec<u8>, Events) {
     let (mut output, mut events) = (Vec::new(), Events::default());
-    let outcome = filter_stream::run(input, &mut output, options, &mut events, &Cancel::new());
+    let outcome = DumpReader::open(input)
+        .and_then(|reader| filter_stream::run(reader, &mut output, options, &mut events, &Cancel::new()));
     (outcome, output, events)
 }
 

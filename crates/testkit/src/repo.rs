@@ -7,9 +7,13 @@
 mod chosen;
 mod matrix;
 
+use std::collections::HashMap;
 use std::fs;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock, OnceLock};
+
+use parking_lot::Mutex;
 
 use crate::history;
 use crate::stream::DumpStream;
@@ -206,18 +210,33 @@ pub fn build(spec: &Spec) -> Repo {
         .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
         .collect();
     let path = folder("testkit-repos").join(format!("{safe}-{:016x}", hasher.finish()));
-    if !path.exists() {
-        // Tests run in parallel. Each makes its own repository, and the first rename succeeds.
-        let making = tempfile::Builder::new()
-            .prefix("making-")
-            .tempdir_in(folder("testkit-repos"))
-            .expect("because target/ can be written");
-        let repo = making.path().join("repo");
-        make(spec, &repo);
-        let renamed = fs::rename(&repo, &path);
-        assert!(renamed.is_ok() || path.exists(), "can't keep {}", path.display());
-    }
+    let made = MADE.lock().entry(path.clone()).or_default().clone();
+    made.get_or_init(|| {
+        if !path.exists() {
+            make_and_keep(spec, &path);
+        }
+    });
     Repo { path, scratch: None }
+}
+
+/// The repositories of this process: of tests that need the same one at the same time, one makes it.
+static MADE: LazyLock<Mutex<HashMap<PathBuf, Arc<OnceLock<()>>>>> = LazyLock::new(Mutex::default);
+
+/// Makes the repository among the tests' files, which are in memory where there is room, and keeps a copy: on a disk, each of its
+/// commits would wait for it.
+fn make_and_keep(spec: &Spec, path: &Path) {
+    let scratch = scratch();
+    let repo = scratch.path().join("repo");
+    make(spec, &repo);
+    let keeping = tempfile::Builder::new()
+        .prefix("keeping-")
+        .tempdir_in(folder("testkit-repos"))
+        .expect("because target/ can be written");
+    let copy = keeping.path().join("repo");
+    Tool::new("cp").arg("-a").arg(&repo).arg(&copy).ok();
+    // Another run of the tests may have been first.
+    let renamed = fs::rename(&copy, path);
+    assert!(renamed.is_ok() || path.exists(), "can't keep {}", path.display());
 }
 
 impl Repo {

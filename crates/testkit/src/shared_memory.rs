@@ -132,6 +132,11 @@ impl MemoryStorage {
         self.state.lock().uploads.len()
     }
 
+    /// Changes each row for rep sharing, as a fault of a database could.
+    pub fn change_reps(&self, mut change: impl FnMut(&mut RepCacheRow)) {
+        self.state.lock().reps.values_mut().for_each(&mut change);
+    }
+
     /// The last content of `db/uuid` that a machine has sent to the others.
     pub fn sent_uuid(&self) -> String {
         self.state.lock().uuid.clone()
@@ -352,6 +357,19 @@ impl SharedHeads for NodeHeads {
         Ok(state.reps.get(sha1).copied())
     }
 
+    fn reps(&self, first: Revnum, last: Revnum, after: Option<&RepCacheRow>) -> Result<Vec<RepCacheRow>> {
+        let mut state = self.storage.state.lock();
+        state.may_fail()?;
+        let key = |row: &RepCacheRow| (row.rev, row.item, row.sha1.0);
+        let is_asked_for = |row: &&RepCacheRow| {
+            (first..=last).contains(&row.rev) && after.is_none_or(|after| key(row) > key(after))
+        };
+        let mut rows: Vec<RepCacheRow> = state.reps.values().filter(is_asked_for).copied().collect();
+        rows.sort_by_key(key);
+        rows.truncate(REPS_AT_ONCE);
+        Ok(rows)
+    }
+
     fn publish(&self, from: &Head, revisions: &[NewRevision]) -> Result<Outcome> {
         let mut state = self.state();
         state.may_fail()?;
@@ -464,6 +482,9 @@ impl SharedBlobs for NodeBlobs {
 
 /// Files up to this length are published without an upload, bytes.
 const MAX_INLINE: usize = 64 << 10;
+
+/// Rows of one answer of [`SharedHeads::reps`]: few, so that tests read several.
+const REPS_AT_ONCE: usize = 3;
 
 fn whole(file: &dyn DiskFile) -> Vec<u8> {
     let mut bytes = vec![0; file.len().expect("a file") as usize];

@@ -12,7 +12,7 @@ use crate::run::{run, run_with};
 
 /// Runs formatting, lints, tidy, the checks of dependencies, documentation, all tests (interop and examples in the documentation among them), the golden check and a small benchmark.
 pub fn main() -> Result<(), String> {
-    let bench_program = bench_program()?;
+    let [bench, sven] = [program("bench")?, program("sven")?];
     run("cargo", &["fmt", "--all", "--check"])?;
     run(
         "cargo",
@@ -56,12 +56,15 @@ pub fn main() -> Result<(), String> {
     let target = Path::new("target");
     let data = memory.as_ref().map_or(target, TempDir::path).join("bench-data");
     let data = data.to_string_lossy();
-    for bench in ["read", "write", "http"] {
+    for job in ["read", "write", "http"] {
+        // The program of the tests; `--package sven` has other features, too.
         run(
-            &bench_program,
+            &bench,
             &[
-                bench,
+                job,
                 "--quick",
+                "--sven",
+                &sven,
                 "--data",
                 &data,
                 "--results",
@@ -72,10 +75,10 @@ pub fn main() -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the path of the benchmark, which is built beside this program.
-fn bench_program() -> Result<String, String> {
+/// Returns the path of a program that is built beside this one.
+fn program(name: &str) -> Result<String, String> {
     let own = std::env::current_exe().map_err(|e| format!("the path of this program: {e}"))?;
-    Ok(own.with_file_name("bench").to_string_lossy().into_owned())
+    Ok(own.with_file_name(name).to_string_lossy().into_owned())
 }
 
 /// A directory for the tests' files in memory, unless the user named one or there is no room for them. The tests make and remove a

@@ -18,7 +18,7 @@
 
 mod content;
 
-use std::io::BufRead;
+use std::io::{self, BufRead, Seek, SeekFrom};
 
 use crate::dumpfile::block::HeaderBlock;
 use crate::dumpfile::errors::{bad_magic, malformed, premature_end, read_error, unrecognized};
@@ -31,6 +31,8 @@ pub use content::RawPropChange;
 /// A stream that is being read. After an error it must not be used any more.
 pub struct DumpReader<R> {
     input: R,
+    /// Moves ahead without reading, if the input can.
+    seek: Option<SeekAhead<R>>,
     version: i32,
     content: RemainingContent,
     /// The last line that was read, without its line feed.
@@ -79,6 +81,7 @@ impl<R: BufRead> DumpReader<R> {
     pub fn open(input: R) -> Result<Self> {
         let mut reader = DumpReader {
             input,
+            seek: None,
             version: 0,
             content: RemainingContent::default(),
             line: Vec::new(),
@@ -96,6 +99,19 @@ impl<R: BufRead> DumpReader<R> {
             return Err(bad_magic(&reader.line));
         };
         reader.version = supported_version(version)?;
+        Ok(reader)
+    }
+
+    /// As [`open`](Self::open), for a regular file: long texts that are skipped are not read.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_file(input: R) -> Result<Self>
+    where
+        R: Seek,
+    {
+        let mut reader = DumpReader::open(input)?;
+        reader.seek = Some(seek_ahead::<R>);
         Ok(reader)
     }
 
@@ -319,6 +335,10 @@ impl<R: BufRead> DumpReader<R> {
     }
 
     fn skip(&mut self, mut length: u64) -> Result<()> {
+        if let Some(seek) = self.seek.filter(|_| length >= LEAST_SEEK) {
+            // What is left of it is beyond the end.
+            length -= seek(&mut self.input, length).map_err(|e| read_error(&e))?;
+        }
         while length > 0 {
             let ahead = fill(&mut self.input)?.len();
             if ahead == 0 {
@@ -335,6 +355,20 @@ impl<R: BufRead> DumpReader<R> {
         Ok(fill(&mut self.input)?.first().copied())
     }
 }
+
+/// Moves a reader ahead, to its end at most. Returns by how many bytes.
+type SeekAhead<R> = fn(&mut R, u64) -> io::Result<u64>;
+
+fn seek_ahead<R: Seek>(input: &mut R, length: u64) -> io::Result<u64> {
+    let from = input.stream_position()?;
+    let end = input.seek(SeekFrom::End(0))?;
+    let to = from.saturating_add(length).min(end.max(from));
+    input.seek(SeekFrom::Start(to))?;
+    Ok(to - from)
+}
+
+/// The least length that is not read when it is skipped, bytes. What is in a buffer already is lost, so less would be slower.
+const LEAST_SEEK: u64 = 256 << 10;
 
 /// The owner of a record's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -371,7 +405,7 @@ enum ReadLine {
 fn fill(input: &mut impl BufRead) -> Result<&[u8]> {
     // Interrupted calls are tried again first: the borrow of the result cannot pass through a loop.
     while let Err(e) = input.fill_buf() {
-        if e.kind() != std::io::ErrorKind::Interrupted {
+        if e.kind() != io::ErrorKind::Interrupted {
             return Err(read_error(&e));
         }
     }

@@ -1,5 +1,7 @@
 //! Tests of the codec alone; streams of the real tool are in `tests/it/dump.rs`.
 
+use std::io::{BufRead, BufReader, Cursor};
+
 use proptest::prelude::*;
 
 use super::*;
@@ -247,6 +249,46 @@ fn what_is_not_read_is_skipped() {
     let next = reader.next_record().expect("readable");
     assert!(matches!(next, Some(DumpRecord::Revision(headers)) if headers.rev().ok() == Some(Revnum(2))));
     assert_eq!(reader.next_record().expect("readable"), None);
+}
+
+/// Paths of the records of a stream whose texts are skipped, and the error at its end, if there is one.
+fn skim<R: BufRead>(reader: crate::Result<DumpReader<R>>) -> (Vec<Vec<u8>>, Option<Code>) {
+    let (mut paths, mut block) = (Vec::new(), HeaderBlock::default());
+    let mut reader = reader.expect("a stream");
+    loop {
+        match reader.next_block(&mut block) {
+            Ok(Some(_)) => paths.push(block.get(name::PATH).unwrap_or_default().to_vec()),
+            Ok(None) => return (paths, None),
+            Err(e) => return (paths, Some(e.code())),
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    /// Texts around the length from which a file is not read: as long as their headers say, longer or shorter, in a stream that may
+    /// end in any of them.
+    #[test]
+    fn a_file_is_skipped_as_a_pipe_is(
+        texts in proptest::collection::vec((0u64..600_000, -3i64..3), 1..6),
+        huge in proptest::option::of(any::<u64>()),
+        cut in 0u64..2_000_000,
+        buffer in 1usize..300_000,
+    ) {
+        let mut stream = START.as_bytes().to_vec();
+        for (number, (length, wrong)) in texts.iter().enumerate() {
+            let told = length.saturating_add_signed(*wrong);
+            stream.extend(format!("Node-path: {number}\nText-content-length: {told}\nContent-length: {told}\n\n").bytes());
+            stream.resize(stream.len() + *length as usize, b'\n');
+        }
+        if let Some(length) = huge {
+            stream.extend(format!("Node-path: huge\nText-content-length: {length}\nContent-length: {length}\n\nabc").bytes());
+        }
+        stream.truncate((START.len() as u64).max(cut) as usize);
+        let file = BufReader::with_capacity(buffer, Cursor::new(&stream));
+        prop_assert_eq!(skim(DumpReader::open_file(file)), skim(DumpReader::open(&stream[..])));
+    }
 }
 
 fn node() -> impl Strategy<Value = NodeHeaders<'static>> {

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use base::{Cancel, Code, Error, Result};
 use repos::dump::{Filter, FilterRule};
+use repos::dumpfile::DumpReader;
 use repos::filter_stream::{self, DropRevisions, FilterOptions};
 
 use super::NO_PREFIXES;
@@ -119,9 +120,15 @@ impl FilterArgs {
 fn filter(options: &FilterOptions, report: &mut Report<'_>) -> Result<filter_stream::FilterSummary> {
     let input = duplicate(io::stdin().as_fd().try_clone_to_owned(), "Can't open stdin")?;
     let output = duplicate(io::stdout().as_fd().try_clone_to_owned(), "Can't open stdout")?;
+    // In a pipe there is no moving ahead.
+    let can_seek = input.metadata().is_ok_and(|meta| meta.is_file());
     let input = BufReader::with_capacity(INPUT_BUFFER, input);
+    let reader = match can_seek {
+        true => DumpReader::open_file(input)?,
+        false => DumpReader::open(input)?,
+    };
     let mut output = BufWriter::with_capacity(OUTPUT_BUFFER, output);
-    let outcome = filter_stream::run(input, &mut output, options, report, &Cancel::new());
+    let outcome = filter_stream::run(reader, &mut output, options, report, &Cancel::new());
     let flushed = output
         .flush()
         .map_err(|e| write_failed(&e, "Can't write to stream"));

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
-use testkit::engines::{cluster_table, engines, write_secret_key};
+use testkit::engines::{cluster_table, engines, sql, write_secret_key};
 use testkit::server::TestServer;
 use testkit::tool::sven_binary;
 use testkit::{Output, Side, Spec, Tool, build, scratch};
@@ -14,6 +14,7 @@ use testkit::{Output, Side, Spec, Tool, build, scratch};
 /// A node that does no jobs by itself.
 struct OneNode {
     dir: TempDir,
+    database: String,
     _server: TestServer,
 }
 
@@ -32,7 +33,11 @@ impl OneNode {
         run(&config, &["init"]).expect_ok();
         run(&config, &["import", "-q", &repository.to_string_lossy(), "r"]).expect_ok();
         let _server = TestServer::sven_serve_on(&config, port);
-        OneNode { dir, _server }
+        OneNode {
+            dir,
+            database,
+            _server,
+        }
     }
 
     fn cluster(&self, args: &[&str]) -> Output {
@@ -154,4 +159,26 @@ fn jobs_by_command() {
     }
     node.cluster(&["fsck"]).expect_ok();
     svnadmin(Side::Ours, &["verify", "-q"], &[&shared]);
+}
+
+#[test]
+fn verify_reads_the_rows_for_rep_sharing() {
+    let repo = build(&Spec::small("1.14").shard(4)).copy();
+    let node = OneNode::start(repo.path());
+    let shared = node.repository();
+    assert_eq!(
+        svnadmin(Side::Ours, &["verify"], &[&shared]),
+        svnadmin(Side::Theirs, &["verify"], &[repo.path()])
+    );
+    sql(
+        &node.database,
+        "UPDATE sven_rep SET item = item + 1000 WHERE rev = (SELECT max(rev) FROM sven_rep)",
+    );
+    let output = Side::Ours.tool("svnadmin").arg("verify").arg(&shared).run();
+    assert_eq!(output.code, 1, "{}", output.err());
+    assert!(
+        output.err().contains("* Error verifying repository metadata."),
+        "{}",
+        output.err()
+    );
 }

@@ -25,6 +25,7 @@ use base::{Code, Depth, Error, FsPath, Lock, Result, Revnum};
 use fsfs::RepCacheRow;
 use fsfs::shared::{Head, NewRevision, Outcome, SharedHeads, SharedHold};
 use parking_lot::Mutex;
+use tokio_postgres::Row;
 
 use self::locks::LockTable;
 use self::publish::Hold;
@@ -122,6 +123,26 @@ fn missing(instance: uuid::Uuid) -> Error {
     )
 }
 
+/// Reads a row of [`SELECT_REP`] or [`SELECT_REPS`].
+///
+/// # Errors
+/// `FS_CORRUPT` for numbers below zero and other lengths of the SHA-1.
+fn rep_of(row: &Row) -> Result<RepCacheRow> {
+    let corrupt = || Error::new(Code::FS_CORRUPT, "A row of 'sven_rep' is damaged");
+    let number = |at: usize| -> Result<u64> {
+        let number: i64 = row.try_get(at).map_err(sql_error)?;
+        u64::try_from(number).map_err(|_| corrupt())
+    };
+    let sha1: &[u8] = row.try_get(4).map_err(sql_error)?;
+    Ok(RepCacheRow {
+        sha1: Sha1(sha1.try_into().map_err(|_| corrupt())?),
+        rev: Revnum(number(0)?),
+        item: number(1)?,
+        length: number(2)?,
+        expanded: number(3)?,
+    })
+}
+
 impl SharedHeads for Heads {
     fn head(&self, max_age: Duration) -> Result<Head> {
         match self.0.unfinished {
@@ -184,18 +205,32 @@ impl SharedHeads for Heads {
                 client.query_opt(&statement, &[&id, &key]).await
             }
         })?;
-        let Some(row) = row else { return Ok(None) };
-        let number = |at: usize| -> Result<u64> {
-            let number: i64 = row.try_get(at).map_err(sql_error)?;
-            Ok(u64::try_from(number).unwrap_or_default())
+        row.as_ref().map(rep_of).transpose()
+    }
+
+    fn reps(&self, first: Revnum, last: Revnum, after: Option<&RepCacheRow>) -> Result<Vec<RepCacheRow>> {
+        let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+        let id = self.0.id;
+        let (from, item) = match after {
+            Some(row) => (number(row.rev.0), number(row.item)),
+            // Damaged rows before revision 0, too.
+            None if first == Revnum::ZERO => (i64::MIN, i64::MIN),
+            None => (number(first.0), i64::MIN),
         };
-        Ok(Some(RepCacheRow {
-            sha1: *sha1,
-            rev: Revnum(number(0)?),
-            item: number(1)?,
-            length: number(2)?,
-            expanded: number(3)?,
-        }))
+        let (last, sha1) = (
+            number(last.0),
+            after.map_or(Vec::new(), |row| row.sha1.0.to_vec()),
+        );
+        let rows = self.0.cluster.database.run("list shared contents", |client| {
+            let sha1 = sha1.clone();
+            async move {
+                let statement = client.prepare_cached(SELECT_REPS).await?;
+                client
+                    .query(&statement, &[&id, &from, &item, &sha1, &last, &REPS_AT_ONCE])
+                    .await
+            }
+        })?;
+        rows.iter().map(rep_of).collect()
     }
 
     fn publish(&self, from: &Head, revisions: &[NewRevision]) -> Result<Outcome> {
@@ -220,7 +255,13 @@ const UPDATE_UUID: &str =
 const SELECT_CHANGE: &str = "SELECT 1 FROM sven_change WHERE id = $1";
 
 const SELECT_REP: &str =
-    "SELECT rev, item, length, expanded FROM sven_rep WHERE repository = $1 AND sha1 = $2";
+    "SELECT rev, item, length, expanded, sha1 FROM sven_rep WHERE repository = $1 AND sha1 = $2";
+
+const SELECT_REPS: &str = "SELECT rev, item, length, expanded, sha1 FROM sven_rep \
+     WHERE repository = $1 AND (rev, item, sha1) > ($2, $3, $4) AND rev <= $5 ORDER BY rev, item, sha1 LIMIT $6";
+
+/// Rows of one answer at most, about half a megabyte.
+const REPS_AT_ONCE: i64 = 5_000;
 
 /// The results of the functions that change a repository.
 pub(super) const DONE: i32 = 0;

@@ -54,6 +54,11 @@ fn revisions_are_published_from_a_known_state_only() {
     assert_eq!(b.head().youngest, Revnum(1));
     assert_eq!(b.fs.heads.find_rep(&Sha1::of(b"x")).unwrap(), Some(row));
     assert_eq!(b.fs.heads.find_rep(&Sha1::of(b"y")).unwrap(), None);
+    let reps = |first, last, after| b.fs.heads.reps(Revnum(first), Revnum(last), after).unwrap();
+    assert_eq!(reps(0, 1, None), [row]);
+    assert_eq!(reps(1, u64::MAX, None), [row]);
+    assert_eq!(reps(0, 1, Some(&row)), []);
+    assert_eq!((reps(2, 9, None), reps(0, 0, None)), (vec![], vec![]));
     // Several at once, a long one among them.
     let long = vec![7; 300 << 10];
     let two = [revision(2, long, "two"), revision(3, b"s".to_vec(), "three")];
@@ -284,4 +289,36 @@ fn activities_and_seals_are_those_of_the_cluster() {
     }
     let other = TestCluster::new(engines()).node();
     assert!(!other.fs.nodes.is_sealed(b"message", &seal).unwrap());
+}
+
+/// The rows are read in parts, whichever of their columns changes where a part ends.
+#[test]
+fn shared_contents_are_listed_in_the_order_of_revisions() {
+    let test = TestCluster::new(engines());
+    let node = test.node();
+    // Revisions 1, 11, 21 … have many contents, the others one; two contents are at each place.
+    test.sql(
+        "INSERT INTO sven_rep (repository, sha1, rev, item, length, expanded) \
+         SELECT (SELECT id FROM sven_repository), decode(lpad(to_hex(n), 40, '0'), 'hex'), \
+         CASE WHEN n % 4 = 0 THEN n / 4 ELSE 1 + 10 * (n % 7) END, n / 2, n, n FROM generate_series(1, 17000) n",
+    );
+    let key = |row: &RepCacheRow| (row.rev, row.item, row.sha1.0);
+    let mut all: Vec<RepCacheRow> = Vec::new();
+    let mut answers = 0;
+    loop {
+        let rows = node.fs.heads.reps(Revnum(0), Revnum(5_000), all.last()).unwrap();
+        if rows.is_empty() {
+            break;
+        }
+        answers += 1;
+        all.extend(rows);
+    }
+    assert!(answers > 3 && all.len() == 17_000, "{answers}: {}", all.len());
+    assert!(all.windows(2).all(|pair| key(&pair[0]) < key(&pair[1])));
+    // What no commit writes is an error, not a row with other numbers.
+    test.sql("UPDATE sven_rep SET length = -1 WHERE rev = 4000");
+    let reps = |first, last| node.fs.heads.reps(Revnum(first), Revnum(last), None);
+    assert_eq!(reps(4000, 4000).unwrap_err().code(), Code::FS_CORRUPT);
+    test.sql("UPDATE sven_rep SET rev = -1 WHERE rev = 4000");
+    assert_eq!(reps(0, 9).unwrap_err().code(), Code::FS_CORRUPT);
 }

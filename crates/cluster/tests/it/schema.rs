@@ -36,6 +36,13 @@ fn tables_of_the_first_version_get_what_they_lack() {
     for _ in 0..2 {
         Cluster::create_tables(&settings).unwrap();
     }
+    assert_eq!(
+        sql(
+            &database,
+            "SELECT count(*) FROM pg_indexes WHERE indexname = 'sven_rep_place'"
+        ),
+        "1"
+    );
     let cluster = Cluster::connect_alone(&settings).unwrap();
     let repository = cluster.repository("r").unwrap();
     let all = cluster.repository_files(&repository).unwrap();
@@ -77,7 +84,7 @@ fn tables_of_the_first_version_get_what_they_lack() {
 fn a_node_whose_program_is_excluded_leaves() {
     let base = TestCluster::new(engines());
     let node = base.node();
-    base.sql("UPDATE sven_cluster SET version = 1000, oldest = 1000");
+    base.sql("UPDATE sven_cluster SET version = version + 1000, oldest = 1000");
     base.sql("UPDATE sven_node SET lease_until = clock_timestamp()");
     // The node registers again before its next commit, and is refused.
     let ended = publish(&node).unwrap_err();
@@ -85,7 +92,7 @@ fn a_node_whose_program_is_excluded_leaves() {
     let refused = publish(&node).unwrap_err();
     assert_eq!(refused.code(), Code::FS_UNSUPPORTED_FORMAT, "{refused:?}");
     assert_eq!(base.sql("SELECT youngest FROM sven_repository"), "0");
-    base.sql("UPDATE sven_cluster SET version = 5, oldest = 1");
+    base.sql("UPDATE sven_cluster SET version = version - 1000, oldest = 1");
     assert_eq!(publish(&node).unwrap(), Outcome::Done);
 }
 
@@ -111,4 +118,18 @@ fn writes_go_on_once_the_database_takes_changes_again() {
     assert!(publish(&node).is_err());
     set("off");
     assert_eq!(publish(&node).unwrap(), Outcome::Done);
+}
+
+#[test]
+fn a_table_without_its_row_is_named() {
+    let base = TestCluster::new(engines());
+    base.sql("DELETE FROM sven_cluster");
+    for result in [
+        Cluster::create_tables(&base.settings),
+        Cluster::connect_alone(&base.settings).map(drop),
+    ] {
+        let error = result.unwrap_err();
+        assert_eq!(error.code(), Code::FS_CORRUPT);
+        assert!(error.message().contains("'sven_cluster'"), "{error:?}");
+    }
 }

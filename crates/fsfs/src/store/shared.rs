@@ -156,6 +156,13 @@ pub trait SharedHeads: Send + Sync {
     /// As [`SharedHeads::head`].
     fn find_rep(&self, sha1: &Sha1) -> Result<Option<RepCacheRow>>;
 
+    /// Some contents that later revisions may share, of the revisions `first` to `last`, ordered by revision, item and SHA-1: those
+    /// that follow `after`, or the first ones. None if there are no more.
+    ///
+    /// # Errors
+    /// As [`SharedHeads::head`].
+    fn reps(&self, first: Revnum, last: Revnum, after: Option<&RepCacheRow>) -> Result<Vec<RepCacheRow>>;
+
     /// Makes revisions, one or several in a row, if the youngest revision and the locks are still those of `from`. All become
     /// visible together. They are durable when this returns, blobs too.
     ///

@@ -457,6 +457,54 @@ fn verification_reads_shared_and_prepared_revisions() {
     let mut observer = crate::verify::Transcript::default();
     fsfs::admin::verify::run(&node.fs, &options, &mut observer).unwrap();
     assert!(observer.failures.is_empty(), "{:?}", observer.failures);
+    assert!(observer.out.contains("* Verifying repository metadata ...\n"));
+}
+
+#[test]
+fn verification_finds_damaged_rows_for_rep_sharing() {
+    for format in [4, 6, 8] {
+        let (storage, node) = MemoryStorage::create(&options(format));
+        let mut random = TestRandom(11);
+        let mut trees = vec![TreePaths::new()];
+        let last = 40;
+        for _ in 0..last {
+            let (op, tree) = step(&mut random, &trees);
+            trees.push(tree);
+            ours(&node.fs, &[op]).unwrap();
+        }
+        let mut rows = Vec::new();
+        storage.change_reps(|row| rows.push(*row));
+        assert!(rows.len() > 6, "several answers: {}", rows.len());
+        let verify = |start: u64| {
+            let options = fsfs::admin::verify::VerifyOptions::range(Revnum(start), Revnum(last));
+            let mut observer = crate::verify::Transcript::default();
+            fsfs::admin::verify::run(&node.fs, &options, &mut observer).unwrap();
+            observer.failures.into_iter().next()
+        };
+        assert!(verify(0).is_none());
+        for row in &rows {
+            // One row at a time, wherever it is in the answers.
+            let place_of = |item: u64, rev: Revnum| {
+                storage.change_reps(|other| {
+                    if other.sha1 == row.sha1 {
+                        (other.item, other.rev) = (item, rev);
+                    }
+                });
+            };
+            place_of(row.item + 100_000, row.rev);
+            let (at, error) = verify(0).expect("an item that is not there");
+            assert_eq!(at, None, "{error:?}");
+            assert!(verify(row.rev.0).is_some());
+            if row.rev.0 < last {
+                assert!(verify(row.rev.0 + 1).is_none(), "the row is before the range");
+            }
+            place_of(row.item, Revnum(last + 9));
+            let (_, error) = verify(0).expect("a revision that is not there");
+            assert_eq!(error.code(), Code::FS_NO_SUCH_REVISION);
+            place_of(row.item, row.rev);
+        }
+        assert!(verify(0).is_none());
+    }
 }
 
 #[test]

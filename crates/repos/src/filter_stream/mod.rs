@@ -85,13 +85,12 @@ pub struct FilterSummary {
 /// Those of the reader; `STREAM_MALFORMED_DATA`, `INCOMPLETE_DATA` and `NODE_UNEXPECTED_KIND` for nodes that need what was
 /// left out, `MERGEINFO_PARSE_ERROR`, `CANCELLED`; `errno` if the output fails. What was written before stays.
 pub fn run(
-    input: impl BufRead,
+    reader: DumpReader<impl BufRead>,
     output: &mut impl Write,
     options: &FilterOptions,
     observer: &mut impl FilterObserver,
     cancel: &Cancel,
 ) -> Result<FilterSummary> {
-    let reader = DumpReader::open(input)?;
     let mut filter = StreamFilter {
         reader,
         output,

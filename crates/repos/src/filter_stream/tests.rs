@@ -37,6 +37,16 @@ fn options(exclude: &str) -> FilterOptions {
     }
 }
 
+fn filter(input: impl BufRead, out: &mut impl Write, calls: &mut Calls) -> Result<FilterSummary> {
+    run(
+        DumpReader::open(input)?,
+        out,
+        &options("/a"),
+        calls,
+        &Cancel::new(),
+    )
+}
+
 const STREAM: &str = "SVN-fs-dump-format-version: 2\n\n\
     Revision-number: 1\n\n\
     Node-path: a\nNode-kind: dir\nNode-action: add\n\n\n\
@@ -48,14 +58,7 @@ const STREAM: &str = "SVN-fs-dump-format-version: 2\n\n\
 #[test]
 fn nodes_are_left_out_and_revisions_renumbered() {
     let (mut out, mut calls) = (Vec::new(), Calls::default());
-    let summary = run(
-        STREAM.as_bytes(),
-        &mut out,
-        &options("/a"),
-        &mut calls,
-        &Cancel::new(),
-    );
-    let summary = summary.expect("a stream");
+    let summary = filter(STREAM.as_bytes(), &mut out, &mut calls).expect("a stream");
     assert_eq!(calls.0, ["/a", "1 skipped", "2=1", "3=2"]);
     assert_eq!(summary.dropped_revisions, 1);
     let mappings = [
@@ -101,14 +104,7 @@ fn large_texts_pass_in_parts() {
     let stream = head.as_bytes().chain(std::io::repeat(b'x').take(LENGTH));
     let input = std::io::BufReader::with_capacity(64 << 10, stream);
     let mut out = Counter(0);
-    run(
-        input,
-        &mut out,
-        &options("/a"),
-        &mut Calls::default(),
-        &Cancel::new(),
-    )
-    .expect("a stream");
+    filter(input, &mut out, &mut Calls::default()).expect("a stream");
     assert!(out.0 > LENGTH && out.0 < LENGTH + 500);
 }
 
@@ -116,13 +112,7 @@ fn large_texts_pass_in_parts() {
 fn too_many_headers_are_refused() {
     let mut stream = String::from("SVN-fs-dump-format-version: 2\n\nRevision-number: 1\n");
     (0..3000).for_each(|number| stream.push_str(&format!("X-{number}: x\n")));
-    let error = run(
-        stream.as_bytes(),
-        &mut Vec::new(),
-        &options("/a"),
-        &mut Calls::default(),
-        &Cancel::new(),
-    );
+    let error = filter(stream.as_bytes(), &mut Vec::new(), &mut Calls::default());
     assert_eq!(error.expect_err("refused").code(), Code::STREAM_MALFORMED_DATA);
 }
 
@@ -134,6 +124,6 @@ proptest::proptest! {
             *place = byte;
         }
         stream.truncate(cut);
-        let _ = run(&stream[..], &mut Vec::new(), &options("/a"), &mut Calls::default(), &Cancel::new());
+        let _ = filter(&stream[..], &mut Vec::new(), &mut Calls::default());
     }
 }

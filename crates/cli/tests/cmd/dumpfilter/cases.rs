@@ -1,6 +1,7 @@
 //! Hand-made cases: argument lists, and streams for each rule of the filter.
 
 use std::fs;
+use std::io::{Seek as _, SeekFrom};
 
 use testkit::pair::ToolPair;
 use testkit::{Side, Tool, sample, scratch};
@@ -450,5 +451,38 @@ fn streams_that_the_incumbent_breaks_can_be_loaded() {
             .stdin(filtered)
             .ok();
         assert_eq!(Tool::new("svnlook").arg("tree").arg(&repo).ok().out(), printed);
+    }
+}
+
+/// Long texts that are left out of a file are not read. The file may begin anywhere, and end in any of them.
+#[test]
+fn a_file_is_filtered_as_a_pipe_is() {
+    let text = "x".repeat(700_000);
+    let stream = CaseStream::new()
+        .rev(1)
+        .node("a file add", &[], Some(&[]), Some(&text))
+        .node("k file add", &[], Some(&[]), Some(&text[..300_000]))
+        .rev(2)
+        .node("a file change", &[], None, Some(&text))
+        .node("k file change", &[], None, Some("new"));
+    let folder = scratch();
+    let path = folder.path().join("dump");
+    let before = b"a line that is no part of it\n";
+    let length = stream.0.len();
+    for end in [100, 500_000, 700_400, 1_200_000, length - 200, length - 1, length] {
+        let stream = &stream.0[..end];
+        fs::write(&path, [&before[..], stream].concat()).expect("a file");
+        let filter = |side: Side| side.tool("svndumpfilter").args(["exclude", "a"]);
+        let of_file = |side: Side| {
+            let mut file = fs::File::open(&path).expect("a file");
+            file.seek(SeekFrom::Start(before.len() as u64)).expect("a file");
+            let output = filter(side).command().stdin(file).output().expect("a program");
+            (output.status.code(), output.stdout, output.stderr)
+        };
+        let (theirs, ours) = (of_file(Side::Theirs), of_file(Side::Ours));
+        let of_pipe = filter(Side::Ours).stdin(stream).run();
+        let of_pipe = (Some(of_pipe.code), of_pipe.stdout, of_pipe.stderr);
+        assert!(ours == of_pipe, "{end}: the file differs from the pipe");
+        assert!(ours == theirs, "{end}: {}", String::from_utf8_lossy(&ours.2));
     }
 }

@@ -211,11 +211,17 @@ impl VerifyRun<'_> {
             VerifyPosition::Revision(_) => return Ok(()),
         }
         observer.reached(VerifyPosition::RepositoryMetadata);
-        if self.fs.format().has_rep_sharing()
-            && let Some(cache) = RepCache::open(&self.fs.layout().file("rep-cache.db"))?
-        {
+        if !self.fs.format().has_rep_sharing() {
+            return Ok(());
+        }
+        let (first, last) = (self.options.start, self.options.end);
+        if let Some(shared) = self.fs.shared_fs() {
             observer.progress(VerifyProgress::RepositoryMetadata);
-            rep_cache::check(self.fs, &cache, self.options.start, self.options.end)?;
+            return rep_cache::check_shared(self.fs, &*shared.heads, first, last, &self.options.cancel);
+        }
+        if let Some(cache) = RepCache::open(&self.fs.layout().file("rep-cache.db"))? {
+            observer.progress(VerifyProgress::RepositoryMetadata);
+            rep_cache::check(self.fs, &cache, first, last)?;
         }
         Ok(())
     }
