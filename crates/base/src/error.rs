@@ -76,7 +76,7 @@ impl Error {
 
     /// Makes an error of a failed system call that concerns no file: `<what>: <system's text>`.
     pub fn os(error: &io::Error, what: &str) -> Self {
-        let (code, text) = match error.raw_os_error() {
+        let (code, text) = match raw_os_error(error) {
             Some(errno) => (Code(errno), os_text(errno)),
             None if error.kind() == io::ErrorKind::UnexpectedEof => {
                 (Code::STREAM_UNEXPECTED_EOF, Code::STREAM_UNEXPECTED_EOF.text())
@@ -194,6 +194,16 @@ impl<T> ResultExt<T> for Result<T> {
     }
 }
 
+/// The system's number of an error, also of one whose text contains another one's: errors of temporary files name their path, and have no
+/// other trace of the number.
+fn raw_os_error(error: &io::Error) -> Option<i32> {
+    error.raw_os_error().or_else(|| {
+        let text = error.get_ref()?.to_string();
+        let (number, _) = text.split_once("(os error ")?.1.split_once(')')?;
+        number.parse().ok()
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -226,6 +236,20 @@ mod tests {
         );
         assert_eq!(e.code(), Code(2));
         assert_eq!(e.message(), "Can't open file '/x': No such file or directory");
+    }
+
+    #[test]
+    fn the_number_is_found_in_an_error_that_contains_another() {
+        // As a temporary file says it.
+        let full = io::Error::from_raw_os_error(28);
+        let wrapped = io::Error::new(full.kind(), format!("{full} at path \"/x\""));
+        let e = Error::os(&wrapped, "Can't write");
+        assert_eq!(e.code(), Code(28));
+        assert_eq!(e.message(), "Can't write: No space left on device");
+        assert_eq!(
+            Error::os(&io::Error::other("text"), "Can't write").code(),
+            Code::BASE
+        );
     }
 
     #[test]

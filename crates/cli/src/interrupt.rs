@@ -42,14 +42,22 @@ static ANSWERS: Mutex<Option<Receiver<()>>> = Mutex::new(None);
 impl Interrupt {
     /// Installs the handler.
     ///
+    /// Where there is no room for the thread, or for its descriptors, signals end the process at once.
+    ///
     /// # Errors
-    /// `errno` if the handlers or the thread cannot be made.
+    /// `errno` if the handlers cannot be made.
     pub fn install() -> Result<Self> {
         let failed = |e: &io::Error| Error::os(e, "Can't listen for signals");
         for (signal, number) in [(SIGINT, INT), (SIGHUP, HUP), (SIGTERM, TERM)] {
             flag::register_usize(signal, Arc::clone(&CAUGHT), number).map_err(|e| failed(&e))?;
         }
-        let mut signals = Signals::new([SIGINT, SIGHUP, SIGTERM, SIGURG]).map_err(|e| failed(&e))?;
+        let this = Interrupt {
+            cancel: Cancel::new(),
+        };
+        let Ok(mut signals) = Signals::new([SIGINT, SIGHUP, SIGTERM, SIGURG]) else {
+            end_at_once().map_err(|e| failed(&e))?;
+            return Ok(this);
+        };
         // Threads begin with the mask of the thread that starts them: the signals are handled by the one below alone, as
         // `wait_for_signals` needs it. Child processes begin with the mask of their thread: see `base::child_signals`.
         let mut handled = SigSet::empty();
@@ -58,38 +66,38 @@ impl Interrupt {
         }
         handled.thread_block().map_err(|e| failed(&e.into()))?;
         let (answer, answers) = sync_channel(1);
-        *ANSWERS.lock() = Some(answers);
-        let this = Interrupt {
-            cancel: Cancel::new(),
-        };
         let cancel = this.cancel.clone();
-        thread::Builder::new()
-            .name("signals".into())
-            .spawn(move || {
-                _ = handled.thread_unblock();
-                let mut is_first = true;
-                for signal in signals.forever() {
-                    if signal == SIGURG {
-                        _ = answer.try_send(());
-                        continue;
-                    }
-                    if signal == SIGINT && IS_INT_IGNORED.load(Ordering::SeqCst) {
-                        _ = CAUGHT.compare_exchange(INT, 0, Ordering::SeqCst, Ordering::SeqCst);
-                        continue;
-                    }
-                    if !std::mem::take(&mut is_first) {
-                        let _ = emulate_default_handler(signal);
-                    }
-                    cancel.cancel();
-                    let given_up = cancel.clone();
-                    // Without the thread, only a second signal ends what must be completed.
-                    _ = thread::Builder::new().spawn(move || {
-                        thread::sleep(TIME_TO_COMPLETE);
-                        given_up.give_up();
-                    });
+        let started = thread::Builder::new().name("signals".into()).spawn(move || {
+            _ = handled.thread_unblock();
+            let mut is_first = true;
+            for signal in signals.forever() {
+                if signal == SIGURG {
+                    _ = answer.try_send(());
+                    continue;
                 }
-            })
-            .map_err(|e| failed(&e))?;
+                if signal == SIGINT && IS_INT_IGNORED.load(Ordering::SeqCst) {
+                    _ = CAUGHT.compare_exchange(INT, 0, Ordering::SeqCst, Ordering::SeqCst);
+                    continue;
+                }
+                if !std::mem::take(&mut is_first) {
+                    let _ = emulate_default_handler(signal);
+                }
+                cancel.cancel();
+                let given_up = cancel.clone();
+                // Without the thread, only a second signal ends what must be completed.
+                _ = thread::Builder::new().spawn(move || {
+                    thread::sleep(TIME_TO_COMPLETE);
+                    given_up.give_up();
+                });
+            }
+        });
+        match started {
+            Ok(_) => *ANSWERS.lock() = Some(answers),
+            Err(_) => {
+                handled.thread_unblock().map_err(|e| failed(&e.into()))?;
+                end_at_once().map_err(|e| failed(&e))?;
+            }
+        }
         Ok(this)
     }
 
@@ -113,6 +121,14 @@ impl Interrupt {
         let _ = emulate_default_handler(signal);
         outcome
     }
+}
+
+/// Gives the signals the effect that they have without handlers.
+fn end_at_once() -> io::Result<()> {
+    for signal in [SIGINT, SIGHUP, SIGTERM] {
+        flag::register_conditional_default(signal, Arc::new(AtomicBool::new(true)))?;
+    }
+    Ok(())
 }
 
 /// Runs `work` while SIGINT has no effect on this process, as `system` of C does. A signal that was sent before `work` returned is handled

@@ -1,8 +1,8 @@
 //! The output of a tool: standard output, standard error and the exit code.
 //!
 //! Standard output is buffered and flushed at the end and in [`Out::flush`]. A full disk is an error. A closed pipe
-//! ends the tool without a message, unless its output is optional ([`Out::set_output_optional`]) or XML ([`Out::set_xml`]). Errors print
-//! link by link as the incumbent prints them.
+//! ends the tool without a message, unless its output is optional ([`Out::set_output_optional`], [`Out::set_output_ignorable`]) or XML
+//! ([`Out::set_xml`]). Errors print link by link as the incumbent prints them.
 
 use std::io::{self, BufWriter, Stdout, Write};
 use std::process::ExitCode;
@@ -27,12 +27,23 @@ pub struct Out {
     is_quiet: bool,
     /// The output is XML.
     is_xml: bool,
-    /// A failing write to standard output does not end the tool.
-    is_output_optional: bool,
+    /// What a failing write to standard output means.
+    needs: OutputNeed,
     /// The first failed write of optional output.
     lost_output: Option<Error>,
     /// The thread of [`Out::flush_soon`].
     flusher: Option<Flusher>,
+}
+
+/// What a failing write to standard output means.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum OutputNeed {
+    /// It ends the tool.
+    Needed,
+    /// The tool goes on, and reports the failure at its end.
+    Optional,
+    /// Nothing.
+    Ignorable,
 }
 
 /// Another handle of the same streams, for prompts and notices in the middle of a request.
@@ -76,7 +87,7 @@ impl Out {
             buffered: PRINTING,
             is_quiet: false,
             is_xml: false,
-            is_output_optional: false,
+            needs: OutputNeed::Needed,
             lost_output: None,
             flusher: None,
         }
@@ -95,7 +106,13 @@ impl Out {
     /// Notes that the tool does its work even if standard output is closed or full: a failing write is reported, if it is not a
     /// closed pipe, and has no effect on the exit code. So do the incumbent's commands that only print what they are doing.
     pub fn set_output_optional(&mut self) {
-        self.is_output_optional = true;
+        self.needs = OutputNeed::Optional;
+    }
+
+    /// Notes that standard output only tells what the tool is doing, and that failing writes have no effect at all: as with the incumbent's
+    /// commands for repositories, a backup is complete even if what reads its output has ended.
+    pub fn set_output_ignorable(&mut self) {
+        self.needs = OutputNeed::Ignorable;
     }
 
     /// True if the user wants no notices.
@@ -171,6 +188,16 @@ impl Out {
         _ = self.line(text);
     }
 
+    /// Prints text about work that goes on if that fails, at once. Without [`Out::set_output_ignorable`], the end of the tool reports it.
+    pub fn notice(&mut self, text: &str) {
+        _ = self.print(text).and_then(|()| self.flush());
+    }
+
+    /// As [`Out::notice`], with a line feed.
+    pub fn notice_line(&mut self, line: &str) {
+        self.notice(&format!("{line}\n"));
+    }
+
     /// Writes bytes to standard output without conversion.
     ///
     /// # Errors
@@ -217,12 +244,13 @@ impl Out {
 
     /// Returns the error of a failed write to standard output, or notes it if the output is optional.
     fn check(&mut self, written: io::Result<()>, what: &str) -> Result<()> {
-        match written.map_err(|e| write_failed(&e, what)) {
-            Err(error) if self.is_output_optional => {
+        match (written.map_err(|e| write_failed(&e, what)), self.needs) {
+            (Err(error), OutputNeed::Optional) => {
                 self.lost_output.get_or_insert(error);
                 Ok(())
             }
-            outcome => outcome,
+            (Err(_), OutputNeed::Ignorable) => Ok(()),
+            (outcome, _) => outcome,
         }
     }
 

@@ -268,6 +268,8 @@ impl Nodes {
             }
         };
         Ok(match node {
+            // This machine, before it was started again: its lease may not have ended yet.
+            Some(node) if node.url == self.settings.url.trim_end_matches('/') => TxnOwner::Gone,
             Some(node) if node.is_alive && !node.url.is_empty() => TxnOwner::Other(node.url),
             // Without an address its transactions cannot be reached.
             _ => TxnOwner::Gone,

@@ -134,7 +134,7 @@ impl Objects {
         length: u64,
         digest: &mut ObjectDigester,
     ) -> Result<()> {
-        let failed = |e: &dyn std::fmt::Display| store_error("write", name, e);
+        let failed = |e: &(dyn std::error::Error + 'static)| store_error("write", name, e);
         let path = self.path(name);
         let part_size = (PART as u64).max(length.div_ceil(MAX_PARTS));
         let upload = wait_for(self.store.put_multipart(&path))?.map_err(|e| failed(&e))?;
@@ -199,14 +199,16 @@ impl Objects {
     /// Reads a part of an object.
     ///
     /// # Errors
-    /// `NotFound` if there is no such object.
+    /// `NotFound` if there is no such object in the bucket.
     pub(crate) fn get(&self, name: &str, offset: u64, length: u64) -> io::Result<Bytes> {
         let path = self.path(name);
         let bytes =
             wait_for(self.store.get_range(&path, offset..offset + length)).map_err(io::Error::other)?;
         let bytes = bytes.map_err(|e| match e {
-            object_store::Error::NotFound { .. } => io::ErrorKind::NotFound.into(),
-            e => io::Error::other(format!("Can't read the object '{name}': {e}")),
+            object_store::Error::NotFound { source, .. } if !is_bucket_missing(&*source) => {
+                io::ErrorKind::NotFound.into()
+            }
+            e => io::Error::other(format!("Can't read the object '{name}': {}", reason(&e))),
         })?;
         match bytes.len() as u64 == length {
             true => Ok(bytes),
@@ -303,7 +305,32 @@ fn read_range(file: &dyn DiskFile, offset: u64, length: u64) -> io::Result<Vec<u
     Ok(bytes)
 }
 
-fn store_error(what: &str, name: &str, e: &dyn std::fmt::Display) -> Error {
+/// True for the error of a bucket that does not exist, which has the same status as that of an object.
+fn is_bucket_missing(e: &dyn std::error::Error) -> bool {
+    e.to_string().contains("<Code>NoSuchBucket</Code>")
+}
+
+/// The reason of an error, for clients: the code or the status of the answer, or the first cause. The whole error has addresses of the
+/// network and names of buckets, and goes to the log.
+fn reason(e: &(dyn std::error::Error + 'static)) -> String {
+    let text = e.to_string();
+    tracing::warn!(error = %text, "a request to the object store failed");
+    let part = |from: &str, to: &str| {
+        let rest = text.split_once(from)?.1;
+        rest.split_once(to).map(|(part, _)| part.to_owned())
+    };
+    let answer = part("<Code>", "</Code>").or_else(|| part("status code: ", ":"));
+    answer.unwrap_or_else(|| {
+        let mut first = e;
+        while let Some(cause) = first.source() {
+            first = cause;
+        }
+        first.to_string()
+    })
+}
+
+fn store_error(what: &str, name: &str, e: &(dyn std::error::Error + 'static)) -> Error {
+    let e = reason(e);
     Error::new(
         Code::FS_GENERAL,
         format!("Can't {what} '{name}' in the object store of the cluster: {e}"),

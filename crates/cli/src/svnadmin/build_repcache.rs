@@ -32,6 +32,7 @@ pub struct BuildRepCacheArgs {
 impl BuildRepCacheArgs {
     /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
+        out.set_output_ignorable();
         let interrupt = Interrupt::install()?;
         let meter = self.long_run.meter(&interrupt.cancel);
         let repository =
@@ -47,23 +48,14 @@ impl BuildRepCacheArgs {
             meter.as_ref(),
         );
         progress.step("Processed", 0, Some((last.0 + 1).saturating_sub(first.0)));
-        let mut written = Ok(());
-        let outcome = {
-            let mut processed = |rev: Revnum| {
-                progress.set(rev.0.saturating_sub(first.0) + 1);
-                if progress.has_lines() && written.is_ok() {
-                    written = out
-                        .line(&format!("* Processed revision {rev}."))
-                        .and_then(|()| out.flush());
-                    if written.is_err() {
-                        interrupt.cancel.cancel();
-                    }
-                }
-            };
-            rep_cache::build(repository.fs(), first, last, &mut processed, &interrupt.cancel)
+        let mut processed = |rev: Revnum| {
+            progress.set(rev.0.saturating_sub(first.0) + 1);
+            if progress.has_lines() {
+                out.notice_line(&format!("* Processed revision {rev}."));
+            }
         };
+        let outcome = rep_cache::build(repository.fs(), first, last, &mut processed, &interrupt.cancel);
         progress.finish(outcome.is_ok());
-        written?;
         interrupt.finish(out, outcome)
     }
 }

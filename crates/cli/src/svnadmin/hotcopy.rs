@@ -48,6 +48,7 @@ impl HotcopyArgs {
         at_least(&self.operands, 2, out.program(), "Not enough arguments")?;
         let destination = local_path::canonical(&self.operands[1]);
         let source = repository::path(&self.operands);
+        out.set_output_ignorable();
         let interrupt = Interrupt::install()?;
         let meter = self.long_run.meter(&interrupt.cancel);
         let progress = Progress::of_revisions(
@@ -61,7 +62,6 @@ impl HotcopyArgs {
             false => 0,
         };
         let mut is_begun = false;
-        let mut written = Ok(());
         let outcome = {
             let mut observer = |CopiedRevisions { start, end }| {
                 if !is_begun {
@@ -70,16 +70,11 @@ impl HotcopyArgs {
                     is_begun = true;
                 }
                 progress.set(end.0 + 1);
-                if !progress.has_lines() || written.is_err() {
-                    return;
-                }
-                let line = match start == end {
-                    true => format!("* Copied revision {start}."),
-                    false => format!("* Copied revisions from {start} to {end}."),
-                };
-                written = out.line(&line).and_then(|()| out.flush());
-                if written.is_err() {
-                    interrupt.cancel.cancel();
+                if progress.has_lines() {
+                    out.notice_line(&match start == end {
+                        true => format!("* Copied revision {start}."),
+                        false => format!("* Copied revisions from {start} to {end}."),
+                    });
                 }
             };
             match cluster::is_node_dir(&source.join("db")) {
@@ -99,7 +94,6 @@ impl HotcopyArgs {
             }
         };
         progress.finish(outcome.is_ok());
-        written?;
         interrupt.finish(out, outcome)
     }
 }

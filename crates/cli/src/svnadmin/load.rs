@@ -120,6 +120,7 @@ impl LoadArgs {
         };
         let input = self.common.input()?;
         let interrupt = Interrupt::install()?;
+        out.set_output_ignorable();
         let mut observer = LoadPrinter {
             out,
             progress: self.common.progress(&input),
@@ -156,6 +157,7 @@ impl LoadRevpropsArgs {
         };
         let input = self.common.input()?;
         let interrupt = Interrupt::install()?;
+        out.set_output_ignorable();
         let mut observer = LoadPrinter {
             out,
             progress: self.common.progress(&input),

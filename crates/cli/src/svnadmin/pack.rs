@@ -29,6 +29,7 @@ pub struct PackArgs {
 impl PackArgs {
     /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
+        out.set_output_ignorable();
         let interrupt = Interrupt::install()?;
         let meter = self.long_run.meter(&interrupt.cancel);
         let repository =
@@ -51,26 +52,21 @@ impl PackArgs {
             .checked_div(info.shard_size)
             .map_or(first, |shards| shards * info.shard_size);
         progress.step("Packed", 0, Some(after_last.saturating_sub(first)));
-        let mut written = Ok(());
         let outcome = {
             let mut observer = |event: PackEvent| {
                 if let PackEvent::End(shard) = event {
                     progress.set(((shard + 1) * info.shard_size).saturating_sub(first));
                 }
-                if !progress.has_lines() || written.is_err() {
+                if !progress.has_lines() {
                     return;
                 }
-                written = match event {
-                    PackEvent::Start(shard) => out.print(&format!("Packing revisions in shard {shard}...")),
-                    PackEvent::End(_) => out.line("done."),
-                    PackEvent::SetAside(shard) => out.print(&format!(
-                        "another pack of shard {shard} was renamed to 'svn-stray-{shard}.pack-…'..."
-                    )),
-                }
-                .and_then(|()| out.flush());
-                if written.is_err() {
-                    interrupt.cancel.cancel();
-                }
+                out.notice(&match event {
+                    PackEvent::Start(shard) => format!("Packing revisions in shard {shard}..."),
+                    PackEvent::End(_) => "done.\n".to_owned(),
+                    PackEvent::SetAside(shard) => {
+                        format!("another pack of shard {shard} was renamed to 'svn-stray-{shard}.pack-…'...")
+                    }
+                });
             };
             match repository.fs().is_shared() {
                 true => cluster::jobs::pack(repository.fs(), &mut observer, &interrupt.cancel),
@@ -78,7 +74,6 @@ impl PackArgs {
             }
         };
         progress.finish(outcome.is_ok());
-        written?;
         interrupt.finish(out, outcome)
     }
 }

@@ -73,6 +73,7 @@ impl VerifyArgs {
             let repository = repository::open_with(out, &self.operands, self.memory.budget())?;
             return verify::transaction(repository.fs(), txn);
         }
+        out.set_output_ignorable();
         let interrupt = Interrupt::install()?;
         let meter = self.long_run.meter(&interrupt.cancel);
         let repository =
@@ -107,7 +108,6 @@ impl VerifyArgs {
             keep_going: self.keep_going,
             failures: state.as_ref().map(StateFile::failures).unwrap_or_default(),
             state,
-            written: Ok(()),
             cancel: interrupt.cancel.clone(),
             out,
         };
@@ -116,8 +116,7 @@ impl VerifyArgs {
         if outcome.is_ok() && printer.failures.is_empty() && self.checks_index() {
             printer.check_index(repository.fs());
         }
-        let (failures, written) = printer.finish(outcome.is_ok())?;
-        written?;
+        let failures = printer.finish(outcome.is_ok())?;
         interrupt.finish(out, outcome.and_then(|()| interrupt.cancel.check()))?;
         self.conclude(out, failures)
     }

@@ -11,6 +11,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
 use base::{Error, Result};
+use nix::unistd::{Uid, User};
 use server::Listener;
 
 /// Starts the second process with the same arguments, and returns it.
@@ -60,21 +61,8 @@ pub fn leave_directory() {
     _ = std::env::set_current_dir("/");
 }
 
-/// Returns the name of the user who owns this process.
-///
-/// # Errors
-/// If the user has no name.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the system's program asks directory services"
-)]
-pub fn process_owner() -> Result<Option<String>> {
-    // Names may come from a directory service. `id` uses the name service of the machine.
-    let output = Command::new("id")
-        .arg("-un")
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|e| Error::os(&e, "Can't run 'id'"))?;
-    let name = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-    Ok(Some(name).filter(|name| output.status.success() && !name.is_empty()))
+/// Returns the name of the user who owns this process; `None` without one.
+pub fn process_owner() -> Option<String> {
+    let user = User::from_uid(Uid::current()).ok().flatten()?;
+    Some(user.name).filter(|name| !name.is_empty())
 }

@@ -105,7 +105,7 @@ fn serve(
         // Without a name, the peer is as anyone who has not logged in.
         let user = match &given.tunnel_user {
             Some(user) => Some(user.clone()),
-            None => detach::process_owner()?,
+            None => detach::process_owner(),
         };
         options.tunnel = user.map(|user| Tunnel { user });
     }

@@ -12,6 +12,7 @@ mod damaged_files;
 mod dumpfilter;
 mod fsx;
 mod fsx_stats;
+mod ignorable_output;
 mod index;
 mod install_links;
 mod loading;

@@ -1,7 +1,11 @@
 //! Users' locks: rows, and all of them in memory if they are few.
+//!
+//! A lock that expires does so by the database's clock: the clock of a machine that reads the lock may differ from that of the one that
+//! took it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use base::{Date, Depth, FsPath, Lock, Result};
 use fsfs::shared::{Head, Outcome};
@@ -106,7 +110,15 @@ impl Heads {
     }
 
     pub(super) fn write_locks(&self, from: &Head, made: &[Lock], removed: &[FsPath]) -> Result<Outcome> {
-        let columns = LockColumns::of(made, removed);
+        let mut columns = LockColumns::of(made, removed);
+        if columns.expires.iter().any(Option::is_some) {
+            let difference = self.clock_difference()?;
+            columns
+                .expires
+                .iter_mut()
+                .flatten()
+                .for_each(|date| *date += difference);
+        }
         let (id, youngest, version) = (self.0.id, number(from.youngest.0), number(from.locks_version));
         let changed = self.0.run_in_hold(|client| {
             let columns = columns.clone();
@@ -142,6 +154,18 @@ impl Heads {
             Err(StepError::Lost(_)) => self.settle_locks(&columns)?,
         };
         Ok(outcome)
+    }
+
+    /// By how much the database's clock is ahead of this machine's.
+    fn clock_difference(&self) -> Result<i64> {
+        let row = self
+            .0
+            .cluster
+            .database
+            .run("read the clock", |client| async move {
+                client.query_one(SELECT_CLOCK, &[]).await
+            })?;
+        Ok(difference_from(row.try_get(0).map_err(sql_error)?))
     }
 
     /// Finds out whether a change was made whose connection was lost. From then on it cannot be made any more.
@@ -182,8 +206,21 @@ impl LockColumns {
     }
 }
 
+/// By how much the database's clock, which shows `now`, is ahead of this machine's, microseconds. A difference that the way of the answer
+/// can have made is none.
+fn difference_from(now: i64) -> i64 {
+    let local = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let difference = now - i64::try_from(local.as_micros()).unwrap_or(i64::MAX);
+    match difference.abs() > CLOCK_TOLERANCE {
+        true => difference,
+        false => 0,
+    }
+}
+
 fn lock_of(row: &Row) -> Result<Lock> {
     let path: Vec<u8> = row.try_get(0).map_err(sql_error)?;
+    let difference = difference_from(row.try_get(7).map_err(sql_error)?);
+    let expires: Option<i64> = row.try_get(6).map_err(sql_error)?;
     Ok(Lock {
         path: FsPath::parse_bytes(&path)?,
         token: row.try_get(1).map_err(sql_error)?,
@@ -191,7 +228,7 @@ fn lock_of(row: &Row) -> Result<Lock> {
         comment: row.try_get(3).map_err(sql_error)?,
         is_dav_comment: row.try_get(4).map_err(sql_error)?,
         created: Date(row.try_get(5).map_err(sql_error)?),
-        expires: row.try_get::<_, Option<i64>>(6).map_err(sql_error)?.map(Date),
+        expires: expires.map(|date| Date(date.saturating_sub(difference))),
     })
 }
 
@@ -202,14 +239,20 @@ pub(super) fn number(value: u64) -> i64 {
 
 const SNAPSHOT: tokio_postgres::IsolationLevel = tokio_postgres::IsolationLevel::RepeatableRead;
 const SELECT_VERSION: &str = "SELECT locks_version FROM sven_repository WHERE id = $1";
-const SELECT_ALL: &str = "SELECT path, token, owner, comment, is_dav_comment, created, expires FROM sven_lock \
+const SELECT_ALL: &str = "SELECT path, token, owner, comment, is_dav_comment, created, expires, \
+     (extract(epoch FROM clock_timestamp()) * 1000000)::bigint FROM sven_lock \
      WHERE repository = $1 LIMIT $2";
-const SELECT_ONE: &str = "SELECT path, token, owner, comment, is_dav_comment, created, expires FROM sven_lock \
+const SELECT_ONE: &str = "SELECT path, token, owner, comment, is_dav_comment, created, expires, \
+     (extract(epoch FROM clock_timestamp()) * 1000000)::bigint FROM sven_lock \
      WHERE repository = $1 AND path = $2";
-const SELECT_BELOW: &str = "SELECT path, token, owner, comment, is_dav_comment, created, expires FROM sven_lock \
+const SELECT_BELOW: &str = "SELECT path, token, owner, comment, is_dav_comment, created, expires, \
+     (extract(epoch FROM clock_timestamp()) * 1000000)::bigint FROM sven_lock \
      WHERE repository = $1 AND (path = $2 OR (path >= $3 AND path < $4))";
+const SELECT_CLOCK: &str = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
 const CHANGE: &str = "SELECT sven_change_locks_1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
 const RAISE_LOCKS_VERSION: &str =
     "UPDATE sven_repository SET locks_version = locks_version + 1 WHERE id = $1";
+/// Differences of clocks up to this one are not looked at, microseconds.
+const CLOCK_TOLERANCE: i64 = 1_000_000;
 /// Locks of a repository that are kept in memory at most.
 const MOST_LOCKS: i64 = 10_000;

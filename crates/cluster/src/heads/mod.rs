@@ -128,12 +128,16 @@ fn missing(instance: uuid::Uuid) -> Error {
 /// # Errors
 /// `FS_CORRUPT` for numbers below zero and other lengths of the SHA-1.
 fn rep_of(row: &Row) -> Result<RepCacheRow> {
-    let corrupt = || Error::new(Code::FS_CORRUPT, "A row of 'sven_rep' is damaged");
+    let sha1: &[u8] = row.try_get(4).map_err(sql_error)?;
+    let corrupt = || {
+        let sha1: String = sha1.iter().map(|byte| format!("{byte:02x}")).collect();
+        let text = format!("The row of 'sven_rep' with the SHA-1 '{sha1}' is damaged");
+        Error::new(Code::FS_CORRUPT, text)
+    };
     let number = |at: usize| -> Result<u64> {
         let number: i64 = row.try_get(at).map_err(sql_error)?;
         u64::try_from(number).map_err(|_| corrupt())
     };
-    let sha1: &[u8] = row.try_get(4).map_err(sql_error)?;
     Ok(RepCacheRow {
         sha1: Sha1(sha1.try_into().map_err(|_| corrupt())?),
         rev: Revnum(number(0)?),

@@ -431,4 +431,13 @@ fn a_store_that_is_down_is_an_error_and_comes_back() {
         let length = if rev == 3 { 100 } else { 200_000 };
         assert!(first.revision(rev).unwrap() == content(rev, length), "r{rev}");
     }
+    // Without its bucket, no object is called missing.
+    let bucket = engines.bucket_dir();
+    let elsewhere = bucket.with_extension("elsewhere");
+    fs::rename(&bucket, &elsewhere).unwrap();
+    let second = reader(&base, |_| {});
+    let error = second.revision(4).err().unwrap();
+    assert!(error.to_string().contains("NoSuchBucket"), "{error}");
+    fs::rename(&elsewhere, &bucket).unwrap();
+    assert!(second.revision(4).unwrap() == content(4, 200_000));
 }

@@ -99,7 +99,10 @@ impl TxnNode {
     /// Returns the node-revision for a change.
     pub(crate) fn change(&mut self) -> &mut NodeRev {
         self.is_on_disk = false;
-        Arc::make_mut(&mut self.noderev)
+        let noderev = Arc::make_mut(&mut self.noderev);
+        // Of the root: from now on it has no revision.
+        noderev.is_fresh_txn_root = false;
+        noderev
     }
 }
 

@@ -72,3 +72,33 @@ fn the_error_of_a_missing_path_has_the_transaction() {
     assert_eq!(copied.created_rev(), Some(base::Revnum(2)));
     assert_eq!(copied.created_path().as_str(), "/a/f");
 }
+
+/// The root of a transaction has the revision of its base until something is changed, wherever that is.
+#[test]
+fn the_root_has_a_revision_until_something_is_changed() {
+    type Change = fn(&mut fsfs::Txn, &FsPath);
+    let changes: [(&str, Change); 5] = [
+        ("/iota", |txn, path| txn.delete(path).unwrap()),
+        ("/A/mu", |txn, path| txn.delete(path).unwrap()),
+        ("/new", |txn, path| txn.make_dir(path).unwrap()),
+        ("/A/mu", |txn, path| {
+            txn.change_prop(path, "name", Some(b"value")).unwrap();
+        }),
+        ("/", |txn, path| {
+            txn.change_prop(path, "name", Some(b"value")).unwrap();
+        }),
+    ];
+    let repo = testkit::build(&testkit::Spec::small("1.14")).copy();
+    let fs = Fs::open(&repo.db(), &Cache::new(0)).unwrap();
+    let created_rev = |txn: &fsfs::Txn| txn.root().unwrap().node(&FsPath::root()).unwrap().created_rev();
+    for (path, change) in changes {
+        let base = fs.youngest().unwrap();
+        let mut txn = fs
+            .begin_txn(base, fsfs::TxnOptions::default(), base::Date(0))
+            .unwrap();
+        assert_eq!(created_rev(&txn), Some(base));
+        change(&mut txn, &FsPath::parse(path).unwrap());
+        assert_eq!(created_rev(&txn), None, "{path}");
+        txn.abort().unwrap();
+    }
+}

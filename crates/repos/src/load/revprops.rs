@@ -56,7 +56,8 @@ fn set(
     observer.event(LoadEvent::PropsSet(rev))
 }
 
-/// Replaces the properties of a revision. Values that it has already stay as they are, whatever the rules for values say.
+/// Replaces the properties of a revision. Values that it has already stay as they are, whatever the rules for values say; without
+/// any other nothing is written.
 ///
 /// # Errors
 /// `FS_NO_SUCH_REVISION`; those of [`prop::as_stored`]; `errno`.
@@ -73,5 +74,8 @@ pub(super) fn replace(
         }
         *value = prop::as_stored(name, std::mem::take(value), options)?;
     }
-    repository.fs().set_revprops(rev, &props)
+    match props == old.to_props() {
+        true => Ok(()),
+        false => repository.fs().set_revprops(rev, &props),
+    }
 }

@@ -34,7 +34,7 @@ pub(super) struct OtherNode {
 /// # Errors
 /// 409 if that machine is gone; those of reading the body, and of the shared storage.
 pub(super) fn other_node(context: &mut RequestContext<'_>) -> Result<Option<OtherNode>, Fault> {
-    if context.repository().shared_nodes().is_none() || context.request.header(FORWARDED).is_some() {
+    if context.repository().shared_nodes().is_none() {
         return Ok(None);
     }
     let method = context.request.method.as_str();
@@ -47,6 +47,8 @@ pub(super) fn other_node(context: &mut RequestContext<'_>) -> Result<Option<Othe
     };
     match context.repository().txn_owner(&name)? {
         TxnOwner::This => Ok(None),
+        // The other machine took this one for its owner: the transaction is of a process that served here before.
+        TxnOwner::Other(_) if context.request.header(FORWARDED).is_some() => Err(gone(&name)),
         TxnOwner::Other(base) => Ok(Some(OtherNode {
             url: format!("{base}{}", context.mount.location.prefix),
             txn: name,

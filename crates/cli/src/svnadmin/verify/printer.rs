@@ -24,9 +24,7 @@ pub(super) struct VerifyPrinter<'o> {
     pub(super) failures: Vec<RevisionFailure>,
     /// The file for the next run.
     pub(super) state: Option<StateFile>,
-    /// The first error of writing to standard output.
-    pub(super) written: Result<()>,
-    /// The token that cancels the run when standard output is closed.
+    /// The token that cancels the run.
     pub(super) cancel: Cancel,
     pub(super) out: &'o mut Out,
 }
@@ -39,7 +37,7 @@ impl VerifyPrinter<'_> {
             return;
         }
         if self.progress.has_lines() {
-            self.line("* Verifying the history index ...");
+            self.out.notice_line("* Verifying the history index ...");
         }
         if let Err(error) = history_index::check(fs, &self.cancel, &mut |_| {})
             && !self.cancel.is_cancelled()
@@ -48,20 +46,11 @@ impl VerifyPrinter<'_> {
             progress.suspend(|| out.print_warning(&error));
         }
     }
-
-    fn line(&mut self, text: &str) {
-        if self.written.is_ok() {
-            self.written = self.out.line(text).and_then(|()| self.out.flush());
-            if self.written.is_err() {
-                self.cancel.cancel();
-            }
-        }
-    }
 }
 
 impl VerifyPrinter<'_> {
-    /// Ends the display, and removes or saves the state. Returns the failures, and the outcome of writing to standard output.
-    pub(super) fn finish(self, is_complete: bool) -> Result<(Vec<RevisionFailure>, Result<()>)> {
+    /// Ends the display, and removes or saves the state. Returns the failures.
+    pub(super) fn finish(self, is_complete: bool) -> Result<Vec<RevisionFailure>> {
         self.progress.finish(is_complete);
         if let Some(state) = self.state {
             match is_complete {
@@ -69,7 +58,7 @@ impl VerifyPrinter<'_> {
                 false => state.save(&self.failures)?,
             }
         }
-        Ok((self.failures, self.written))
+        Ok(self.failures)
     }
 
     /// Shows how far the run is; called before the first step too.
@@ -96,14 +85,15 @@ impl VerifyObserver for VerifyPrinter<'_> {
         match progress {
             VerifyProgress::Revision(revision) => {
                 if self.progress.has_lines() {
-                    self.line(&format!("* Verified revision {revision}."));
+                    self.out.notice_line(&format!("* Verified revision {revision}."));
                 }
             }
             VerifyProgress::Metadata(revision) if self.progress.has_lines() => {
-                self.line(&format!("* Verifying metadata at revision {revision} ..."));
+                self.out
+                    .notice_line(&format!("* Verifying metadata at revision {revision} ..."));
             }
             VerifyProgress::RepositoryMetadata if self.progress.has_lines() => {
-                self.line("* Verifying repository metadata ...");
+                self.out.notice_line("* Verifying repository metadata ...");
             }
             VerifyProgress::Metadata(_) | VerifyProgress::RepositoryMetadata => {}
         }
@@ -150,6 +140,6 @@ impl VerifyObserver for VerifyPrinter<'_> {
                 format!("Duplicate representation of path '{source}' in svn:mergeinfo property of '{node}'"),
             ),
         };
-        self.line(&format!("WARNING 0x{number:04x}: {text}"));
+        self.out.notice_line(&format!("WARNING 0x{number:04x}: {text}"));
     }
 }

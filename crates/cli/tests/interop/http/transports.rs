@@ -44,5 +44,14 @@ fn a_scenario_over_https() {
 
 #[test]
 fn a_scenario_with_the_older_protocol() {
-    greek_over(Transport::HttpV1).same(a_day);
+    greek_over(Transport::HttpV1).same(|c| {
+        a_day(c);
+        // A directory that has changed since the client's revision is refused, unless the commit has changed something below it already.
+        c.lines(
+            "svn mkdir -q -m m $U/youngest
+             OLD=$(($(svn info --show-item revision $U) - 1)); svnmucc -m m -r $OLD mkdir $U/refused
+             OLD=$(($(svn info --show-item revision $U) - 1)); svnmucc -m m -r $OLD propset p v $U/A/D/gamma mkdir $U/made
+             svn list $U",
+        );
+    });
 }
