@@ -7,13 +7,12 @@ use std::process::Stdio;
 use testkit::{Side, Spec, Tool, build, scratch};
 
 /// Commands in a directory with the repository `r`, a dump of it in `dump` and an empty repository `empty`.
-const COMMANDS: [&str; 9] = [
+const COMMANDS: [&str; 8] = [
     "hotcopy r copy",
     "verify r",
     "verify --keep-going r",
     "pack r",
     "build-repcache r",
-    "recover r",
     "load -F dump empty",
     "load-revprops -F dump r",
     "hotcopy --incremental r again",

@@ -3,6 +3,7 @@
 //! same standard error, and leave files with the same modes and owners.
 
 mod closed;
+mod few_processes;
 mod full_disk;
 mod served;
 mod shared;

@@ -282,6 +282,61 @@ fn a_node_that_dies_takes_nothing_with_it() {
     test.verified_export("r");
 }
 
+/// Begins a transaction over HTTP, and returns its name.
+fn begin_transaction(node: SocketAddr) -> String {
+    let begun = Tool::new("curl")
+        .args(["-s", "-D", "-", "-H", "content-type: application/vnd.svn-skel"])
+        .args(["--data", "( create-txn )", &format!("http://{node}/r/!svn/me")])
+        .ok()
+        .out();
+    let name = begun.lines().find_map(|line| {
+        line.to_ascii_lowercase()
+            .strip_prefix("svn-txn-name: ")
+            .map(|name| name.trim().to_owned())
+    });
+    name.unwrap()
+}
+
+/// Sends a file of a transaction to a node, and returns the status.
+fn put(to: SocketAddr, transaction: &str, file: &str) -> String {
+    let url = format!("http://{to}/r/!svn/txr/{transaction}/{file}");
+    let args = [
+        "-s",
+        "-o",
+        "/dev/null",
+        "-w",
+        "%{http_code}",
+        "-X",
+        "PUT",
+        "--data",
+        "text",
+    ];
+    Tool::new("curl").args(args).arg(url).ok().out()
+}
+
+/// A node that is started again removes its transactions. Its clients are told that they are out of date, and can try again.
+#[test]
+fn transactions_of_a_restarted_node_are_out_of_date() {
+    let mut test = TestNodes::start();
+    let [first, second, _] = test.addresses()[..] else {
+        panic!("three nodes")
+    };
+    for is_killed in [true, false] {
+        let name = begin_transaction(first);
+        assert_eq!(put(second, &name, "a"), "201");
+        let node = test.nodes[0].take().unwrap();
+        match is_killed {
+            true => drop(node),
+            false => assert!(node.terminate().is_some_and(|status| status.success())),
+        }
+        let port = node_port(&test.config(0));
+        test.nodes[0] = Some(TestServer::sven_serve_on(&test.config(0), port));
+        for node in [first, second] {
+            assert_eq!(put(node, &name, "b"), "409", "{node}, killed: {is_killed}");
+        }
+    }
+}
+
 /// A node that is paused answers nothing and closes nothing. A request that was passed to it ends when its lease does.
 #[test]
 fn a_silent_node_is_not_waited_for() {
@@ -289,40 +344,12 @@ fn a_silent_node_is_not_waited_for() {
     let [first, second, _] = test.addresses()[..] else {
         panic!("three nodes")
     };
-    let begin = Tool::new("curl")
-        .args(["-s", "-D", "-", "-H", "content-type: application/vnd.svn-skel"])
-        .args(["--data", "( create-txn )", &format!("http://{first}/r/!svn/me")])
-        .ok()
-        .out();
-    let name = begin
-        .lines()
-        .find_map(|line| {
-            line.to_ascii_lowercase()
-                .strip_prefix("svn-txn-name: ")
-                .map(str::to_owned)
-        })
-        .unwrap();
-    let name = name.trim();
-    let put = |to: SocketAddr, file: &str| {
-        let url = format!("http://{to}/r/!svn/txr/{name}/{file}");
-        let args = [
-            "-s",
-            "-o",
-            "/dev/null",
-            "-w",
-            "%{http_code}",
-            "-X",
-            "PUT",
-            "--data",
-            "text",
-        ];
-        Tool::new("curl").args(args).arg(url).ok().out()
-    };
-    assert_eq!(put(second, "a"), "201");
+    let name = begin_transaction(first);
+    assert_eq!(put(second, &name, "a"), "201");
     let silent = test.nodes[0].as_ref().unwrap().pid().to_string();
     Tool::new("kill").args(["-s", "STOP", &silent]).ok();
     let begun = Instant::now();
-    assert_eq!(put(second, "b"), "409");
+    assert_eq!(put(second, &name, "b"), "409");
     // The lease is two seconds long, the limit for silent servers a minute.
     assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
     Tool::new("kill").args(["-s", "CONT", &silent]).ok();

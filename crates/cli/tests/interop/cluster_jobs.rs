@@ -182,3 +182,40 @@ fn verify_reads_the_rows_for_rep_sharing() {
         output.err()
     );
 }
+
+/// A lock expires by the database's clock, not by those of the machines that take and read it.
+#[test]
+fn locks_expire_by_one_clock() {
+    let repo = build(&Spec::small("1.14")).copy();
+    let node = OneNode::start(repo.path());
+    for (path, seconds) in [("/iota", 300), ("/A/mu", -300)] {
+        sql(
+            &node.database,
+            &format!(
+                "INSERT INTO sven_lock (repository, path, token, owner, is_dav_comment, created, expires) \
+                 SELECT id, '{path}', 'opaquelocktoken:of-{seconds}', 'alice', false, 1, \
+                 ((extract(epoch FROM clock_timestamp()) + {seconds}) * 1000000)::bigint FROM sven_repository"
+            ),
+        );
+    }
+    sql(
+        &node.database,
+        "UPDATE sven_repository SET locks_version = locks_version + 1",
+    );
+    let locked = |clock: &str| {
+        let listed = Side::Ours
+            .tool("svnadmin")
+            .arg("lslocks")
+            .arg(node.repository())
+            .under("faketime", &["-f", clock])
+            .ok();
+        let paths = listed.out();
+        paths
+            .lines()
+            .filter_map(|line| line.strip_prefix("Path: ").map(str::to_owned))
+            .collect::<Vec<_>>()
+    };
+    for clock in ["+0", "+9m", "-9m"] {
+        assert_eq!(locked(clock), ["/iota"], "{clock}");
+    }
+}

@@ -284,4 +284,12 @@ fn sessions_through_a_tunnel_end_with_their_error() {
             assert_eq!(theirs, ours, "{mode} {input}");
         }
     }
+    // Nothing is needed to find the name of the user.
+    let [theirs, ours] = Side::BOTH.map(|side| {
+        let mut server = side.tool("svnserve").arg("-t").command();
+        let output = server.env_clear().stdin(Stdio::null()).output().unwrap();
+        (output.status.code(), output.stdout.starts_with(b"( success ( "))
+    });
+    assert_eq!(theirs, ours);
+    assert!(ours.1, "the greeting is sent");
 }

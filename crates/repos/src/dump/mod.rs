@@ -355,7 +355,7 @@ fn revision_record(rev: Revnum, props: &PropList) -> Vec<u8> {
 
 /// Makes the error of a failed write to the output.
 fn write_error(error: &io::Error) -> Error {
-    Error::os(error, "Write error")
+    Error::os(error, "Can't write to stream")
 }
 
 /// Bytes of a revision record beside its properties, in most cases.

@@ -4,6 +4,11 @@
 //! browsers must not guess types, and content that could contain a script is shown in a sandbox.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+use std::sync::LazyLock;
 
 use crate::config::Location;
 use crate::http::ResponseWriter;
@@ -79,6 +84,36 @@ fn is_harmless(media: &str) -> bool {
     }
 }
 
+/// The types of extensions in the system's table, which Apache reads too. It is read once.
+static SYSTEM: LazyLock<HashMap<String, String>> = LazyLock::new(|| read_table(Path::new("/etc/mime.types")));
+
+/// Reads a table of types. One that cannot be read is empty.
+fn read_table(path: &Path) -> HashMap<String, String> {
+    let mut text = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(LONGEST_TABLE).read_to_end(&mut text));
+    match read {
+        Ok(_) => parse_table(&String::from_utf8_lossy(&text)),
+        Err(_) => HashMap::new(),
+    }
+}
+
+/// Parses lines of a type and its extensions. Of two types of an extension the later one counts.
+fn parse_table(text: &str) -> HashMap<String, String> {
+    let mut types = HashMap::new();
+    for line in text.lines() {
+        let line = line.split('#').next().unwrap_or_default();
+        let mut words = line.split_ascii_whitespace();
+        let Some(media) = words.next().filter(is_valid) else {
+            continue;
+        };
+        types.extend(words.map(|extension| (extension.to_ascii_lowercase(), media.to_owned())));
+    }
+    types
+}
+
+/// More of the system's table is not read, bytes.
+const LONGEST_TABLE: u64 = 1 << 20;
+
 /// Returns the type that a file name suggests, by its last known extension. The dot at the beginning of a name begins no extension.
 pub(in crate::dav) fn by_name(name: &str) -> Option<&'static str> {
     let mut extensions = name.trim_start_matches('.').rsplit('.');
@@ -86,12 +121,15 @@ pub(in crate::dav) fn by_name(name: &str) -> Option<&'static str> {
     let count = extensions.clone().count().saturating_sub(1);
     extensions.by_ref().take(count).find_map(|extension| {
         let extension = extension.to_ascii_lowercase();
+        if let Some(media) = SYSTEM.get(&extension) {
+            return Some(media.as_str());
+        }
         let at = EXTENSIONS.binary_search_by(|(known, _)| (*known).cmp(extension.as_str()));
         at.ok().map(|at| EXTENSIONS[at].1)
     })
 }
 
-/// Extensions that are common in repositories, sorted.
+/// Extensions that are common in repositories, sorted: for systems without a table.
 const EXTENSIONS: &[(&str, &str)] = &[
     ("7z", "application/x-7z-compressed"),
     ("aac", "audio/aac"),
@@ -203,6 +241,17 @@ mod tests {
         assert_eq!(by_name("a.png.orig"), Some("image/png"));
         assert_eq!(by_name("a.tar.gz"), Some("application/gzip"));
         assert_eq!((by_name(".png"), by_name("png"), by_name("")), (None, None, None));
+    }
+
+    #[test]
+    fn a_table_of_the_system_is_read() {
+        let types = parse_table(
+            "# a comment\ntext/x-a\tA b # c\napplication/none\n\nbad d\nte\u{fc}xt/x e\nimage/x-b  b",
+        );
+        let mut types: Vec<(&str, &str)> = types.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
+        types.sort_unstable();
+        assert_eq!(types, [("a", "text/x-a"), ("b", "image/x-b")]);
+        assert!(read_table(Path::new("/nonexistent")).is_empty());
     }
 
     #[test]
