@@ -107,6 +107,7 @@ fn answer(
         MountLookup::Repository(mount, resource) => {
             let mut context = RequestContext::new(site, options, connection, request, mount, resource);
             let outcome = authorize(&mut context, reply).and_then(|()| dispatch(&mut context, reply));
+            let outcome = outcome.map_err(|fault| options::with_allowed_methods(fault, &mut context));
             context.finish();
             outcome
         }

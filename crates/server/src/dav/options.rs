@@ -1,6 +1,7 @@
 //! `OPTIONS`: the server's capabilities and the URLs of its resources. Every session of a client begins with it, twice.
 
 use base::NodeKind;
+use http::StatusCode;
 use wire::dav::names;
 use wire::dav::uri::Resource;
 
@@ -116,6 +117,17 @@ fn describe_repository(context: &RequestContext<'_>, reply: &mut ResponseWriter)
         }
     }
     Ok(())
+}
+
+/// Adds the methods that the resource allows to the refusal of another one, as HTTP wants it.
+pub(super) fn with_allowed_methods(fault: Fault, context: &mut RequestContext<'_>) -> Fault {
+    if fault.status != StatusCode::METHOD_NOT_ALLOWED {
+        return fault;
+    }
+    match allow(context) {
+        Ok(methods) => fault.with("allow", methods),
+        Err(_) => fault,
+    }
 }
 
 /// Returns the methods that the resource allows.

@@ -238,6 +238,38 @@ fn conditional_writes_of_plain_clients_have_apaches_results() {
     crate::pair::compare(&theirs, &ours);
 }
 
+/// Returns the responses to methods that a resource does not allow, and whether they name those that it allows. Apache names others.
+fn refused_methods(side: Side) -> String {
+    let place = WebDavServer::new(side);
+    let send = |method: &str, path: &str| {
+        let at = format!("/repo/{path}");
+        send_request(place.server.port(), method, &at, &[ALICE], "")
+    };
+    send("PUT", "f");
+    send("MKCOL", "d");
+    let mut output_text = String::new();
+    for (method, path) in [
+        ("MKCOL", "d"),
+        ("MKCOL", "f"),
+        ("PUT", "d"),
+        ("SEARCH", "d"),
+        ("SEARCH", "f"),
+        ("SEARCH", "absent"),
+    ] {
+        let response = send(method, path);
+        let names = response.headers.contains_key("allow");
+        output_text += &format!("{method} {path}: {} {names}\n", response.status);
+    }
+    output_text
+}
+
+#[test]
+fn refused_methods_name_the_allowed_ones() {
+    let [theirs, ours] = Side::BOTH.map(refused_methods);
+    crate::pair::compare(&theirs, &ours);
+    assert!(ours.contains("SEARCH f: 405 true"), "{ours}");
+}
+
 /// Returns the properties of every node and the paths of every revision, without dates.
 fn properties(place: &WebDavServer) -> String {
     place.server.storage().bring_back(&place.repository);
