@@ -287,7 +287,11 @@ fn sessions_through_a_tunnel_end_with_their_error() {
     // Nothing is needed to find the name of the user.
     let [theirs, ours] = Side::BOTH.map(|side| {
         let mut server = side.tool("svnserve").arg("-t").command();
-        let output = server.env_clear().stdin(Stdio::null()).output().unwrap();
+        let output = server
+            .env_clear()
+            .stdin(Stdio::null())
+            .output()
+            .expect("because the tool is installed");
         (output.status.code(), output.stdout.starts_with(b"( success ( "))
     });
     assert_eq!(theirs, ours);
