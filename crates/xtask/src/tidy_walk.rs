@@ -129,6 +129,10 @@ const CHANGEABLE_STATICS: &[(&str, &str)] = &[
         "a buffer of a thread, empty between calls",
     ),
     (
+        "crates/server/src/dav/get/media.rs",
+        "the system's table of types, which is read once",
+    ),
+    (
         "crates/server/src/dav/get/delta.rs",
         "a buffer of a thread, empty between calls",
     ),
