@@ -103,6 +103,7 @@ impl ConvertArgs {
 
     fn run(self, new: NewRepository, out: &mut Out) -> Result<()> {
         let [source, destination] = [0, 1].map(|at| local_path::canonical(&self.repositories[at]));
+        out.set_output_ignorable();
         let interrupt = Interrupt::install()?;
         let meter = self.long_run.meter(&interrupt.cancel);
         let options = ConvertOptions {
@@ -150,11 +151,10 @@ impl ConvertObserver for ConvertPrinter<'_> {
 
     fn converted(&mut self, rev: Revnum) -> Result<()> {
         self.progress.set(rev.0 + 1);
-        if !self.progress.has_lines() {
-            return Ok(());
+        if self.progress.has_lines() {
+            self.out.notice_line(&format!("* Converted revision {rev}."));
         }
-        self.out.line(&format!("* Converted revision {rev}."))?;
-        self.out.flush()
+        Ok(())
     }
 }
 

@@ -11,7 +11,6 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
 use base::{Error, Result};
-use nix::unistd::{Uid, User};
 use server::Listener;
 
 /// Starts the second process with the same arguments, and returns it.
@@ -59,10 +58,4 @@ pub fn take_over() -> Result<Listener> {
 pub fn leave_directory() {
     // A failure has no other effect than that the directory stays in use.
     _ = std::env::set_current_dir("/");
-}
-
-/// Returns the name of the user who owns this process; `None` without one.
-pub fn process_owner() -> Option<String> {
-    let user = User::from_uid(Uid::current()).ok().flatten()?;
-    Some(user.name).filter(|name| !name.is_empty())
 }

@@ -23,6 +23,7 @@ use repos::config::ServerConf;
 use server::{MemoryBudget, OperationLog, Server, Service, Signals, Stop, Stream, Tunnel};
 
 use crate::args::{self, ArgumentError};
+use crate::client_context::settings::os_user;
 use crate::out::Out;
 use crate::version;
 use options::Mode;
@@ -105,7 +106,7 @@ fn serve(
         // Without a name, the peer is as anyone who has not logged in.
         let user = match &given.tunnel_user {
             Some(user) => Some(user.clone()),
-            None => detach::process_owner(),
+            None => os_user(),
         };
         options.tunnel = user.map(|user| Tunnel { user });
     }
