@@ -22,7 +22,6 @@ use crate::progress::{Lines, Progress};
 use crate::svnadmin::create::compatible_minor;
 use crate::svnadmin::locks::now;
 use crate::svnadmin::repository::avoid_large_pages;
-use crate::version;
 
 /// Converts a repository to another back end or format.
 #[derive(Parser)]
@@ -37,6 +36,9 @@ pub struct ConvertArgs {
     /// have ARG revisions in each shard; 0 for a linear layout (fsfs only)
     #[arg(long)]
     shard_size: Option<String>,
+    /// bring a complete conversion up to date
+    #[arg(long)]
+    incremental: bool,
     /// say nothing unless something is wrong
     #[arg(short = 'q', long)]
     quiet: bool,
@@ -65,7 +67,7 @@ pub fn run(out: Out, argv: Vec<OsString>) -> ExitCode {
 /// The options that describe the new repository.
 struct NewRepository {
     to: BackEnd,
-    compatible: u32,
+    compatible: Option<u32>,
     shard_size: Option<u64>,
 }
 
@@ -78,11 +80,11 @@ impl ConvertArgs {
             Some(other) => return Err(plain(format!("'{other}' is none of fsfs and fsx."))),
             None => return Err(plain("Say what to make: '--to fsfs' or '--to fsx'.".to_owned())),
         };
-        let compatible = match &self.compatible_version {
-            Some(text) => compatible_minor(program, text)?,
-            None => version::COMPATIBLE_NUMBERS.1,
-        };
-        if compatible < 9 && to == BackEnd::Fsx {
+        let compatible = self.compatible_version.as_deref();
+        let compatible = compatible
+            .map(|text| compatible_minor(program, text))
+            .transpose()?;
+        if compatible.is_some_and(|minor| minor < 9) && to == BackEnd::Fsx {
             return Err(plain(
                 "Repositories compatible with 1.8.x or earlier cannot be of fsx.".to_owned(),
             ));
@@ -110,6 +112,7 @@ impl ConvertArgs {
             to: new.to,
             compatible: new.compatible,
             shard_size: new.shard_size,
+            incremental: self.incremental,
             meter: meter.clone(),
         };
         let progress = Progress::of_revisions(
@@ -168,7 +171,9 @@ fn help() -> String {
          Dumps of both are equal. UUID, revision properties, locks, hooks and configuration are carried over;\n\
          transactions in progress are not, and nothing is packed. The first repository is only read. It may be in use,\n\
          but what is committed at the end of the run or later is not in the new one: so freeze it.\n\
-         A run that was interrupted goes on where it was if it is started again with the same arguments.\n\n",
+         A run that was interrupted goes on where it was if it is started again with the same arguments.\n\
+         With '--incremental' a complete conversion gets the revisions, revision properties, locks, hooks and configuration that\n\
+         have changed since; it must not have revisions of its own.\n\n",
     );
     text.push_str(&options(&ConvertArgs::command()));
     text

@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
 
 use base::{Code, Error, Result, Revnum};
 use repos::dump::{self, DumpObserver, DumpOptions, Filter, FilterRule};
@@ -181,27 +180,50 @@ fn write(
         Some(name) => {
             let path = local_path::canonical(name);
             let file = File::create(&path).map_err(|e| Error::io("Can't open file", &path, &e))?;
-            let mut stream = BufWriter::with_capacity(BUFFER, file);
-            work(&mut stream, &mut observer).and_then(|()| flush(&mut stream, &path))
+            let mut stream = BufWriter::with_capacity(BUFFER, OutputFile { file, failed: None });
+            let outcome =
+                work(&mut stream, &mut observer).and_then(|()| stream.flush().map_err(|e| unnamed(&e)));
+            match stream.get_mut().failed.take() {
+                Some(e) => Err(Error::io("Can't write to file", &path, &e)),
+                None => outcome,
+            }
         }
         None => {
             out.flush()?;
             let mut stream = BufWriter::with_capacity(BUFFER, io::stdout().lock());
-            work(&mut stream, &mut observer).and_then(|()| {
-                stream
-                    .flush()
-                    .map_err(|e| write_failed(&e, "Can't write to stream"))
-            })
+            work(&mut stream, &mut observer).and_then(|()| stream.flush().map_err(|e| unnamed(&e)))
         }
     };
     observer.progress.finish(outcome.is_ok());
     interrupt.finish(out, outcome)
 }
 
-fn flush(stream: &mut impl Write, path: &Path) -> Result<()> {
-    stream
-        .flush()
-        .map_err(|e| Error::io("Can't write to file", path, &e))
+/// The error of a write to standard output.
+fn unnamed(e: &io::Error) -> Error {
+    write_failed(e, "Can't write to stream")
+}
+
+/// The file of the option `--file`. It keeps the error of a failed write: what makes the dump does not know the file's name.
+struct OutputFile {
+    file: File,
+    failed: Option<io::Error>,
+}
+
+impl Write for OutputFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes);
+        if let Err(e) = &written
+            && e.kind() != io::ErrorKind::Interrupted
+        {
+            let number = e.raw_os_error();
+            self.failed = Some(number.map_or_else(|| e.kind().into(), io::Error::from_raw_os_error));
+        }
+        written
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
 }
 
 /// Prints the progress of a dump on standard error.

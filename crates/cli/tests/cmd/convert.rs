@@ -20,7 +20,7 @@ use testkit::{
 
 use crate::random::{one_of, short_or_all};
 
-fn convert(to: &[&str], source: &Path, destination: &Path) -> Output {
+pub fn convert(to: &[&str], source: &Path, destination: &Path) -> Output {
     let tool = Side::Ours.tool("sven").args(["convert", "--to"]).args(to);
     tool.arg(source).arg(destination).run()
 }
@@ -54,7 +54,7 @@ const EMPTY: &[&str] = &[
     "-sha1: da39a3ee5e6b4b0d3255bfef95601890afd80709",
 ];
 
-fn out(tool: &str, args: &[&str], repository: &Path) -> String {
+pub fn out(tool: &str, args: &[&str], repository: &Path) -> String {
     Tool::new(tool).args(args).arg(repository).ok().out()
 }
 
@@ -82,7 +82,7 @@ fn compare_rest(source: &Path, destination: &Path) {
 }
 
 /// Verifies the destination with both implementations, and compares the dumps of both sides.
-fn compare(source: &Path, destination: &Path, has_sha1: bool) {
+pub fn compare(source: &Path, destination: &Path, has_sha1: bool) {
     compare_rest(source, destination);
     if is_fsx(destination) && !is_fsx(source) {
         let loaded = destination.with_file_name("loaded");
@@ -161,7 +161,7 @@ fn every_format_becomes_every_other() {
 }
 
 /// Returns a history of branches, or of random changes.
-fn some_source(random: &mut Random, seed: u64) -> Repo {
+pub fn some_source(random: &mut Random, seed: u64) -> Repo {
     let revisions = 15 + random.below(30) as u64;
     let stream = match random.below(2) {
         0 => branch_history::history(seed, revisions).stream,

@@ -7,6 +7,7 @@ mod arguments;
 mod branches;
 mod configuration;
 mod convert;
+mod convert_incremental;
 mod damage;
 mod damaged_files;
 mod dumpfilter;

@@ -46,6 +46,9 @@ fn dumps_with_all_options() {
         "dump . -r 5 --exclude /",
         "dump-revprops . -r 3:5",
         "dump-revprops . -q -r HEAD",
+        // A file without room, named by the error.
+        "dump . -q -F /dev/full",
+        "dump-revprops . -q -F /dev/full",
     ] {
         pair.same_line(line);
     }

@@ -10,7 +10,8 @@
 //! source and the options ([`marker`]). With it an interrupted conversion goes on behind the last revision that was durable, and any
 //! other directory is refused.
 //!
-//! The source may be in use. The conversion ends when it has all revisions; what is committed later is not in the destination.
+//! The source may be in use. The conversion ends when it has all revisions; what is committed later is not in the destination, until a
+//! later run brings it up to date ([`ConvertOptions::incremental`]).
 
 mod apply;
 mod marker;
@@ -25,7 +26,7 @@ use fsfs::disk::{IoMeter, MeteredDisk, RealDisk};
 use fsfs::{BackEnd, Cache, Fs};
 
 use crate::admin::{copy_around, make_dir, refuse_itself, whole, write_format};
-use crate::create::fs_format;
+use crate::create::{CreateOptions, fs_format};
 use crate::load::{Clock, Commits};
 use crate::repo::{FORMAT, OpenOptions, Repository};
 use marker::Marker;
@@ -35,10 +36,12 @@ use marker::Marker;
 pub struct ConvertOptions {
     /// The back end of the destination.
     pub to: BackEnd,
-    /// The oldest release (its minor number, 1.x) that must be able to use the destination.
-    pub compatible: u32,
+    /// The oldest release (its minor number, 1.x) that must be able to use the destination; `None` is the newest one.
+    pub compatible: Option<u32>,
     /// Revisions per shard, 0 for the linear layout; `None` is the format's default.
     pub shard_size: Option<u64>,
+    /// Brings a complete conversion up to date, if the destination is one.
+    pub incremental: bool,
     /// Counts the bytes that are read and written below both `db`, and may limit their rate.
     pub meter: Option<Arc<IoMeter>>,
 }
@@ -55,12 +58,12 @@ pub trait ConvertObserver {
     fn converted(&mut self, rev: Revnum) -> Result<()>;
 }
 
-/// Converts the repository in `source` to a new one in `destination`, or continues an interrupted conversion. `caches` are for reading
-/// the source and for writing.
+/// Converts the repository in `source` to a new one in `destination`, continues an interrupted conversion, or brings a complete one up to
+/// date. `caches` are for reading the source and for writing.
 ///
 /// # Errors
 /// `DIR_NOT_EMPTY` for a destination that is not empty and no such conversion; `INCORRECT_PARAMS` for the conversion of another
-/// repository or with other options, and for a destination that is the source or inside of it; `UNSUPPORTED_FEATURE` for options that
+/// repository or with other options, for one that has gone on otherwise, and for a destination that is the source or inside of it; `UNSUPPORTED_FEATURE` for options that
 /// the format lacks and for a repository of a cluster; those of reading the source, of [`fsfs::create`] and of committing; `CANCELLED`.
 pub fn convert(
     source: &Path,
@@ -76,7 +79,7 @@ pub fn convert(
         meter: options.meter.clone(),
         ..OpenOptions::default()
     };
-    let repository = Repository::open_with(&source, caches[0], opening)?;
+    let repository = Repository::open_with(&source, caches[0], opening.clone())?;
     if repository.shared_nodes().is_some() {
         let shown = disk_path::shown(&source);
         let text =
@@ -84,9 +87,10 @@ pub fn convert(
         return Err(Error::new(Code::UNSUPPORTED_FEATURE, text));
     }
     refuse_itself(&source, &destination, "Conversion")?;
+    let compatible = options.compatible.unwrap_or(CreateOptions::default().compatible);
     let create = fsfs::CreateOptions {
         back_end: options.to,
-        format: fs_format(options.compatible),
+        format: fs_format(compatible),
         shard_size: options.shard_size,
         uuid: Some(repository.uuid()),
         log_addressing: None,
@@ -94,31 +98,44 @@ pub fn convert(
     };
     create.check()?;
     let marker = Marker::of(&create);
-    let is_new = prepare(&destination, &marker)?;
+    let found = prepare(&destination, &marker, options.incremental)?;
+    let conversion = |fs: Fs| Conversion {
+        source: repository.fs(),
+        destination: fs,
+        was_complete: found == Found::Complete,
+        cancel,
+        clock,
+    };
+    if found == Found::Complete {
+        let converted = Repository::open_with(&destination, caches[1], opening)?;
+        check_options(&converted, &create, options)?;
+        let conversion = conversion(converted.fs().clone());
+        conversion.check_same_history()?;
+        copy_around(&source, &destination, Path::new(""), cancel)?;
+        return conversion.run(observer);
+    }
     let begun = marker.write(&destination);
     begun.inspect_err(|_| {
-        if is_new {
+        if found == Found::Nothing {
             // The next attempt finds the path free.
             _ = fs::remove_dir(&destination);
         }
     })?;
     copy_around(&source, &destination, Path::new(""), cancel)?;
     let fs = open_destination(&destination, &create, options, caches[1], clock)?;
-    let conversion = Conversion {
-        source: repository.fs(),
-        destination: fs,
-        cancel,
-        clock,
-    };
+    let conversion = conversion(fs);
+    conversion.check_same_history()?;
     conversion.run(observer)?;
     // A crash between the two leaves a complete repository, which the next run only finds complete.
-    write_format(&destination, if options.compatible < 4 { 3 } else { 5 })?;
+    write_format(&destination, if compatible < 4 { 3 } else { 5 })?;
     Marker::remove(&destination)
 }
 
 struct Conversion<'a> {
     source: &'a Fs,
     destination: Fs,
+    /// The destination is a repository, which may be in use.
+    was_complete: bool,
     cancel: &'a Cancel,
     clock: &'a Clock,
 }
@@ -127,7 +144,6 @@ impl Conversion<'_> {
     fn run(&self, observer: &mut dyn ConvertObserver) -> Result<()> {
         let done = self.destination.youngest()?;
         let mut youngest = self.source.youngest()?;
-        self.check_same_history(done, youngest)?;
         observer.started(done.next(), youngest);
         let mut next = done.next();
         loop {
@@ -137,19 +153,25 @@ impl Conversion<'_> {
             if youngest < next {
                 // What was changed meanwhile, in this run or since an earlier one.
                 self.renew_revprops(self.destination.youngest()?)?;
-                self.destination.remove_set_aside()?;
-                // Runs that were killed leave transactions.
-                for txn in self.destination.list_txns()? {
-                    self.destination.purge_txn(&txn)?;
+                if !self.was_complete {
+                    self.remove_rests()?;
                 }
                 return self.locks();
             }
         }
     }
 
-    /// Refuses a destination whose history is not the source's: the source was replaced by another one with the same UUID.
-    fn check_same_history(&self, done: Revnum, youngest: Revnum) -> Result<()> {
-        let is_same = done <= youngest
+    /// Removes what runs that were killed have left.
+    fn remove_rests(&self) -> Result<()> {
+        self.destination.remove_set_aside()?;
+        let txns = self.destination.list_txns()?;
+        txns.iter().try_for_each(|txn| self.destination.purge_txn(txn))
+    }
+
+    /// Refuses a destination whose history is not the source's: one of them was replaced, or has gone on otherwise.
+    fn check_same_history(&self) -> Result<()> {
+        let done = self.destination.youngest()?;
+        let is_same = done <= self.source.youngest()?
             && self
                 .source
                 .has_history_of(&self.destination, done, &has_same_contents)?;
@@ -157,7 +179,7 @@ impl Conversion<'_> {
             true => Ok(()),
             false => Err(Error::new(
                 Code::INCORRECT_PARAMS,
-                format!("Revision {done} of the interrupted conversion is not that of the source"),
+                format!("Revision {done} of the conversion is not that of the source"),
             )),
         }
     }
@@ -251,19 +273,32 @@ fn report(reported: &mut Revnum, next: Revnum, observer: &mut dyn ConvertObserve
     Ok(())
 }
 
-/// Makes sure that the destination is a directory that may be filled; true if it was created.
-fn prepare(destination: &Path, marker: &Marker) -> Result<bool> {
+/// What was in the place of the destination.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Found {
+    /// Nothing; there is a directory now.
+    Nothing,
+    /// An empty directory, or an interrupted conversion.
+    Part,
+    /// A repository.
+    Complete,
+}
+
+/// Makes sure that the destination is a directory that may be filled, or a repository that may be brought up to date.
+fn prepare(destination: &Path, marker: &Marker, incremental: bool) -> Result<Found> {
     let refused = |what: &str| {
         let message = format!("'{}' exists and is {what}", disk_path::shown(destination));
         Err(Error::new(Code::DIR_NOT_EMPTY, message))
     };
     let mut entries = match fs::read_dir(destination) {
         Ok(entries) => entries,
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return make_dir(destination).map(|()| true),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {
+            return make_dir(destination).map(|()| Found::Nothing);
+        }
         Err(e) => return Err(Error::io("Can't check directory", destination, &e)),
     };
     match Marker::read(destination)? {
-        Some(found) if found == *marker => Ok(false),
+        Some(found) if found == *marker => Ok(Found::Part),
         Some(_) => Err(Error::new(
             Code::INCORRECT_PARAMS,
             format!(
@@ -271,12 +306,42 @@ fn prepare(destination: &Path, marker: &Marker) -> Result<bool> {
                 disk_path::shown(destination)
             ),
         )),
-        None if destination.join(FORMAT).exists() => refused("a complete repository"),
+        None if destination.join(FORMAT).exists() => match incremental {
+            true => Ok(Found::Complete),
+            false => refused("a complete repository; '--incremental' brings a conversion up to date"),
+        },
         // A crash may have left the marker under its first name.
         None if entries.any(|entry| entry.is_ok_and(|entry| entry.file_name() != marker::TEMPORARY)) => {
             refused("non-empty")
         }
-        None => Ok(false),
+        None => Ok(Found::Part),
+    }
+}
+
+/// Refuses a repository that is no conversion of the source, or one with other options than those that were given.
+fn check_options(
+    converted: &Repository,
+    create: &fsfs::CreateOptions,
+    options: &ConvertOptions,
+) -> Result<()> {
+    let refused = |what: &str| {
+        let shown = disk_path::shown(converted.path());
+        let text = format!("'{shown}' is no conversion of this repository with these options: {what}");
+        Err(Error::new(Code::INCORRECT_PARAMS, text))
+    };
+    let info = converted.fs_info()?;
+    if converted.shared_nodes().is_some() || info.fs_type != create.back_end.name() {
+        return refused("it has another storage engine");
+    }
+    if Some(converted.uuid()) != create.uuid {
+        return refused("it has another UUID");
+    }
+    if create.back_end == BackEnd::Fsfs && options.compatible.is_some() && info.format != create.format {
+        return refused("it has another format");
+    }
+    match options.shard_size.is_some_and(|size| size != info.shard_size) {
+        true => refused("its shards have another size"),
+        false => Ok(()),
     }
 }
 

@@ -212,8 +212,12 @@ fn propfind_says_what_apache_says(both: &ReadServers) {
         both.same("PROPFIND", "/repo/trunk", &[("Depth", depth)], "");
     }
     both.same("PROPFIND", "/repo/trunk", &[], "");
+    // What is wrong first when several things are.
     for body in ["<x", "<x/>", "<propfind xmlns=\"DAV:\"/>"] {
         both.same("PROPFIND", "/repo/trunk", &[("Depth", "0")], body);
+        both.same("PROPFIND", "/repo/trunk", &[], body);
+        both.same("PROPFIND", "/repo/nope", &[("Depth", "0")], body);
+        both.same("PROPFIND", "/repo/nope", &[("Depth", "x")], body);
     }
 }
 

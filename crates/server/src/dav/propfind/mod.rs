@@ -27,9 +27,11 @@ pub(super) fn propfind(context: &mut RequestContext<'_>, reply: &mut ResponseWri
     if context.request.headers.contains_key("label") {
         reply.head.header("vary", "Label");
     }
+    // As in Apache, a body that is no XML comes before a missing resource, and its meaning after a refused depth.
+    let body = context.xml()?;
     let subject = subject::find(context)?;
     let depth = depth(context, &subject)?;
-    let wanted = match context.xml()? {
+    let wanted = match body {
         Some((root, _)) => PropfindRequest::parse(&root)?,
         None => PropfindRequest::All,
     };

@@ -10,24 +10,26 @@
 //!
 //! | module | subject |
 //! |---|---|
+//! | [`sequence`] | the order of the items |
 //! | [`groups`] | containers that are being filled |
 //! | [`writer`] | the pack file and its indexes |
 
 mod groups;
+mod sequence;
 mod writer;
 
-use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 
-use base::{Cancel, Code, Error, Result, Revnum};
+use base::ordered::{Limits, cores, in_order};
+use base::{Cancel, Result, Revnum};
 
 use self::groups::{ChangesGroup, NodeRevGroup, RepGroup};
+use self::sequence::{Sequence, Step};
 use self::writer::FsxPackWriter;
-use super::order::{Address, ItemPositions, NodeRecord, sort_by_path, sort_path};
 use super::range::RevisionRange;
 use crate::format::fsx::noderev::FsxNodeRev;
 use crate::format::p2l::{ItemKind, P2lEntry};
-use crate::format::rep_line::{Rep, RepLocation};
 use crate::store::disk::DiskWriter;
 use crate::store::fsx::in_file;
 use crate::tree::Fs;
@@ -66,44 +68,75 @@ fn pack_range(
         let mut rest = range.items.iter().filter(|item| !is_changes(item));
         return rest.try_for_each(|item| pack.copy(range, item));
     }
-    let Referrers { mut nodes, reps } = Referrers::read(range, cancel)?;
-    let mut contents = Contents {
-        fs,
-        range,
-        positions: ItemPositions::of(&range.items),
-        reps,
-        is_placed: vec![false; range.items.len()],
-        group: RepGroup::new(),
+    let sequence = Sequence::of(range, cancel)?;
+    let (mut noderevs, mut contents) = (NodeRevGroup::default(), RepGroup::new());
+    let read = |step| {
+        let item = read_item(fs, range, step);
+        let bytes = item.as_ref().map_or(0, ItemToPlace::bytes);
+        (item, bytes)
     };
-    for kind in [ItemKind::FileProps, ItemKind::DirProps] {
-        for item in range.items.iter().filter(|item| item.kind == kind) {
-            cancel.check()?;
-            contents.add((item.rev.0, item.item), pack)?;
-            contents.group.end_of_node(range, pack)?;
+    in_order(cores(), READ_AHEAD, sequence.steps, read, |item| {
+        cancel.check()?;
+        match item? {
+            ItemToPlace::NodeRev(item, node) => noderevs.add(item, *node, pack),
+            ItemToPlace::Content(item, text) => contents.add(item, &text, range, pack),
+            ItemToPlace::LongContent(item) => pack.copy(range, item),
+            ItemToPlace::EndOfNode => contents.end_of_node(range, pack),
         }
-    }
-    sort_by_path(&mut nodes);
-    let mut noderevs = NodeRevGroup::default();
-    for of_node in nodes.chunk_by(|one, other| one.node == other.node && one.sort_path == other.sort_path) {
-        for node in of_node {
-            cancel.check()?;
-            let item = &range.items[node.item as usize];
-            noderevs.add(item, noderev(range, item)?, pack)?;
-            if let Some(text) = node.text {
-                contents.add(text, pack)?;
-            }
-        }
-        contents.group.end_of_node(range, pack)?;
-    }
+    })?;
     noderevs.close(pack)?;
-    contents.group.close(range, pack)?;
+    contents.close(range, pack)?;
     // Contents without a reference: texts of files that were deleted in the transaction that added them.
-    for (item, is_placed) in range.items.iter().zip(contents.is_placed) {
+    for (item, is_placed) in range.items.iter().zip(sequence.is_placed) {
         if !is_placed && item.kind.is_rep() {
             pack.copy(range, item)?;
         }
     }
     Ok(())
+}
+
+/// What other threads have read while this one fills containers.
+const READ_AHEAD: Limits = Limits {
+    tasks: 256,
+    bytes: 16 << 20,
+};
+
+/// An item that was read.
+enum ItemToPlace<'r> {
+    NodeRev(&'r P2lEntry, Box<FsxNodeRev>),
+    Content(&'r P2lEntry, Arc<Vec<u8>>),
+    /// A content that stays the delta that it is.
+    LongContent(&'r P2lEntry),
+    EndOfNode,
+}
+
+impl ItemToPlace<'_> {
+    /// The bytes of memory that it takes, roughly.
+    fn bytes(&self) -> usize {
+        match self {
+            ItemToPlace::NodeRev(item, _) => item.size as usize,
+            ItemToPlace::Content(_, text) => text.len(),
+            ItemToPlace::LongContent(_) | ItemToPlace::EndOfNode => 0,
+        }
+    }
+}
+
+/// Reads the item of a step.
+fn read_item<'r>(fs: &Fs, range: &'r RevisionRange<'_>, step: Step) -> Result<ItemToPlace<'r>> {
+    Ok(match step {
+        Step::NodeRev(at) => {
+            let item = &range.items[at as usize];
+            ItemToPlace::NodeRev(item, Box::new(noderev(range, item)?))
+        }
+        Step::Content(at, rep) if rep.expanded > MAX_CONTAINED => {
+            ItemToPlace::LongContent(&range.items[at as usize])
+        }
+        Step::Content(at, rep) => {
+            let text = TextReader::new(fs, Some(&rep), None)?.read_shared()?;
+            ItemToPlace::Content(&range.items[at as usize], text)
+        }
+        Step::EndOfNode => ItemToPlace::EndOfNode,
+    })
 }
 
 fn pack_changes(range: &RevisionRange<'_>, pack: &mut FsxPackWriter<'_>, cancel: &Cancel) -> Result<()> {
@@ -119,77 +152,6 @@ fn pack_changes(range: &RevisionRange<'_>, pack: &mut FsxPackWriter<'_>, cancel:
 
 fn noderev(range: &RevisionRange<'_>, item: &P2lEntry) -> Result<FsxNodeRev> {
     in_file(FsxNodeRev::parse(&range.checked_bytes(item)?), range.path(item))
-}
-
-/// The node-revisions of a range, and the rep lines that they have.
-struct Referrers {
-    nodes: Vec<NodeRecord>,
-    /// The rep lines of contents in the range.
-    reps: HashMap<Address, Rep>,
-}
-
-impl Referrers {
-    fn read(range: &RevisionRange<'_>, cancel: &Cancel) -> Result<Self> {
-        let (mut nodes, mut reps) = (Vec::new(), HashMap::new());
-        for (at, item) in (0u32..).zip(&range.items) {
-            if item.kind != ItemKind::NodeRev {
-                continue;
-            }
-            cancel.check()?;
-            let stored = noderev(range, item)?;
-            let node = in_file(stored.into_noderev(), range.path(item))?;
-            let mut address = |rep: Option<Rep>| match rep?.location {
-                RepLocation::Rev(rev, number) if rev >= range.start => {
-                    reps.insert((rev.0, number), rep?);
-                    Some((rev.0, number))
-                }
-                _ => None,
-            };
-            address(node.props);
-            nodes.push(NodeRecord {
-                text: address(node.text),
-                sort_path: sort_path(node.created_path.as_str().as_bytes()),
-                node: node.node_id(),
-                rev: item.rev.0,
-                count: node.count,
-                item: at,
-            });
-        }
-        Ok(Referrers { nodes, reps })
-    }
-}
-
-/// The contents of a range.
-struct Contents<'r> {
-    fs: &'r Fs,
-    range: &'r RevisionRange<'r>,
-    positions: ItemPositions,
-    reps: HashMap<Address, Rep>,
-    is_placed: Vec<bool>,
-    group: RepGroup,
-}
-
-impl Contents<'_> {
-    /// Places a content, unless it has a place.
-    fn add(&mut self, address: Address, pack: &mut FsxPackWriter<'_>) -> Result<()> {
-        let Some(rep) = self.reps.get(&address) else {
-            return Ok(());
-        };
-        let at = self.positions.find(address);
-        let item = at.map(|at| (at as usize, &self.range.items[at as usize]));
-        let Some((at, item)) = item.filter(|(_, item)| item.kind.is_rep()) else {
-            let message = format!("Item {} of r{} is no content", address.1, address.0);
-            return Err(Error::new(Code::FS_CORRUPT, message));
-        };
-        if std::mem::replace(&mut self.is_placed[at], true) {
-            return Ok(());
-        }
-        if rep.expanded > MAX_CONTAINED {
-            return pack.copy(self.range, item);
-        }
-        let text = TextReader::new(self.fs, Some(rep), None)?.read_shared()?;
-        self.group.add(item, &text, self.range, pack)
-    }
 }
 
 /// Longer contents are not put into containers, bytes: a container is decompressed whole to read one of them.
