@@ -1,13 +1,15 @@
 //! Dates as the tools print them.
 
 use base::Date;
-use jiff::tz::TimeZone;
+
+use crate::time_zone;
 
 /// Formats a date in the local time zone, as `2026-11-21 19:25:55 +0000 (Sat, 21 Nov 2026)`.
 pub fn human(date: Date) -> String {
-    let (year, time) = date.in_zone(TimeZone::system());
-    let rest = time.strftime("%m-%d %H:%M:%S %z (%a, %d %b");
-    format!("{year:04}-{rest} {year:04})")
+    let (year, time) = date.in_zone(time_zone::local());
+    let (clock, day) = (time.strftime("%m-%d %H:%M:%S"), time.strftime("%a, %d %b"));
+    let offset = time_zone::shown_offset(time.offset());
+    format!("{year:04}-{clock} {offset} ({day} {year:04})")
 }
 
 #[cfg(test)]

@@ -44,6 +44,7 @@ mod svnserve;
 mod svnsync;
 mod svnversion;
 mod temporary_directory;
+mod time_zone;
 mod tool_runner;
 mod version;
 mod xml;

@@ -8,7 +8,7 @@
 //! [`random_history`] and [`branch_history`] generate histories from seeds, [`probe`] is a raw svn:// client,
 //! [`cut_proxy`] breaks connections, [`shared_memory`] is storage that several machines share, [`engines`] runs a database and an
 //! object store, [`flaky_proxy`] breaks connections again and again, [`fault_proxy`] has faults on command, [`spreading_proxy`] sends each
-//! request to another server, [`server::cluster`] lets a cluster take the place of a server.
+//! request to another server, [`fake_clock`] is a clock that jumps, [`server::cluster`] lets a cluster take the place of a server.
 //!
 //! All functions panic on failure, with the command line and its output, so that a test without its preconditions
 //! fails. Product crates may use this crate only as a development dependency, for `tests/it` and `tests/cmd`.
@@ -18,6 +18,7 @@ pub mod branch_history;
 pub mod cut_proxy;
 pub mod disk;
 pub mod engines;
+pub mod fake_clock;
 pub mod fault_proxy;
 pub mod flaky_proxy;
 pub mod greek;

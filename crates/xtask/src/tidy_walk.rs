@@ -81,6 +81,10 @@ const CHANGEABLE_STATICS: &[(&str, &str)] = &[
         "the locale belongs to the process, which reads it once",
     ),
     (
+        "crates/cli/src/time_zone.rs",
+        "the time zone belongs to the process, which reads it once",
+    ),
+    (
         "crates/cli/src/interrupt.rs",
         "the handlers of signals belong to the process",
     ),
@@ -117,7 +121,7 @@ const CHANGEABLE_STATICS: &[(&str, &str)] = &[
         "constants that are made when they are first needed",
     ),
     (
-        "crates/server/src/http/cached_requests.rs",
+        "crates/server/src/http/date_line.rs",
         "the formatted time of a thread",
     ),
     (

@@ -4,13 +4,15 @@
 //! refused, so that a typing error never selects another day. Times without a zone are local.
 
 use base::Date;
-use jiff::Zoned;
 use jiff::civil;
 use jiff::tz::{Offset, TimeZone};
+use jiff::{Timestamp, Zoned};
+
+use crate::time_zone;
 
 /// Parses a date; `None` if it matches no template, does not exist or is before 1970.
 pub fn parse(text: &str) -> Option<Date> {
-    parse_at(text, &Zoned::now())
+    parse_at(text, &Zoned::new(Timestamp::now(), time_zone::local()))
 }
 
 fn parse_at(text: &str, now: &Zoned) -> Option<Date> {

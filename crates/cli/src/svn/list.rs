@@ -5,7 +5,6 @@ use std::ffi::OsString;
 use base::{Code, Date, Depth, Error, NodeKind, Result};
 use client::list::{self, ListEvent, ListOptions, ListedExternal, ListedNode};
 use jiff::Timestamp;
-use jiff::tz::TimeZone;
 use ra::DirentFields;
 
 use super::entry_xml;
@@ -16,6 +15,7 @@ use crate::args::date;
 use crate::client_context::target::Target;
 use crate::client_context::{AccessOptions, ClientContext};
 use crate::out::Out;
+use crate::time_zone;
 use crate::xml;
 
 /// Lists files and directories of a repository.
@@ -265,7 +265,7 @@ fn xml_entry(path: &str, node: &ListedNode<'_>) -> String {
 /// Returns a date with the time of day if it is less than half a year away, else with the year.
 fn last_change(date: Date) -> String {
     const HALF_A_YEAR: i64 = 365 * 86400 / 2;
-    let (year, time) = date.in_zone(TimeZone::system());
+    let (year, time) = date.in_zone(time_zone::local());
     let distance = Timestamp::now().as_microsecond().saturating_sub(date.0) / 1_000_000;
     match distance.abs() < HALF_A_YEAR {
         true => time.strftime("%b %d %H:%M").to_string(),

@@ -37,7 +37,8 @@ impl UnlockArgs {
     fn work(&self, context: &ClientContext, out: &mut Out) -> Result<()> {
         let targets = target::read_targets(context, out, &self.operands, &self.targets)?;
         // Peg revisions are refused before a mixture of URLs and paths.
-        let urls = url_targets::urls(&url_targets::without_pegs(&targets)?, false)?;
+        url_targets::without_pegs(&targets)?;
+        let urls = url_targets::urls(&targets, false)?;
         let open = |url: &Url| context.open_without_redirects(url);
         let mut is_complete = true;
         lock::unlock(&open, &urls, self.force, &mut |url, result| {

@@ -51,6 +51,13 @@ const LOCKS: [&[&str]; 3] = [
         "svn unlock -q {URL}/A/mu",
     ],
     &[
+        // The last `@` is no part of the name.
+        "svnmucc -m x cp HEAD {URL}/iota {URL}/a@b",
+        "svn lock {URL}/a@b@",
+        "svn lock {URL}/iota@",
+        "svn unlock {URL}/iota@@",
+        "svn unlock {URL}/a@b@",
+        "svn unlock {URL}/iota@",
         "svn lock {URL}/iota",
         "svn lock {URL}/A/mu",
         "svn rm -m x {URL}/iota",

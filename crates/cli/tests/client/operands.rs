@@ -112,6 +112,8 @@ const OPERANDS: &[&str] = &[
     "{URL}/iota@%7b2030-01-01%7d",
     "{URL}/at%401",
     "{URL}/at%40",
+    "{URL}/at@1@",
+    "{URL}/at@1@1@",
     "{URL}@1",
     "{URL}/@1/x",
     "{URL}",

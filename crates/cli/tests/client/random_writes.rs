@@ -67,22 +67,45 @@ impl Cases {
         words
     }
 
-    /// Returns the words of an `svnmucc` with several actions.
+    /// Returns the words of an `svnmucc` with several actions, of which many change what earlier ones have made.
     pub fn actions(&mut self) -> Vec<String> {
         let mut words: Vec<String> = ["svnmucc", "-m", "log"].map(str::to_owned).into();
-        for _ in 0..1 + self.random.below(4) {
-            let action: Vec<String> = match self.random.below(9) {
-                0 | 1 => vec!["mkdir".into(), self.new_url()],
-                2 => vec!["rm".into(), self.url()],
-                3 | 4 => vec!["cp".into(), self.copied_revision(), self.url(), self.target()],
-                5 => vec!["mv".into(), self.url(), self.target()],
-                6 => vec!["put".into(), "f".into(), self.target()],
-                7 => vec!["propset".into(), "p".into(), "v".into(), self.url()],
-                _ => vec!["propdel".into(), "svn:mergeinfo".into(), self.url()],
+        let mut made = Vec::new();
+        for _ in 0..1 + self.random.below(6) {
+            let kind = self.random.below(9);
+            let path = match (self.inside(&made), kind) {
+                (Some(inside), _) => inside,
+                (None, 0 | 1) => self.new_url(),
+                (None, 3..=6) => self.target(),
+                (None, _) => self.url(),
             };
-            words.extend(action);
+            match kind {
+                0 | 1 => words.push("mkdir".into()),
+                2 => words.push("rm".into()),
+                3 | 4 => words.extend(["cp".into(), self.copied_revision(), self.url()]),
+                5 => words.extend(["mv".into(), self.url()]),
+                6 => words.extend(["put".into(), "f".into()]),
+                7 => words.extend(["propset".into(), "p".into(), "v".into()]),
+                _ => words.extend(["propdel".into(), "svn:mergeinfo".into()]),
+            }
+            words.push(path.clone());
+            if matches!(kind, 0 | 1 | 3..=5) {
+                made.push(path);
+            }
         }
         words
+    }
+
+    /// A URL below one of these, or none. What is below may be a name that other directories have, so that a copy has it.
+    fn inside(&mut self, made: &[String]) -> Option<String> {
+        if made.is_empty() || self.random.below(3) == 0 {
+            return None;
+        }
+        let above = &made[self.random.below(made.len())];
+        let path = &self.paths[self.random.below(self.paths.len())];
+        let names: Vec<&str> = path.split('/').collect();
+        let below = names[names.len().saturating_sub(1 + self.random.below(2))..].join("/");
+        Some(format!("{above}/{below}"))
     }
 
     /// Returns the words of a command that locks, unlocks, imports or changes properties.

@@ -84,6 +84,11 @@ const ACTIONS: &[&[&str]] = &[
         "svnmucc -m x mkdir {URL}/A/mu/x",
         "svnmucc -m x cp HEAD {URL} {URL}/root",
         "svnmucc -U {URL} -m x mkdir a%20b cp HEAD A a%20b/A",
+        // In a copy in a new directory.
+        "svnmucc -m x mkdir {URL}/n1 cp HEAD {URL}/A {URL}/n1/A rm {URL}/n1/A/mu",
+        "svnmucc -m x mkdir {URL}/n2 cp HEAD {URL}/A {URL}/n2/A put f {URL}/n2/A/mu propset p v {URL}/n2/A/mu",
+        "svnmucc -m x mkdir {URL}/n3 mkdir {URL}/n3/n cp 1 {URL}/A {URL}/n3/n/A mkdir {URL}/n3/n/A/mu",
+        "svnmucc -m x mkdir {URL}/n4 cp HEAD {URL}/A {URL}/n4/A mv {URL}/n4/A/mu {URL}/n4/nu",
     ],
 ];
 

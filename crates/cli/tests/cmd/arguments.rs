@@ -239,7 +239,7 @@ fn arguments_that_are_not_utf8_are_errors_in_both() {
 #[test]
 fn dates_are_resolved_in_the_local_time_zone() {
     let repo = build(&Spec::new("1.14"));
-    for zone in ["UTC", "America/New_York", "Asia/Kolkata"] {
+    for zone in ["UTC", "America/New_York", "Asia/Kolkata", "CET-1CEST"] {
         let env = [("TZ", zone)];
         let pair = ToolPair {
             env: &env,

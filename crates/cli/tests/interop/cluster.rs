@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use testkit::engines::{cluster_table, engines, write_secret_key};
+use testkit::fake_clock::FakeClock;
 use testkit::fault_proxy::{FaultProxy, Framing, ProxyFault};
 use testkit::server::TestServer;
 use testkit::spreading_proxy::SpreadingProxy;
@@ -603,25 +604,15 @@ fn nodes_fetch_from_each_other() {
 /// machine whose clock is wrong by more than a quarter of an hour: then it is unreachable for that machine, until the clock is right again.
 #[test]
 fn clocks_that_jump_lose_nothing() {
-    let folders = std::fs::read_dir("/usr/lib").unwrap().flatten();
-    let library = folders
-        .map(|folder| folder.path().join("faketime/libfaketimeMT.so.1"))
-        .find(|library| library.exists())
-        .expect("because ./dev deps has installed faketime");
     let mut test = TestNodes::start();
-    let clock = test.dir.path().join("clock");
-    let set = |jump: &str| std::fs::write(&clock, jump).unwrap();
-    set("+0");
+    let clock = FakeClock::new();
     test.nodes[1] = None;
     let port = node_port(&test.config(1));
-    let variables = [
-        ("LD_PRELOAD", &*library.to_string_lossy()),
-        ("FAKETIME_TIMESTAMP_FILE", &*clock.to_string_lossy()),
-        ("FAKETIME_NO_CACHE", "1"),
-        ("DONT_FAKE_MONOTONIC", "1"),
-        ("FAKETIME_DONT_FAKE_MONOTONIC", "1"),
-    ];
-    test.nodes[1] = Some(TestServer::sven_serve_with(&test.config(1), port, &variables));
+    test.nodes[1] = Some(TestServer::sven_serve_with(
+        &test.config(1),
+        port,
+        &clock.variables(),
+    ));
     let (url, other) = (
         format!("http://127.0.0.1:{port}/r"),
         format!("http://127.0.0.1:{}/r", node_port(&test.config(0))),
@@ -646,7 +637,7 @@ fn clocks_that_jump_lose_nothing() {
     // Each round has a revision in the database, and one in the object store.
     for (round, (jump, works)) in sample(2, jumps).enumerate() {
         youngest += 2;
-        set(jump);
+        clock.set(jump);
         let expected = if jump.ends_with('d') {
             "not ready: the clock of this machine is wrong\n"
         } else {

@@ -353,26 +353,29 @@ impl MultiCommit {
         }
     }
 
-    /// Returns where the node at a path comes from: its own path in the base revision, or the source of a copy.
+    /// Returns where the node at a path comes from: its own path in the base revision, or the source of a copy. There may be a copy in a new
+    /// directory.
     fn origin(&self, path: &RelPath) -> Option<(RelPath, Revnum)> {
         let mut here = RelPath::empty();
-        let mut origin = (RelPath::empty(), self.base);
+        let mut origin = Some((RelPath::empty(), self.base));
         for name in path.components() {
             here = here.join_str(name);
-            origin.0 = origin.0.join_str(name);
+            if let Some((from, _)) = &mut origin {
+                *from = from.join_str(name);
+            }
             let Some(change) = self.changes.get(&TreeOrder(here.clone())) else {
                 continue;
             };
             match &change.node {
                 Some(NodeChange {
                     added: Some(from), ..
-                }) => origin = from.clone()?,
+                }) => origin = from.clone(),
                 Some(_) => {}
-                None if change.deleted.is_some() && !self.is_opened(&here) => return None,
+                None if change.deleted.is_some() && !self.is_opened(&here) => origin = None,
                 None => {}
             }
         }
-        Some(origin)
+        origin
     }
 
     /// # Errors

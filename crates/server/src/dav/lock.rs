@@ -157,14 +157,20 @@ fn answer(lock: &Lock, depth: &str, reply: &mut ResponseWriter) {
 
 /// Returns a lock as WebDAV describes it.
 pub(super) fn active<'a>(lock: &'a Lock, depth: &'a str) -> ActiveLock<'a> {
-    let left = |end: Date| u64::try_from(end.0.saturating_sub(now())).unwrap_or(0) / MICROSECONDS;
     ActiveLock {
         token: &lock.token,
         depth,
         comment: lock.comment.as_deref(),
         comment_is_xml: lock.is_dav_comment,
-        timeout: lock.expires.map(left),
+        timeout: lock.expires.map(seconds_left),
     }
+}
+
+/// The seconds until a lock ends; the current one counts.
+pub(super) fn seconds_left(end: Date) -> u64 {
+    u64::try_from(end.0.saturating_sub(now()))
+        .unwrap_or(0)
+        .div_ceil(MICROSECONDS)
 }
 
 pub(super) fn unlock(context: &mut RequestContext<'_>, reply: &mut ResponseWriter) -> Outcome {

@@ -6,11 +6,9 @@
 //! The requester's rights are those by which the connection's last request went, while they hold ([`Handler::cached_auth`]). Clients
 //! that are so slow that responses to them are compressed get no stored response. User names and passwords are no part of the key.
 
-use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Instant;
 
-use base::Date;
 use bytes::Bytes;
 use http::header::{
     CONNECTION, CONTENT_LENGTH, EXPECT, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE,
@@ -18,16 +16,15 @@ use http::header::{
 };
 use http::{HeaderName, Method, Response, StatusCode, Version};
 use repos::{Instance, Repository};
-use wire::dav::http_date;
 
 use super::connection::ConnectionShared;
+use super::date_line::current_date;
 use super::exchange::write_id;
 use super::handler::{CachedAuth, Handler};
 use super::request::Request;
 use super::request_head::RequestHead;
 use super::response_body::ResponseBody;
 use super::timeouts::Timeouts;
-use crate::clock::now;
 use crate::config::HttpOptions;
 use crate::log::AccessLine;
 use crate::metrics::{FinishedOperation, Protocol};
@@ -238,7 +235,7 @@ impl<H: Handler> RequestBatch<'_, H> {
             write_id(&cache.connection.context, &mut self.tail);
         }
         self.tail.push_str("\r\ndate: ");
-        with_date(|date| self.tail.push_str(date));
+        self.tail.push_str(current_date().to_str().unwrap_or_default());
         self.tail.push_str("\r\n\r\n");
         &self.tail
     }
@@ -311,21 +308,6 @@ fn stored_head(response: &Response<ResponseBody>, body: &[Bytes]) -> Vec<u8> {
     let bytes: usize = body.iter().map(Bytes::len).sum();
     line(CONTENT_LENGTH.as_str(), bytes.to_string().as_bytes());
     lines
-}
-
-/// Calls `lend` with the current date in the form of header lines. Each thread formats it once in a second.
-fn with_date(lend: impl FnOnce(&str)) {
-    thread_local! {
-        static NOW: RefCell<(i64, String)> = const { RefCell::new((i64::MIN, String::new())) };
-    }
-    let now = now() / 1_000_000;
-    NOW.with_borrow_mut(|(second, date)| {
-        if *second != now {
-            *date = http_date::format(Date(now * 1_000_000));
-            *second = now;
-        }
-        lend(date);
-    });
 }
 
 /// The beginning of the header line with the request's ID.

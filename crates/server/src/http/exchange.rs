@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Instant;
 
+use http::header::DATE;
 use http::request::Parts;
 use http::{Method, Request as Head, Response, StatusCode};
 use http_body::Body as _;
@@ -16,6 +17,7 @@ use tokio::sync::oneshot;
 use super::cached_requests;
 use super::client_wait::ClientWait;
 use super::connection::ConnectionShared;
+use super::date_line::current_date;
 use super::handler::Handler;
 use super::request::Request;
 use super::request_body::{RequestBody, SHORT_BODY};
@@ -70,10 +72,10 @@ pub(super) async fn exchange<H: Handler>(
         .filter(|_| delivery.busy.is_slow() || !request.is_svn_client());
     let gzip = request.takes_gzip(gzip);
     if let Some(response) = answer_inline(&connection, &mut request, gzip, head.as_deref()) {
-        return Ok(response.map(|body| DeliveredBody { body, delivery }));
+        return Ok(deliver(response, delivery));
     }
     if let Some(response) = answer_in_place(&connection, &mut request) {
-        return Ok(response.map(|body| DeliveredBody { body, delivery }));
+        return Ok(deliver(response, delivery));
     }
     let (sender, answered) = oneshot::channel();
     let reply = ResponseWriter::streaming(sender, request.method == Method::HEAD, wait, gzip);
@@ -81,7 +83,13 @@ pub(super) async fn exchange<H: Handler>(
     // The channels show when the job has ended.
     pool.submit(address, move || respond(&connection, request, reply));
     let response = answered.await.unwrap_or_else(|_| no_response());
-    Ok(response.map(|body| DeliveredBody { body, delivery }))
+    Ok(deliver(response, delivery))
+}
+
+/// Adds the date and hands the response to hyper. Hyper's own date never goes back, though the clock may.
+fn deliver(mut response: Response<ResponseBody>, delivery: ResponseDelivery) -> Response<DeliveredBody> {
+    response.headers_mut().insert(DATE, current_date());
+    response.map(|body| DeliveredBody { body, delivery })
 }
 
 /// Returns the request for the handler.

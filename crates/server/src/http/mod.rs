@@ -15,6 +15,7 @@ mod buffered_socket;
 mod cached_requests;
 mod client_wait;
 mod connection;
+mod date_line;
 mod exchange;
 mod fault;
 mod handler;

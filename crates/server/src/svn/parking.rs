@@ -22,7 +22,7 @@ const EVENTS: usize = 256;
 /// The event ID of the request to stop, among those of sessions.
 const STOP: u64 = u64::MAX;
 /// The bounds of the interval between searches for sessions past their deadline. In between it is a quarter of the stall timeout.
-const SWEEP: std::ops::Range<Duration> = Duration::from_millis(250)..Duration::from_secs(30);
+const SWEEP: std::ops::Range<Duration> = Duration::from_millis(250)..IDLE;
 /// The interval between calls for what is idle.
 const IDLE: Duration = Duration::from_secs(2);
 

@@ -102,7 +102,7 @@ impl TestServer {
     }
 
     /// As [`TestServer::sven_serve_on`], with variables in its environment.
-    pub fn sven_serve_with(config: &Path, port: u16, variables: &[(&str, &str)]) -> TestServer {
+    pub fn sven_serve_with(config: &Path, port: u16, variables: &[(&str, String)]) -> TestServer {
         let tool = Tool::new(sven_binary()).args(["serve", "--config"]).arg(config);
         let tool = variables
             .iter()

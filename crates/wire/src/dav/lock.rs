@@ -121,7 +121,8 @@ pub fn write_lock_answer(lock: &ActiveLock<'_>, out: &mut String) {
     out.push_str("</D:lockdiscovery>\n</D:prop>\n");
 }
 
-/// The first timeout of a `Timeout` header that we can keep, in seconds: `Some(None)` is never, `None` nothing that we know.
+/// The first timeout of a `Timeout` header that we can keep, in seconds: `Some(None)` is never, `None` nothing that we know. As in Apache, a
+/// number ends before what is no digit, and is 0 without any: that lock is in no one's way.
 pub fn parse_timeout(header: &str) -> Option<Option<u64>> {
     header.split(',').find_map(|part| {
         let part = part.trim();
@@ -129,7 +130,12 @@ pub fn parse_timeout(header: &str) -> Option<Option<u64>> {
             return Some(None);
         }
         let seconds = part.get(..7).filter(|word| word.eq_ignore_ascii_case("second-"));
-        seconds.and_then(|_| part[7..].parse().ok()).map(Some)
+        seconds.map(|_| {
+            let digits = part[7..].split(|c: char| !c.is_ascii_digit()).next();
+            let digits = digits.filter(|digits| !digits.is_empty()).unwrap_or("0");
+            // A longer time than any clock has is never.
+            digits.parse().ok()
+        })
     })
 }
 
@@ -183,7 +189,10 @@ mod tests {
     fn timeouts_and_tokens() {
         assert_eq!(parse_timeout("Infinite, Second-4100000000"), Some(None));
         assert_eq!(parse_timeout("x, Second-60"), Some(Some(60)));
-        assert_eq!(parse_timeout("Second-"), None);
+        assert_eq!(parse_timeout("Second-"), Some(Some(0)));
+        assert_eq!(parse_timeout("Second-12abc, Infinite"), Some(Some(12)));
+        assert_eq!(parse_timeout("Second--5"), Some(Some(0)));
+        assert_eq!(parse_timeout("Second-99999999999999999999999"), Some(None));
         assert_eq!(parse_timeout("é"), None);
         assert_eq!(parse_token(" <t:1> "), Some("t:1"));
         assert_eq!(parse_token("t:1"), None);

@@ -4,6 +4,7 @@
 mod alternating_servers;
 mod base_revisions;
 mod changed_files;
+mod clocks;
 mod copies;
 mod counts;
 mod disconnects;

@@ -31,11 +31,14 @@ pub(super) fn get(context: &mut RequestContext<'_>, reply: &mut ResponseWriter) 
         return Err(Fault::html(StatusCode::MOVED_PERMANENTLY).with("location", with_slash(context.request)));
     }
     let tag = tag(&target);
-    let modified = match target.public {
-        true => last_modified(context, node)?,
+    let committed = match target.public {
+        true => commit_date(context, node)?,
         false => None,
     };
-    let verdict = conditions(context.request).judge(&tag, modified, Date(now()));
+    // The clock of a committer may have been ahead. Nothing was modified later than now (RFC 9110, 8.8.2.1).
+    let now = Date(now());
+    let modified = committed.map(|date| date.min(now));
+    let verdict = conditions(context.request).judge(&tag, modified, now);
     if verdict == Precondition::Failed {
         return Err(Fault::html(StatusCode::PRECONDITION_FAILED));
     }
@@ -62,7 +65,7 @@ pub(super) fn get(context: &mut RequestContext<'_>, reply: &mut ResponseWriter) 
         return delta::send(context, node, &base, reply);
     }
     let checked = text::send(context, &target, &tag, modified, reply)?;
-    if checked && let Some(validators) = validators(context, &target, modified) {
+    if checked && let Some(validators) = validators(context, &target, committed) {
         context.request.cacheable = Some(CacheableResponse {
             instance: context.instance,
             validators,
@@ -75,7 +78,7 @@ pub(super) fn get(context: &mut RequestContext<'_>, reply: &mut ResponseWriter) 
 fn validators(
     context: &RequestContext<'_>,
     target: &GetTarget,
-    modified: Option<Date>,
+    committed: Option<Date>,
 ) -> Option<Validators> {
     if target.working || target.keywords || !(target.public || target.immutable) {
         return None;
@@ -83,7 +86,7 @@ fn validators(
     let node = &target.node;
     let mut validators = context.validators(RequiredAccess::Path(node.path().clone()));
     if target.public {
-        validators.date = Some((node.created_rev()?, modified));
+        validators.date = Some((node.created_rev()?, committed));
     }
     if !target.immutable {
         validators.youngest = Some(node.tree().revision()?);
@@ -107,7 +110,7 @@ fn tag(target: &GetTarget) -> String {
     entity_tag(node.is_dir(), rev, node.path())
 }
 
-fn last_modified(context: &RequestContext<'_>, node: &TreeNode) -> Result<Option<Date>, Fault> {
+fn commit_date(context: &RequestContext<'_>, node: &TreeNode) -> Result<Option<Date>, Fault> {
     let Some(rev) = node.created_rev() else {
         return Ok(None);
     };

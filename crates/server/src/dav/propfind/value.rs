@@ -11,8 +11,8 @@ use wire::dav::live::LiveProperty;
 use wire::dav::multistatus::{PropResponse, active_lock, supported_lock};
 
 use super::subject::{NodeAddress, Subject};
-use crate::clock::now;
 use crate::dav::get::media;
+use crate::dav::lock::seconds_left;
 use crate::http::Fault;
 use crate::log::OneLine;
 use crate::site::RequestContext;
@@ -116,8 +116,7 @@ impl<'a> LiveProperties<'a> {
             }),
             LiveValue::AnyLock => response.markup(live, supported_lock),
             LiveValue::Lock(lock) => {
-                let left = |date: Date| u64::try_from((date.0 - now()) / 1_000_000).unwrap_or(0);
-                let left = lock.expires.map(left);
+                let left = lock.expires.map(seconds_left);
                 response.markup(live, |out| active_lock(lock, left, out));
             }
         }
