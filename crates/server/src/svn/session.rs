@@ -34,6 +34,7 @@ pub(crate) struct Session {
     phase: Phase,
     /// The peer's address, for the log: it is known after the connection is lost as well.
     peer: Option<IpAddr>,
+    /// When the connection was accepted, and from the greeting on when that was sent.
     begun: Instant,
     ended_by: Option<Error>,
     _counted: ConnectionCount,
@@ -223,6 +224,8 @@ impl Session {
             return false;
         };
         self.phase = Phase::Greeted(conn);
+        // On a busy server the client has waited for the greeting; that was not its own time.
+        self.begun = Instant::now();
         true
     }
 
