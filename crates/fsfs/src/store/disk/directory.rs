@@ -70,7 +70,9 @@ impl DiskDir for RealDir {
 const PROBE: usize = 32;
 
 fn meta(stat: &Stat) -> io::Result<FileMeta> {
-    let nanos = Duration::from_nanos(stat.st_mtime_nsec);
+    // On some processors (s390x) the type has a sign.
+    let nanos = u64::try_from(i128::from(stat.st_mtime_nsec)).unwrap_or_default();
+    let nanos = Duration::from_nanos(nanos);
     let modified = match u64::try_from(stat.st_mtime) {
         Ok(seconds) => SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds) + nanos),
         Err(_) => SystemTime::UNIX_EPOCH
