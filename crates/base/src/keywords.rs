@@ -120,6 +120,16 @@ impl Keywords {
                     at += end + 1;
                 }
                 None if !is_end && line_ends.is_none() && line.len() < LONGEST => return at,
+                // As in the incumbent, other keywords behind the first `$` are found at the end of a line, or if the text between is too long. At
+                // the end of the text, and if the longest text ends with a `$`, they are passed over.
+                None if line_ends.is_none() && self.begins_keyword(line) && line.len() < LONGEST => {
+                    out.extend_from_slice(line);
+                    at += line.len();
+                }
+                None if line_ends.is_none() && self.begins_keyword(line) && line.ends_with(b"$") => {
+                    out.extend_from_slice(line);
+                    at += line.len();
+                }
                 None => {
                     out.push(b'$');
                     at += 1;
@@ -128,6 +138,16 @@ impl Keywords {
         }
         out.extend_from_slice(&text[at..]);
         text.len()
+    }
+
+    /// True if what is between the first two `$` begins with the name of a keyword.
+    fn begins_keyword(&self, line: &[u8]) -> bool {
+        let mut parts = line.split(|b| *b == b'$').skip(1);
+        let (Some(first), Some(_)) = (parts.next(), parts.next()) else {
+            return false;
+        };
+        let name = first.split(|b| *b == b':').next().unwrap_or_default();
+        std::str::from_utf8(name).is_ok_and(|name| self.values.contains_key(name))
     }
 
     /// Returns the expansion of `inner`, which is between two `$`, if it is a keyword.
@@ -140,11 +160,19 @@ impl Keywords {
         out.extend_from_slice(name);
         match rest {
             [b':', b':', b' ', .., b' ' | b'#'] if rest.len() >= FIXED_LEAST => {
-                let room = rest.len() - 4;
+                let field = &rest[3..];
+                let room = field.len() - 1;
                 out.extend_from_slice(b":: ");
                 out.extend_from_slice(&value[..value.len().min(room)]);
-                out.resize(out.len() + room.saturating_sub(value.len()), b' ');
-                out.push(if value.len() > room { b'#' } else { b' ' });
+                if value.len() > room {
+                    out.push(b'#');
+                } else {
+                    // The old value is replaced by blanks up to a `$` in it.
+                    let old = &field[value.len()..];
+                    let blanks = old.iter().position(|b| *b == b'$').unwrap_or(old.len());
+                    out.resize(out.len() + blanks, b' ');
+                    out.extend_from_slice(&old[blanks..]);
+                }
             }
             [] | [b':'] | [b':', b' '] | [b':', b' ', .., b' '] if self.contracts => {}
             [] | [b':'] | [b':', b' '] | [b':', b' ', .., b' '] => {
@@ -277,6 +305,46 @@ mod tests {
             for piece in [1, 7, 1000] {
                 let property = "Id Header author Date\nRev  URL Custom=%r-%%%_%P-%x Other=a%ab";
                 assert_eq!(expanded(property, text, piece, "kw user"), answer, "{text}");
+            }
+        }
+    }
+
+    /// Texts and answers of Subversion's client.
+    #[test]
+    fn a_keyword_that_cannot_be_expanded_may_hide_those_behind_it() {
+        let long = |length: usize, rest: &str| format!("$Rev:x{}{rest}", "y".repeat(length - 7));
+        for (text, answer) in [
+            // At the end of the text, unlike the end of a line.
+            (
+                "$Id:1.2$ by $Author$".to_owned(),
+                "$Id:1.2$ by $Author$".to_owned(),
+            ),
+            (
+                "$Id:1.2$ by $Author$\n".to_owned(),
+                "$Id:1.2$ by $Author: x $\n".to_owned(),
+            ),
+            (
+                "use $Rev::$ or $Rev$".to_owned(),
+                "use $Rev::$ or $Rev$".to_owned(),
+            ),
+            ("$Foo:x$ $Rev$".to_owned(), "$Foo:x$ $Rev: 11 $".to_owned()),
+            // A `$` in a field of fixed width.
+            ("$Rev::  $$$ $".to_owned(), "$Rev:: 11$$ $".to_owned()),
+            ("$Rev::  x$ $\n".to_owned(), "$Rev:: 11$ $\n".to_owned()),
+            // The longest text ends with a `$`, or does not.
+            (long(245, " $Author$ $Rev$\n"), long(245, " $Author$ $Rev$\n")),
+            (
+                long(242, " $Author$ $Rev$\n"),
+                long(242, " $Author: x $ $Rev: 11 $\n"),
+            ),
+            (
+                long(248, " $Author$ $Rev$\n"),
+                long(248, " $Author: x $ $Rev: 11 $\n"),
+            ),
+            (long(255, "$ $Rev$\n"), long(255, "$ $Rev: 11 $\n")),
+        ] {
+            for piece in [1, 7, 1000] {
+                assert_eq!(expanded("Rev Author Id", &text, piece, "x"), answer, "{text}");
             }
         }
     }

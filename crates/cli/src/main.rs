@@ -276,7 +276,7 @@ fn usage() -> String {
     let mut text = String::from(
         "usage: sven COMMAND [ARGS & OPTIONS ...]\n\
          Subversion's server, its tools and its client programs in one program.\n\n\
-         'sven COMMAND help' explains a command, 'sven --version' tells the version.\n\
+         'sven COMMAND --help' explains a command, 'sven --version' tells the version.\n\
          Started under the name of one of Subversion's tools (see 'install-links'), sven is that tool.\n\n\
          Messages begin with the command as it was typed, otherwise they are the tool's: 'sven admin: E160013: ...',\n\
          under the link's name 'svnadmin: E160013: ...'. What reads them should start sven through a link.\n\nCommands:\n",

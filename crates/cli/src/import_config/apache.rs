@@ -1,5 +1,6 @@
 //! Translates Apache's configuration files.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use base::Result;
@@ -22,7 +23,26 @@ pub fn translated(
     let Some(first) = files.first() else {
         return Ok(Vec::new());
     };
-    let mut reader = ApacheReader::new(server_root.map_or_else(|| root_of(first), Path::to_owned));
+    let mut modules = None;
+    loop {
+        let (tree, reader) = read(files, defines, server_root.unwrap_or(&root_of(first)), modules)?;
+        modules = reader.all_modules();
+        // A second time if the modules are known now.
+        if reader.modules.is_some() || modules.is_none() {
+            return Ok(compose(&tree, &reader));
+        }
+    }
+}
+
+/// Reads the files. `modules` are the loaded ones, if they are known.
+fn read(
+    files: &[PathBuf],
+    defines: &[String],
+    root: &Path,
+    modules: Option<BTreeSet<String>>,
+) -> Result<(Vec<Directive>, ApacheReader)> {
+    let mut reader = ApacheReader::new(root.to_owned());
+    reader.modules = modules;
     for define in defines {
         let (name, value) = define.split_once('=').unwrap_or((define, ""));
         reader.defines.insert(name.to_owned(), value.to_owned());
@@ -32,7 +52,7 @@ pub fn translated(
     for file in files {
         tree.extend(reader.read(file)?);
     }
-    Ok(compose(&tree, &reader))
+    Ok((tree, reader))
 }
 
 fn compose(tree: &[Directive], reader: &ApacheReader) -> TranslatedTables {

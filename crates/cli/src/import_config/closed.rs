@@ -8,6 +8,7 @@ use super::draft::TableDraft;
 use super::hosts::{ApacheHost, ApacheServer, LocationContext, contains, flatten, path_of};
 use super::location::TranslatedLocation;
 use super::redirects::{is_refusal, refused_path};
+use super::server_tables;
 use super::syntax::Directive;
 
 /// Directives that may refuse requests.
@@ -27,6 +28,7 @@ const CLOSING: &[&str] = &[
     "AuthDigestProvider",
     "AuthLDAPURL",
     "AuthMerging",
+    "AllowMethods",
     "DAV",
     "SSLRequire",
     "SSLRequireSSL",
@@ -69,6 +71,10 @@ pub fn add_restrictions(
                 }
             }
         }
+        for directive in untranslated_refusals(server, context) {
+            close_location(&mut whole.location, directive);
+        }
+        close_if_exposed(server, context, &mut whole.location);
         for layer in context.layers.iter().filter(|layer| layer.location) {
             let refusing = layer.directives.iter().copied();
             let refusing = refusing.filter(|d| d.is("Redirect") && is_refusal(d.arg(0)));
@@ -140,6 +146,41 @@ fn close_location(location: &mut TableDraft, directive: &Directive) {
     ));
 }
 
+/// Returns the directives of a location that refuse requests in a way that has no counterpart.
+fn untranslated_refusals<'a>(server: &ApacheServer<'a>, context: &LocationContext<'a>) -> Vec<&'a Directive> {
+    let last = |name: &str| context.all(true).filter(|directive| directive.is(name)).last();
+    let is_word = |directive: &Directive, word: &str| directive.arg(0).eq_ignore_ascii_case(word);
+    let host = context.host.map(|at| &server.hosts[at]);
+    let of_host = |name: &str| {
+        let own = host.and_then(|host| host.setting(name));
+        own.or(server.global.setting(name))
+    };
+    let is_required = of_host("SSLVerifyClient").is_some_and(|directive| is_word(directive, "require"));
+    let mut found: Vec<&Directive> = context.all(true).filter(|held| held.is("SSLRequire")).collect();
+    found.extend(last("AllowMethods").filter(|directive| !is_word(directive, "reset")));
+    found.extend(last("AuthMerging").filter(|directive| !is_word(directive, "off")));
+    // If the whole host requires certificates, so does `[tls]`.
+    found.extend(last("SSLVerifyClient").filter(|directive| !is_word(directive, "none") && !is_required));
+    found
+}
+
+/// Closes a location that Apache serves at some of the addresses only.
+fn close_if_exposed(server: &ApacheServer<'_>, context: &LocationContext<'_>, location: &mut TableDraft) {
+    let elsewhere = server_tables::not_served_at(server, context);
+    if elsewhere.is_empty() {
+        return;
+    }
+    location.remove("require-write");
+    location.remove("anonymous");
+    location.text("require", "nobody");
+    location.remark(format!(
+        "{}: Apache does not serve this location at {}, where other hosts are; here every address serves all locations, so nobody is let \
+         in: run a second server for this one, or take these addresses away, and take the 'require' below away",
+        context.at,
+        elsewhere.join(", ")
+    ));
+}
+
 /// Returns the directives that refuse requests by a pattern or a condition.
 fn refusing_patterns<'a>(directives: &[&'a Directive]) -> Vec<&'a Directive> {
     let rewrites = directives.iter().rev().find(|d| d.is("RewriteEngine"));
@@ -202,10 +243,26 @@ fn may_hold(directive: &Directive, path: &str) -> bool {
     {
         literal.pop();
     }
-    if rest.contains('|') {
+    if has_alternatives(rest) {
         return true;
     }
     literal.starts_with(path) || path.starts_with(&literal)
+}
+
+/// True if a pattern has alternatives outside of its groups: then its beginning is not that of all of them.
+fn has_alternatives(pattern: &str) -> bool {
+    let mut depth = 0;
+    let mut letters = pattern.chars();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\\' => _ = letters.next(),
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            '|' if depth <= 0 => return true,
+            _ => {}
+        }
+    }
+    false
 }
 
 fn is_closing(section: &Directive) -> bool {

@@ -207,7 +207,8 @@ pub fn untranslated_reason(name: &str, in_location: bool) -> Option<&'static str
     if let Some((_, why)) = REASONS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)) {
         return Some(why);
     }
-    let prefixes = ["svn", "authz", "dav", "auth"];
+    // Those of mod_security and mod_lua may refuse anything.
+    let prefixes = ["svn", "authz", "dav", "auth", "secrule", "secaction", "luahook"];
     let lower = name.to_ascii_lowercase();
     let matters =
         in_location || listed(MATTER, name) || prefixes.iter().any(|prefix| lower.starts_with(prefix));

@@ -23,10 +23,10 @@ pub fn translate(context: &LocationContext<'_>, root: &Path) -> TranslatedLocati
     let mut table = TableDraft::new("[[location]]");
     table.text("path", context.path.clone());
     let file = |directive: &Directive| absolute_name(directive.arg(0), root);
+    // A location within another one may have both: then Apache looks at the first.
     if let Some(path) = context.last("SVNPath") {
         table.text("repository", file(path));
-    }
-    if let Some(path) = context.last("SVNParentPath") {
+    } else if let Some(path) = context.last("SVNParentPath") {
         table.text("parent", file(path));
         table.flag(
             "list",
@@ -40,6 +40,16 @@ pub fn translate(context: &LocationContext<'_>, root: &Path) -> TranslatedLocati
     recursion(context, root, &mut table);
     rules(context, root, &mut table);
     let (auth, ldap) = users(context, root, &mut table);
+    if let Some(directive) = context
+        .last("AuthzSVNAuthoritative")
+        .filter(|directive| !directive.on())
+    {
+        table.remark(format!(
+            "{}: {}: a user whom the access file refuses is refused here, whatever 'Require' says",
+            directive.at,
+            directive.shown()
+        ));
+    }
     for directive in context.all(true) {
         if let Some(why) = directives::untranslated_reason(&directive.name, true) {
             table.remark(format!("{}: {}: {why}", directive.at, directive.shown()));

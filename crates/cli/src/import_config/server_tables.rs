@@ -11,12 +11,51 @@ use crate::config::value::Size;
 /// Returns `[listen]`: the addresses on which Apache serves repositories, with and without encryption.
 pub fn listen(server: &ApacheServer<'_>) -> TableDraft {
     let mut table = TableDraft::new("[listen]");
+    let Addresses {
+        http,
+        https,
+        is_guessed,
+    } = addresses(server);
+    if is_guessed {
+        table
+            .remark("Nothing says where Apache listens: these are the ports of its hosts, or the usual one.");
+    }
+    if !http.is_empty() {
+        table.texts("http", &http);
+    }
+    if !https.is_empty() {
+        table.texts("https", &https);
+    }
+    table
+}
+
+/// Returns those addresses at which Apache does not serve a location: they belong to other hosts.
+pub fn not_served_at(server: &ApacheServer<'_>, context: &LocationContext<'_>) -> Vec<String> {
+    let Some(host) = context.host.map(|at| &server.hosts[at]) else {
+        return Vec::new();
+    };
+    let Addresses { http, https, .. } = addresses(server);
+    let mut all = [http, https].concat();
+    all.retain(|address| !host.answers_at(address));
+    all
+}
+
+/// The addresses on which Apache serves repositories.
+struct Addresses {
+    http: Vec<String>,
+    https: Vec<String>,
+    /// There is no `Listen`.
+    is_guessed: bool,
+}
+
+fn addresses(server: &ApacheServer<'_>) -> Addresses {
     let (mut http, mut https): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
     let listens = server.global.settings.iter().filter(|d| d.is("Listen"));
     let mut addresses: Vec<(String, bool)> = listens
         .map(|d| (d.arg(0).to_owned(), d.arg(1).eq_ignore_ascii_case("https")))
         .collect();
-    if addresses.is_empty() {
+    let is_guessed = addresses.is_empty();
+    if is_guessed {
         // The file of a site alone has no `Listen`: its hosts have the ports.
         let hosts = server.hosts.iter().flat_map(|host| &host.addresses);
         addresses = hosts
@@ -30,8 +69,6 @@ pub fn listen(server: &ApacheServer<'_>) -> TableDraft {
         if addresses.is_empty() {
             addresses.push((":80".to_owned(), false));
         }
-        table
-            .remark("Nothing says where Apache listens: these are the ports of its hosts, or the usual one.");
     }
     for (address, is_https) in addresses {
         let port = port_of(&address).unwrap_or(80);
@@ -48,17 +85,27 @@ pub fn listen(server: &ApacheServer<'_>) -> TableDraft {
             false => format!(":{address}"),
         };
         let list = if encrypted { &mut https } else { &mut http };
-        if !list.contains(&address) {
-            list.push(address);
+        let serving = hosts.iter().filter(|host| server.serves_in(host));
+        let own: Vec<&str> = serving.flat_map(|host| host.addresses_at(port)).collect();
+        // Hosts at addresses of their own do not answer at the others of the machine.
+        let narrowed = match is_any_address(&address) && own.iter().all(|own| is_number(address_of(own))) {
+            true if !own.is_empty() => own
+                .iter()
+                .map(|own| format!("{}:{port}", address_of(own)))
+                .collect(),
+            _ => vec![address],
+        };
+        for address in narrowed {
+            if !list.contains(&address) {
+                list.push(address);
+            }
         }
     }
-    if !http.is_empty() {
-        table.texts("http", &http);
+    Addresses {
+        http,
+        https,
+        is_guessed,
     }
-    if !https.is_empty() {
-        table.texts("https", &https);
-    }
-    table
 }
 
 /// Returns `[tls]`, from the first encrypted host with repositories.
@@ -255,9 +302,44 @@ fn is_on(setting: Option<&Directive>) -> bool {
 impl ApacheHost<'_> {
     /// True if the host is on `port`.
     fn is_at(&self, port: u16) -> bool {
-        let at = |address: &str| port_of(address).is_none_or(|own| own == port);
-        self.addresses.iter().any(|address| at(address))
+        !self.addresses_at(port).is_empty()
     }
+
+    /// Returns the host's addresses with `port`.
+    fn addresses_at(&self, port: u16) -> Vec<&str> {
+        let at = |address: &&str| port_of(address).is_none_or(|own| own == port);
+        self.addresses.iter().copied().filter(at).collect()
+    }
+
+    /// True if the host answers at each address that this one of `[listen]` stands for.
+    fn answers_at(&self, listened: &str) -> bool {
+        let own = self.addresses_at(port_of(listened).unwrap_or(80));
+        // The numbers behind names are not looked up.
+        own.iter()
+            .any(|own| !is_number(address_of(own)) || address_of(own) == address_of(listened))
+    }
+}
+
+/// The address without its port.
+fn address_of(address: &str) -> &str {
+    match address.rsplit_once(':') {
+        Some((host, _)) if !host.contains(':') || host.ends_with(']') => host,
+        Some(_) => address,
+        None if address.parse::<u16>().is_ok() => "",
+        None => address,
+    }
+}
+
+/// True for an address that stands for all of the machine.
+fn is_any_address(address: &str) -> bool {
+    ["", "*", "0.0.0.0", "[::]"].contains(&address_of(address))
+}
+
+/// True for an IP address of one network interface.
+fn is_number(host: &str) -> bool {
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    host.parse::<std::net::IpAddr>()
+        .is_ok_and(|address| !address.is_unspecified())
 }
 
 /// Returns the port of `80`, `*:80`, `[::1]:80`; `*` and a name alone have none.

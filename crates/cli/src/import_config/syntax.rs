@@ -1,10 +1,10 @@
 //! Parses Apache's configuration files into a tree of directives: quoting, continued lines, `${VARIABLES}`,
 //! `Include`, and the sections that are evaluated while a file is read (`<IfDefine>`, `<IfModule>`, `<IfFile>`).
 //!
-//! The loaded modules are not looked up. `<IfModule name>` counts as true and `<IfModule !name>` as false, because a
-//! configuration that is imported has its modules in use.
+//! If the files load mod_dav_svn, they load the other modules too, and `<IfModule>` is evaluated as by Apache. The file of a site alone loads
+//! nothing: then `<IfModule name>` counts as true and `<IfModule !name>` as false, because a configuration that is imported has its modules in use.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -73,8 +73,32 @@ pub struct ApacheReader {
     pub defines: BTreeMap<String, String>,
     /// Remarks about skipped directives, with their positions.
     pub skipped: Vec<(SourcePosition, String)>,
+    /// The loaded modules, if they are known: what `<IfModule>` compares with.
+    pub modules: Option<BTreeSet<String>>,
+    /// The modules that the files load.
+    loaded: BTreeSet<String>,
     files: usize,
 }
+
+/// The modules that Apache has without loading them, at least in Debian.
+const BUILT_IN: &[&str] = &[
+    "core.c",
+    "core_module",
+    "http_core.c",
+    "http_module",
+    "mod_so.c",
+    "so_module",
+    "mod_log_config.c",
+    "log_config_module",
+    "mod_logio.c",
+    "logio_module",
+    "mod_unixd.c",
+    "unixd_module",
+    "mod_version.c",
+    "version_module",
+    "mod_watchdog.c",
+    "watchdog_module",
+];
 
 /// The largest depth of nested includes, and of nested sections.
 const MAX_DEPTH: usize = 32;
@@ -98,6 +122,26 @@ impl ApacheReader {
     /// Errors of reading the files, and `MALFORMED_FILE` for sections that are not closed.
     pub fn read(&mut self, path: &Path) -> Result<Vec<Directive>> {
         self.file(path, 0)
+    }
+
+    /// Returns the modules that the files load, if they are all of the server's: that of Subversion is among them.
+    pub fn all_modules(&self) -> Option<BTreeSet<String>> {
+        self.loaded
+            .contains("dav_svn_module")
+            .then(|| self.loaded.clone())
+    }
+
+    /// True if `<IfModule name>` holds.
+    fn has_module(&self, name: &str) -> bool {
+        let Some(modules) = &self.modules else { return true };
+        modules.contains(name) || BUILT_IN.contains(&name)
+    }
+
+    /// Notes a module. `<IfModule>` names it, or the source file that its library is made of.
+    fn load(&mut self, directive: &Directive) {
+        self.loaded.insert(directive.arg(0).to_owned());
+        let library = Path::new(directive.arg(1)).file_stem().unwrap_or_default();
+        self.loaded.insert(format!("{}.c", library.to_string_lossy()));
     }
 
     /// Reads `export NAME=VALUE` from the file in which Debian has Apache's variables, if it exists.
@@ -207,6 +251,9 @@ impl ApacheReader {
             let text = format!("{}: macros are not expanded", directive.shown());
             self.skipped.push((directive.at.clone(), text));
         } else {
+            if directive.is("LoadModule") {
+                self.load(&directive);
+            }
             return Ok(vec![directive]);
         }
         Ok(Vec::new())
@@ -229,7 +276,8 @@ impl ApacheReader {
         let decided = match lower.as_str() {
             "ifdefine" => Some(self.defines.contains_key(argument) != negated),
             "iffile" => Some(self.root.join(argument).exists() != negated),
-            "ifmodule" | "ifdirective" | "ifsection" => Some(!negated),
+            "ifmodule" => Some(self.has_module(argument) != negated),
+            "ifdirective" | "ifsection" => Some(!negated),
             "ifversion" => Some(true),
             "if" | "elseif" | "else" | "macro" if active => {
                 let text = format!("<{name} {}>: what is in it was passed over", args.join(" "));

@@ -466,6 +466,33 @@ fn restrictions_that_cannot_be_translated_close_the_location() {
         ("<Location /svn/*>\nRequire user bob\n</Location>", whole),
         ("<Location /s?n/r>\nRequire user bob\n</Location>", whole),
         ("<Location /other/*>\nRequire user bob\n</Location>", ""),
+        ("<Location /svn>\nAllowMethods GET REPORT\n</Location>", whole),
+        ("<Location /svn>\nAllowMethods reset\n</Location>", ""),
+        (
+            "<Location /svn/r>\nAllowMethods GET\n</Location>",
+            "path = \"/svn/r\" require = \"nobody\"",
+        ),
+        ("<Location /svn>\nAuthMerging And\n</Location>", whole),
+        ("<Location /svn>\nAuthMerging Off\n</Location>", ""),
+        ("<Location /svn>\nSSLRequire true\n</Location>", whole),
+        ("<Location /svn>\nSSLVerifyClient require\n</Location>", whole),
+        ("<Location /svn>\nSSLVerifyClient none\n</Location>", ""),
+        (
+            "SSLVerifyClient require\n<Location /svn>\nSSLVerifyClient require\n</Location>",
+            "",
+        ),
+        (
+            "<LocationMatch \"^/other/(a|svn)\">\nRequire user bob\n</LocationMatch>",
+            "",
+        ),
+        (
+            "<LocationMatch \"^/(other|svn)\">\nRequire user bob\n</LocationMatch>",
+            whole,
+        ),
+        (
+            "<LocationMatch \"^/other|^/svn\">\nRequire user bob\n</LocationMatch>",
+            whole,
+        ),
         ("RedirectMatch 403 ^/svn/secret", whole),
         ("Redirect gone /svn", whole),
         ("Redirect 404 /", whole),
@@ -487,6 +514,93 @@ fn restrictions_that_cannot_be_translated_close_the_location() {
     ] {
         assert_eq!(closed(more), expected, "{more}");
     }
+}
+
+/// Imports hosts. Returns the active lines.
+fn hosts(text: &str) -> String {
+    let machine = MachineRoot::new(&[("/etc/site.conf", text), ("/etc/users", "")]);
+    fs::create_dir_all(machine.path("/srv")).expect("because it is ours");
+    let (text, checked) = machine.imported(&["--apache", "@/etc/site.conf"]);
+    assert_eq!((checked.0, checked.2.as_str()), (0, ""), "{checked:?}\n{text}");
+    active_lines(&text)
+}
+
+/// What Apache serves at one address only is not served at the others.
+#[test]
+fn locations_of_hosts_are_not_served_at_other_addresses() {
+    let host = |address: &str, location: &str| {
+        format!(
+            "<VirtualHost {address}>\n<Location {location}>\nDAV svn\nSVNParentPath @/srv\nRequire all granted\n</Location>\n</VirtualHost>\n"
+        )
+    };
+    let closed = "require = \"nobody\"";
+    // Each host has a port, or an address, of its own.
+    for (listen, one, other) in [
+        ("Listen 127.0.0.1:81\nListen 82\n", "127.0.0.1:81", "*:82"),
+        ("Listen 80\n", "127.0.0.1:80", "*:80"),
+    ] {
+        let text = hosts(&format!("{listen}{}{}", host(one, "/int"), host(other, "/pub")));
+        let (_, int) = text.split_once("path = \"/int\"").expect("because it is there");
+        assert!(
+            int.split("[[location]]")
+                .next()
+                .is_some_and(|int| int.contains(closed)),
+            "{text}"
+        );
+    }
+    // Names of hosts are the client's words: both are served at the same address.
+    let text = hosts(&format!(
+        "Listen 80\n{}{}",
+        host("*:80", "/a"),
+        host("*:80", "/b")
+    ));
+    assert!(!text.contains(closed), "{text}");
+    // One host alone listens at its own address.
+    let text = hosts(&format!("Listen 80\n{}", host("127.0.0.1:80", "/a")));
+    assert!(
+        text.contains("http = \"127.0.0.1:80\"") && !text.contains(closed),
+        "{text}"
+    );
+    // A host for all, encrypted or not.
+    let both = host("*:80", "/a") + &host("*:81", "/a");
+    let text = hosts(&format!("Listen 80\nListen 81\n{both}"));
+    assert!(text.contains("[\":80\", \":81\"]"), "{text}");
+}
+
+/// `<IfModule>` is evaluated if the files load the modules.
+#[test]
+fn conditions_about_modules_are_evaluated() {
+    let location = "<Location /svn>\nDAV svn\nSVNParentPath @/srv\nAuthType Basic\nAuthName x\nAuthUserFile users\nRequire user alice\n\
+        <IfModule mod_none.c>\nRequire user bob\n</IfModule>\n<IfModule !none_module>\nRequire user carol\n</IfModule>\n\
+        <IfModule mod_dav_svn.c>\nRequire user dave\n</IfModule>\n<IfModule mod_so.c>\nRequire user eve\n</IfModule>\n</Location>\n";
+    let loads = "LoadModule dav_svn_module /usr/lib/apache2/modules/mod_dav_svn.so\n";
+    let with = |text: &str| hosts(&format!("Listen 80\n{text}"));
+    let known = with(&format!("{location}{loads}"));
+    assert!(
+        known.contains("\"user alice or user carol or user dave or user eve\""),
+        "{known}"
+    );
+    let unknown = with(location);
+    assert!(
+        unknown.contains("\"user alice or user bob or user dave or user eve\""),
+        "{unknown}"
+    );
+}
+
+/// A repository of its own within a directory of repositories.
+#[test]
+fn a_repository_below_others_is_imported() {
+    let machine = MachineRoot::new(&[(
+        "/etc/site.conf",
+        "Listen 80\n<Location /b>\nDAV svn\nSVNParentPath @/srv\nRequire all granted\n</Location>\n\
+         <Location /b/one>\nDAV svn\nSVNPath @/srv/one\nRequire all granted\n</Location>\n",
+    )]);
+    fs::create_dir_all(machine.path("/srv")).expect("because it is ours");
+    machine.repository("/srv/one");
+    let (text, checked) = machine.imported(&["--apache", "@/etc/site.conf"]);
+    assert_eq!((checked.0, checked.2.as_str()), (0, ""), "{checked:?}\n{text}");
+    let served = checked.1.lines().count();
+    assert_eq!(served, 3, "{}", checked.1);
 }
 
 #[test]

@@ -209,7 +209,7 @@ impl MultiCommit {
         if name.starts_with("svn:wc:") {
             return wrong(format!("'{name}' is a wcprop, thus not accessible to clients"));
         }
-        if value.is_some() && !prop_rules::is_name(name) {
+        if !prop_rules::is_name(name) {
             return wrong(format!("Bad property name: '{name}'"));
         }
         let known = self.changes.get(&TreeOrder(path.clone()));

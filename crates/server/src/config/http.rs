@@ -67,6 +67,13 @@ pub struct Location {
 }
 
 impl Location {
+    /// The name of the only repository of this location in authz sections: the last component of the location's path, as in mod_authz_svn. There is
+    /// none for the whole server, and where each repository has its rules for itself, as with svnserve.
+    pub fn authz_name(&self) -> Option<&str> {
+        let name = self.prefix.rsplit('/').next().filter(|name| !name.is_empty());
+        name.filter(|_| self.access.is_some() && matches!(self.source, Source::Repository(_)))
+    }
+
     /// Returns `source` at `prefix`, with default settings.
     pub fn new(prefix: impl Into<String>, source: Source) -> Location {
         Location {

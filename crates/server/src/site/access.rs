@@ -281,7 +281,7 @@ fn look_up_rights(context: &mut RequestContext<'_>, rules: &RepositoryRules, gro
     context.rights = rules
         .authz
         .as_ref()
-        .map(|authz| authz.rights_in_groups(context.mount.name.as_deref(), user.as_deref(), groups));
+        .map(|authz| authz.rights_in_groups(context.mount.authz_name.as_deref(), user.as_deref(), groups));
 }
 
 /// Returns a 401 with challenges; a 403 if no provider could check credentials.

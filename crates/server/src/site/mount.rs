@@ -25,8 +25,10 @@ pub(crate) struct MountedRepository {
     pub(crate) base: RepositoryUrls,
     /// The path of its URL, as [`RepositoryUrls::root`] returns it.
     pub(crate) root: Arc<str>,
-    /// The name in authz sections; `None` for the only repository of a location.
+    /// The name below the location; `None` for the only repository of a location.
     pub(crate) name: Option<String>,
+    /// The name in authz sections.
+    pub(crate) authz_name: Option<String>,
 }
 
 /// The result of a look-up.
@@ -131,12 +133,14 @@ pub(crate) fn find(
         uri::encode(component, &mut root);
     }
     let name = (names > 0).then(|| below[..names].join("/"));
+    let authz_name = name.as_deref().or(location.authz_name()).map(str::to_owned);
     let mount = Arc::new(MountedRepository {
         repository,
         root: root.as_str().into(),
         base: RepositoryUrls::new(root, &location.special),
         location: location.clone(),
         name,
+        authz_name,
     });
     connection.store_mount(&site.recent, options, &mount, &components[..count + names]);
     Ok(found(mount, &below[names..]))

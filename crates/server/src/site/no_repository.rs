@@ -41,7 +41,7 @@ pub(crate) fn refuse(
     let (names, rest) = below.split_at(names.min(below.len()));
     let joined = names.join("/");
     let (name, folder) = match &location.source {
-        Source::Repository(path) => (None, path.clone()),
+        Source::Repository(path) => (location.authz_name(), path.clone()),
         Source::Parent(folder) => (Some(joined.as_str()), folder.join(&joined)),
     };
     let specials: Vec<&str> = location.special.split('/').collect();

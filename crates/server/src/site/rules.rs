@@ -64,7 +64,7 @@ pub(super) fn rules(context: &RequestContext<'_>) -> Result<Arc<RepositoryRules>
     let mut rules = rules.map_err(broken)?;
     let authz = rules.authz.as_ref();
     rules.anonymous_rights =
-        authz.map(|authz| authz.rights_in_groups(context.mount.name.as_deref(), None, &[]));
+        authz.map(|authz| authz.rights_in_groups(context.mount.authz_name.as_deref(), None, &[]));
     let rules = Arc::new(rules);
     context.connection.store_rules(&context.mount, &rules);
     Ok(rules)

@@ -211,8 +211,13 @@ impl LocationGenerator {
 
     /// Returns the lines of a location.
     fn location(&mut self) -> String {
-        let mut text = String::from(
-            "DAV svn\nSVNParentPath REPOSITORIES\nAuthType Basic\nAuthName x\nAuthUserFile \"@FOLDER/users\"\n\
+        // In rules, the repository has the same name both ways.
+        let repositories = match self.chance(4) {
+            true => "SVNPath REPOSITORIES/r",
+            false => "SVNParentPath REPOSITORIES",
+        };
+        let mut text = format!(
+            "DAV svn\n{repositories}\nAuthType Basic\nAuthName x\nAuthUserFile \"@FOLDER/users\"\n\
              AuthGroupFile \"@FOLDER/members\"\n",
         );
         self.users_only = false;
@@ -323,8 +328,9 @@ fn round(seed: u64, count: usize, is_free: bool) -> Vec<String> {
     let locations: Vec<String> = (0..count).map(|_| maker.location()).collect();
     let mut lines = String::new();
     for (at, location) in locations.iter().enumerate() {
+        let below = if location.contains("SVNPath ") { "/r" } else { "" };
         let location = location.replace("REPOSITORIES", &parent.display().to_string());
-        _ = write!(lines, "<Location /l{at}>\n{location}</Location>\n");
+        _ = write!(lines, "<Location /l{at}{below}>\n{location}</Location>\n");
         if is_free && maker.chance(2) {
             lines += &parts(&mut maker, at);
         }
@@ -337,6 +343,10 @@ fn round(seed: u64, count: usize, is_free: bool) -> Vec<String> {
     let all = all.flat_map(|(location, user)| ASKED.iter().map(move |asked| (location, user, asked)));
     // A step without common divisors with the numbers of users and of requests.
     for ((at, location), (user, password), (method, path)) in sample(7, all) {
+        // What is outside of the location has no rules, and Apache takes its own URL for such a place.
+        if location.contains("SVNPath ") && !path.starts_with("/r/") {
+            continue;
+        }
         let proof = authorization(user, password);
         let mut headers = Vec::new();
         if *method == "PROPFIND" {
@@ -380,6 +390,7 @@ fn round(seed: u64, count: usize, is_free: bool) -> Vec<String> {
 fn section(lines: &str, at: usize) -> String {
     let end = lines
         .split_once(&format!("<Location /l{at}>\n"))
+        .or_else(|| lines.split_once(&format!("<Location /l{at}/r>\n")))
         .and_then(|(_, rest)| {
             let rest = rest.split_once("</Location>\n")?.1;
             rest.split(&format!("<Location /l{}>\n", at + 1)).next()
