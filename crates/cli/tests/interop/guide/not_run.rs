@@ -43,6 +43,21 @@ const NOT_RUN: &[(&str, &str, Instead)] = &[
         Instead::Holds("packaging/Dockerfile", "ENTRYPOINT [\"tini\", \"--\", \"sven\"]"),
     ),
     (
+        "sudo apt install musl-tools",
+        "it changes the machine",
+        Instead::Nothing,
+    ),
+    (
+        "rustup target add x86_64-unknown-linux-musl",
+        "it needs the network",
+        Instead::Nothing,
+    ),
+    (
+        "CC_x86_64_unknown_linux_musl=musl-gcc cargo build --release --locked --target x86_64-unknown-linux-musl",
+        "it builds for minutes",
+        Instead::Holds("crates/cli/Cargo.toml", "name = \"sven\""),
+    ),
+    (
         "cargo build --release --locked",
         "it builds for minutes",
         Instead::Holds("crates/cli/Cargo.toml", "[[bin]]\nname = \"sven\""),
