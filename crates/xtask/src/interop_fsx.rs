@@ -37,6 +37,10 @@ const LEFT_OUT: &[(&str, &str)] = &[
         "1.14 writes the properties of a node in the order of a hash: an equal value is stored as a change, or not, by chance",
     ),
     (
+        "stopping::an_idle_server_keeps_no_file_open",
+        "of FSX, no file is kept open",
+    ),
+    (
         "writing::two_copies",
         "for an addition over another one of the same transaction, 1.14 stores a replacement of nothing: its dump cannot be loaded",
     ),
