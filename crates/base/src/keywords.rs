@@ -122,11 +122,10 @@ impl Keywords {
                 None if !is_end && line_ends.is_none() && line.len() < LONGEST => return at,
                 // As in the incumbent, other keywords behind the first `$` are found at the end of a line, or if the text between is too long. At
                 // the end of the text, and if the longest text ends with a `$`, they are passed over.
-                None if line_ends.is_none() && self.begins_keyword(line) && line.len() < LONGEST => {
-                    out.extend_from_slice(line);
-                    at += line.len();
-                }
-                None if line_ends.is_none() && self.begins_keyword(line) && line.ends_with(b"$") => {
+                None if line_ends.is_none()
+                    && (line.len() < LONGEST || line.ends_with(b"$"))
+                    && self.begins_keyword(line) =>
+                {
                     out.extend_from_slice(line);
                     at += line.len();
                 }

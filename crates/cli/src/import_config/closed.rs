@@ -135,15 +135,20 @@ fn closed_part(path: &str, directive: &Directive, whole: &TranslatedLocation) ->
 
 /// Closes a location because of a directive that is not translated.
 fn close_location(location: &mut TableDraft, directive: &Directive) {
-    location.remove("require-write");
-    location.remove("anonymous");
-    location.text("require", "nobody");
-    location.remark(format!(
+    let why = format!(
         "{}: {}: keeps somebody out in a way that is not translated, so nobody is let in here: say it in 'require' or in the \
          access file, and take the 'require' below away",
         directive.at,
         directive.shown()
-    ));
+    );
+    close(location, why);
+}
+
+fn close(location: &mut TableDraft, why: String) {
+    location.remove("require-write");
+    location.remove("anonymous");
+    location.text("require", "nobody");
+    location.remark(why);
 }
 
 /// Returns the directives of a location that refuse requests in a way that has no counterpart.
@@ -170,15 +175,13 @@ fn close_if_exposed(server: &ApacheServer<'_>, context: &LocationContext<'_>, lo
     if elsewhere.is_empty() {
         return;
     }
-    location.remove("require-write");
-    location.remove("anonymous");
-    location.text("require", "nobody");
-    location.remark(format!(
+    let why = format!(
         "{}: Apache does not serve this location at {}, where other hosts are; here every address serves all locations, so nobody is let \
          in: run a second server for this one, or take these addresses away, and take the 'require' below away",
         context.at,
         elsewhere.join(", ")
-    ));
+    );
+    close(location, why);
 }
 
 /// Returns the directives that refuse requests by a pattern or a condition.
