@@ -4,9 +4,9 @@
 //! absolute URL. Words may be quoted, and characters escaped with a backslash. URLs may be relative: `../` to the directory's URL, `^/` to
 //! the repository's root, `//` to the scheme, `/` to the server.
 
-use base::{Code, Date, Error, RelPath, Result, Revnum, Url};
+use base::{Code, Date, Error, RelPath, Result, Url};
 
-use crate::locate::Revision;
+use crate::revision::Revision;
 
 /// The property.
 pub const EXTERNALS: &str = "svn:externals";
@@ -32,6 +32,8 @@ pub type ParseDate<'a> = &'a (dyn Fn(&str) -> Option<Date> + Sync);
 /// # Errors
 /// `CLIENT_INVALID_EXTERNALS_DESCRIPTION` for a line that is not an external.
 pub fn parse(directory: &str, value: &[u8], parse_date: ParseDate<'_>) -> Result<Vec<External>> {
+    // As in Subversion, a NUL ends the text.
+    let value = value.split(|byte| *byte == 0).next().unwrap_or_default();
     let value = String::from_utf8_lossy(value);
     let mut externals = Vec::new();
     for line in value.split(['\n', '\r']) {
@@ -58,63 +60,90 @@ fn parse_line(directory: &str, line: &str, parse_date: ParseDate<'_>) -> Result<
             "" if at < words.len() => words.remove(at),
             text => text.to_owned(),
         };
-        rev = Some(revision(&text, parse_date).ok_or_else(broken)?);
+        let found = Revision::parse(&text, parse_date);
+        let found = found.filter(|found| matches!(found, Revision::Number(_) | Revision::Date(_)));
+        rev = Some(found.ok_or_else(broken)?);
     }
     let [first, second] = <[String; 2]>::try_from(words).map_err(|_| broken())?;
+    let invalid = |what: String| {
+        let message = format!("Invalid svn:externals property on '{directory}': {what}");
+        Error::new(Code::CLIENT_INVALID_EXTERNALS_DESCRIPTION, message)
+    };
+    let (first_is_url, second_is_url) = (Url::is_url(&first), Url::is_url(&second));
+    if first_is_url && second_is_url {
+        return Err(invalid(format!(
+            "cannot use two absolute URLs ('{first}' and '{second}') in an external; one must be a path where an absolute or \
+             relative URL is checked out to"
+        )));
+    }
     // The older form has the option behind the target, and a URL at the end.
     let is_old = match option {
         Some(at) => at == 1,
-        None => !Url::is_url(&first) && Url::is_url(&second),
+        None => second_is_url,
     };
-    let (target, url, peg) = if is_old {
-        (first, second, None)
-    } else {
-        let (url, peg) = split_peg(&first, parse_date)?;
-        (second, url, peg)
+    let target = if is_old { &first } else { &second };
+    if Url::is_url(target) {
+        return Err(invalid(format!(
+            "cannot use a URL '{target}' as the target directory for an external definition"
+        )));
+    }
+    let head = Revision::Head;
+    let (url, peg) = match is_old {
+        true => (second.clone(), rev.unwrap_or(head)),
+        false => {
+            let (url, peg) = split_peg(&first, parse_date)?;
+            (url, peg.unwrap_or(head))
+        }
     };
-    let peg = peg.unwrap_or(if is_old {
-        rev.unwrap_or(Revision::Head)
-    } else {
-        Revision::Head
-    });
     Ok(External {
-        target: checked_target(directory, &target)?,
+        target: relative_target(target)
+            .map_err(|target| invalid(format!("target '{target}' is an absolute path or involves '..'")))?,
         url,
         peg,
         rev: rev.unwrap_or(peg),
     })
 }
 
-/// Returns the words of a line: separated by blanks, with quotes and backslashes as in a shell.
+/// Returns the words of a line, as APR's `apr_tokenize_to_argv` does. Blanks separate words. A word that begins with a quote ends with
+/// the next one of its kind, and another word may follow at once; quotes elsewhere are plain characters. A backslash goes away; the end of
+/// a word it hides only if a blank or a quote follows.
 pub(crate) fn words(line: &str) -> Vec<String> {
+    const BLANKS: [char; 2] = [' ', '\t'];
     let mut words = Vec::new();
-    let mut chars = line.chars().peekable();
-    loop {
-        while chars.next_if(|c| matches!(c, ' ' | '\t')).is_some() {}
-        if chars.peek().is_none() {
-            return words;
-        }
-        let (mut word, mut quote) = (String::new(), None);
-        while let Some(c) = chars.next_if(|c| quote.is_some() || !matches!(c, ' ' | '\t')) {
-            match c {
-                '"' | '\'' if quote == Some(c) => quote = None,
-                '"' | '\'' if quote.is_none() => quote = Some(c),
-                '\\' => word.extend(chars.next()),
-                _ => word.push(c),
+    let mut rest = line.trim_start_matches(BLANKS);
+    while !rest.is_empty() {
+        let quote = rest.chars().next().filter(|c| matches!(c, '"' | '\''));
+        let text = &rest[quote.map_or(0, char::len_utf8)..];
+        let ends = |c: char| quote.map_or(BLANKS.contains(&c), |quote| c == quote);
+        let mut chars = text.char_indices().peekable();
+        let mut end = text.len();
+        while let Some((at, c)) = chars.next() {
+            let hides = |next: &(usize, char)| matches!(next.1, ' ' | '\t' | '"' | '\'');
+            if c == '\\' && chars.next_if(hides).is_some() {
+                continue;
+            }
+            if ends(c) {
+                end = at;
+                break;
             }
         }
-        words.push(word);
+        words.push(without_backslashes(&text[..end]));
+        rest = text[end..].get(1..).unwrap_or_default();
+        rest = rest.trim_start_matches(BLANKS);
     }
+    words
 }
 
-/// Returns the revision of a number or of a date between braces.
-fn revision(text: &str, parse_date: ParseDate<'_>) -> Option<Revision> {
-    if let Some(date) = text.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) {
-        return parse_date(date).map(Revision::Date);
+fn without_backslashes(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => plain.extend(chars.next()),
+            c => plain.push(c),
+        }
     }
-    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let number = text.parse::<u32>().ok().filter(|_| is_number)?;
-    Some(Revision::Number(Revnum(number.into())))
+    plain
 }
 
 /// Splits `URL@PEG`; an empty peg revision is none.
@@ -127,13 +156,7 @@ fn split_peg(text: &str, parse_date: ParseDate<'_>) -> Result<(String, Option<Re
     if peg.is_empty() {
         return Ok((url, None));
     }
-    let number = peg.strip_prefix('r').unwrap_or(peg);
-    let found = if peg.eq_ignore_ascii_case("head") {
-        Some(Revision::Head)
-    } else {
-        revision(number, parse_date)
-    };
-    match found {
+    match Revision::parse(peg, parse_date) {
         Some(peg) => Ok((url, Some(peg))),
         None => {
             let message = format!("Syntax error parsing peg revision '{peg}'");
@@ -142,40 +165,32 @@ fn split_peg(text: &str, parse_date: ParseDate<'_>) -> Result<(String, Option<Re
     }
 }
 
-/// Returns the path of a target: below the directory, and not the directory itself.
-fn checked_target(directory: &str, text: &str) -> Result<RelPath> {
-    let has_dots = text.split('/').any(|name| name == "..");
-    let path = match text.starts_with('/') || has_dots {
-        true => None,
-        false => {
-            let names: Vec<&str> = text
-                .split('/')
-                .filter(|name| !matches!(*name, "" | "."))
-                .collect();
-            RelPath::parse(&names.join("/"))
-                .ok()
-                .filter(|path| !path.is_empty())
-        }
-    };
-    path.ok_or_else(|| {
-        let shown = text.trim_end_matches('/');
-        let shown = if shown == "." { "" } else { shown };
-        let message = format!(
-            "Invalid svn:externals property on '{directory}': target '{shown}' is an absolute path or involves '..'"
-        );
-        Error::new(Code::CLIENT_INVALID_EXTERNALS_DESCRIPTION, message)
-    })
+/// Returns the path of a target: below the directory, and not the directory itself. Otherwise the error has its canonical form.
+fn relative_target(text: &str) -> Result<RelPath, String> {
+    let names = text.split('/').filter(|name| !matches!(*name, "" | "."));
+    let joined = names.collect::<Vec<_>>().join("/");
+    if text.starts_with('/') {
+        return Err(format!("/{joined}"));
+    }
+    match RelPath::parse(&joined) {
+        Ok(path) if !path.is_empty() && path.components().all(|name| name != "..") => Ok(path),
+        _ => Err(joined),
+    }
 }
 
 /// Returns the absolute URL of an external of the directory at `directory`, in the repository at `root`.
 ///
 /// # Errors
-/// `BAD_URL` for a relative URL of no known form, and for one that leaves the server.
+/// `BAD_URL` for a relative URL of no known form, and for `..` in one that begins at the server or the scheme. In the other
+/// forms, a `..` above the server's root stays there.
 pub fn absolute_url(url: &str, directory: &Url, root: &Url) -> Result<Url> {
     if Url::is_url(url) {
         return Url::canonicalize(url);
     }
-    let bad = |what: &str| Error::new(Code::BAD_URL, format!("{what} '{url}'"));
+    if url.starts_with('/') && url.split('/').any(|name| name == "..") {
+        let message = format!("The external relative URL '{url}' cannot have backpaths, i.e. '..'");
+        return Err(Error::new(Code::BAD_URL, message));
+    }
     let (start, rest) = if let Some(rest) = url.strip_prefix("//") {
         return Url::canonicalize(&format!("{}://{rest}", directory.scheme()));
     } else if let Some(rest) = url.strip_prefix("^/") {
@@ -185,16 +200,14 @@ pub fn absolute_url(url: &str, directory: &Url, root: &Url) -> Result<Url> {
     } else if url == ".." || url.starts_with("../") {
         (directory.path().to_owned(), url)
     } else {
-        return Err(bad("Unrecognized format for the relative external URL"));
+        let message = format!("Unrecognized format for the relative external URL '{url}'");
+        return Err(Error::new(Code::BAD_URL, message));
     };
     let mut names: Vec<&str> = start.split('/').filter(|name| !name.is_empty()).collect();
     for name in rest.split('/') {
         match name {
             "" | "." => {}
-            ".." => {
-                let left = names.pop();
-                left.ok_or_else(|| bad("The external relative URL"))?;
-            }
+            ".." => _ = names.pop(),
             name => names.push(name),
         }
     }
@@ -209,6 +222,8 @@ pub fn absolute_url(url: &str, directory: &Url, root: &Url) -> Result<Url> {
 
 #[cfg(test)]
 mod tests {
+    use base::Revnum;
+
     use super::*;
 
     fn no_dates(_: &str) -> Option<Date> {
@@ -287,6 +302,8 @@ mod tests {
             ("^/../o/b", "http://host/svn/o/b"),
             ("../b", "http://host/svn/r/trunk/b"),
             ("../../b/../c", "http://host/svn/r/c"),
+            ("../../../../../b", "http://host/b"),
+            ("^/../../../b", "http://host/b"),
             ("/x/y", "http://host/x/y"),
             ("//other/x", "http://other/x"),
             ("svn://h/r/", "svn://h/r"),
@@ -294,7 +311,7 @@ mod tests {
             let got = absolute_url(url, &directory, &root).expect(url);
             assert_eq!(got.as_str(), expected);
         }
-        for url in ["b", "", "../../../../../b", "^b"] {
+        for url in ["b", "", "^b", "/x/../y", "//host/x/../y"] {
             let error = absolute_url(url, &directory, &root).expect_err(url);
             assert_eq!(error.code(), Code::BAD_URL, "{url}");
         }

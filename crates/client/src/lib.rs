@@ -33,6 +33,7 @@ pub mod props;
 pub mod propset;
 pub mod rdump;
 mod replay_ahead;
+pub mod revision;
 mod revprop_lock;
 mod session_thread;
 pub mod sync;

@@ -9,7 +9,8 @@ use base::{Code, Depth, Error, FsPath, Lock, NodeKind, RelPath, Result, Revnum, 
 use ra::{Capability, DirectoryRequest, Dirent, DirentFields, ListRequest, Session};
 
 use crate::externals::{self, EXTERNALS, ParseDate};
-use crate::locate::{self, Revision};
+use crate::locate;
+use crate::revision::Revision;
 
 /// How to list.
 #[derive(Clone, Copy)]
@@ -74,15 +75,15 @@ pub type Notify<'a> = &'a mut dyn FnMut(ListEvent<'_>) -> Result<()>;
 /// `FS_NOT_FOUND` if there is no such node; those of the session and of `notify`.
 pub fn list(
     url: &Url,
-    peg: Revision,
-    operative: Revision,
+    peg: locate::Revision,
+    operative: locate::Revision,
     options: &ListOptions<'_>,
     notify: Notify<'_>,
 ) -> Result<()> {
     let source = Source {
         url: url.clone(),
-        peg,
-        rev: operative,
+        peg: peg.into(),
+        rev: operative.into(),
         external: None,
     };
     let mut trees = vec![list_tree(source, options, notify)?];
@@ -170,8 +171,9 @@ impl ListedTree {
 
 /// Lists a tree without its externals.
 fn list_tree(source: Source, options: &ListOptions<'_>, notify: Notify<'_>) -> Result<ListedTree> {
+    let (peg, rev) = (source.peg.of_url()?, source.rev.of_url()?);
     let mut session = (options.open)(&source.url)?;
-    let rev = locate::move_to_node(&mut *session, source.peg, source.rev)?;
+    let rev = locate::move_to_node(&mut *session, peg, rev)?;
     let root_url = session.root_url().clone();
     let path = session
         .url()

@@ -1,5 +1,7 @@
 //! Rules for the names and values of properties, which clients check and repositories do not.
 
+use std::collections::HashSet;
+
 use base::mergeinfo::Mergeinfo;
 use base::{Code, Error, NodeKind, Result};
 
@@ -125,7 +127,7 @@ pub fn canonical_value(
                 value.push(b'\n');
             }
             if name == EXTERNALS {
-                externals::parse(target, &value, parse_date)?;
+                check_externals(target, &value, parse_date)?;
             }
             Ok(value)
         }
@@ -141,6 +143,20 @@ pub fn canonical_value(
         base::props::MERGEINFO => Ok(Mergeinfo::parse(value)?.to_string().into_bytes()),
         _ => Ok(value.to_vec()),
     }
+}
+
+/// Checks that every line is an external, and that no two have the same target.
+fn check_externals(directory: &str, value: &[u8], parse_date: ParseDate<'_>) -> Result<()> {
+    let mut targets = HashSet::new();
+    for external in externals::parse(directory, value, parse_date)? {
+        if let Some(target) = targets.replace(external.target) {
+            let message = format!(
+                "Invalid {EXTERNALS} property on '{directory}': target '{target}' appears more than once"
+            );
+            return Err(Error::new(Code::WC_DUPLICATE_EXTERNALS_TARGET, message));
+        }
+    }
+    Ok(())
 }
 
 /// Checks a media type.

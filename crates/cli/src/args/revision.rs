@@ -1,44 +1,10 @@
 //! The argument of `-r`: `N`, `HEAD`, `{DATE}`, `A:B`.
 
-use base::{Code, Date, Error, Result, Revnum};
-use client::locate;
+use base::{Code, Error, Result, Revnum};
+pub use client::revision::Revision;
+use client::revision::saturating;
 
 use super::date;
-
-/// One end of a range, not resolved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Revision {
-    /// A number.
-    Number(Revnum),
-    /// The youngest revision.
-    Head,
-    /// The revision that was the youngest at this time.
-    Date(Date),
-    /// The base revision of a working copy; not valid for a repository alone.
-    Base,
-    /// The revision of the last change.
-    Committed,
-    /// The revision before the last change.
-    Previous,
-}
-
-impl Revision {
-    /// Returns the revision of a URL, which has no working copy.
-    ///
-    /// # Errors
-    /// `CLIENT_BAD_REVISION` for revisions of a working copy.
-    pub fn of_url(self) -> Result<locate::Revision> {
-        match self {
-            Revision::Number(rev) => Ok(locate::Revision::Number(rev)),
-            Revision::Head => Ok(locate::Revision::Head),
-            Revision::Date(date) => Ok(locate::Revision::Date(date)),
-            Revision::Base | Revision::Committed | Revision::Previous => Err(Error::new(
-                Code::CLIENT_BAD_REVISION,
-                "PREV, BASE, or COMMITTED revision keywords are invalid for URL",
-            )),
-        }
-    }
-}
 
 /// The argument of `-r`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,29 +61,7 @@ pub fn plain_number(text: &str) -> Result<Revnum> {
 
 /// Parses the first revision and returns it with the rest of the text.
 fn first(text: &str) -> Option<(Revision, &str)> {
-    let text = text.trim_start_matches('r');
-    if let Some(braced) = text.strip_prefix('{') {
-        let (date, rest) = braced.split_once('}')?;
-        return Some((Revision::Date(date::parse(date)?), rest));
-    }
-    let end = text.find(':').unwrap_or(text.len());
-    let (word, rest) = text.split_at(end);
-    let revision = match word.to_ascii_lowercase().as_str() {
-        "head" => Revision::Head,
-        "base" => Revision::Base,
-        "committed" => Revision::Committed,
-        "prev" => Revision::Previous,
-        _ => Revision::Number(saturating(word)?),
-    };
-    Some((revision, rest))
-}
-
-/// Parses digits. A number too large for Subversion's type becomes its largest value.
-fn saturating(digits: &str) -> Option<Revnum> {
-    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
-        return None;
-    }
-    Some(Revnum::parse(digits.as_bytes()).unwrap_or(Revnum::MAX))
+    Revision::parse_first(text, &date::parse)
 }
 
 #[cfg(test)]

@@ -93,6 +93,7 @@ impl ExportArgs {
             hosts::http_options(context.config(), &request.url).map_or(0, |http| http.connections);
         let charset = out.charset();
         let here = std::env::current_dir().unwrap_or_default();
+        let absolute_target = local_path::without_parents(here.join(&request.target));
         let options = ExportOptions {
             depth: self.depth.depth().unwrap_or(Depth::Infinity),
             force: self.force,
@@ -114,7 +115,7 @@ impl ExportArgs {
             long_date: &date_text::human,
             parse_date: &date::parse,
             file_name: &|name, directory| file_name(charset, name, directory),
-            current_dir: &here,
+            absolute_target: &absolute_target,
             received: &received,
             cancel: context.cancel(),
         };

@@ -6,6 +6,7 @@ use client::props;
 use super::options::TargetsOption;
 use super::props::{ReadPropsOptions, print_indented, print_value, xml_element};
 use super::target_list;
+use crate::args::revision::Revision;
 use crate::client_context::ClientContext;
 use crate::client_context::target::{Target, TypedTarget};
 use crate::out::Out;
@@ -97,7 +98,12 @@ impl PropgetArgs {
     ) -> Result<()> {
         let (mut session, rev) = self.options.open_revision(context, targets)?;
         let Some(value) = session.revprop(rev, name)? else {
-            let message = format!("Property '{name}' not found on revision {rev}");
+            let asked = match self.options.revision.start() {
+                Some(Revision::Date(date)) => date.to_string(),
+                Some(Revision::Head) => "head".to_owned(),
+                _ => rev.to_string(),
+            };
+            let message = format!("Property '{name}' not found on revision {asked}");
             return Err(Error::new(Code::PROPERTY_NOT_FOUND, message));
         };
         if self.options.xml {

@@ -23,7 +23,7 @@ pub struct ReadPropsOptions {
     #[command(flatten)]
     depth: RecursiveOption,
     #[command(flatten)]
-    revision: RevisionOption,
+    pub revision: RevisionOption,
     /// print properties of the revision that '-r' names
     #[arg(long)]
     pub revprop: bool,

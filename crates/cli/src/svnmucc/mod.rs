@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 use base::{Code, Error, Props, RelPath, Result, Url, props};
 use clap::{CommandFactory as _, FromArgMatches as _};
-use client::multi_commit::MultiCommit;
+use client::multi_commit::{MultiCommit, TextOfPut};
 
 use self::actions::{Action, ActionKind};
 pub use self::options::SvnmuccArgs;
@@ -133,13 +133,13 @@ fn apply(commit: &mut MultiCommit, action: &Action, anchor: &Url) -> Result<()> 
 }
 
 /// Opens the text of `put`; `-` is standard input.
-fn open_text(file: &str) -> Result<Box<dyn Read>> {
-    if file == "-" {
-        return Ok(Box::new(io::stdin()));
-    }
+fn open_text(file: &str) -> Result<TextOfPut> {
     let path = local_path::of_text(file);
-    let opened = File::open(&path).map_err(|e| Error::io("Can't open file", &path, &e))?;
-    Ok(Box::new(opened))
+    let reader: Box<dyn Read> = match file {
+        "-" => Box::new(io::stdin()),
+        _ => Box::new(File::open(&path).map_err(|e| Error::io("Can't open file", &path, &e))?),
+    };
+    Ok(TextOfPut { path, reader })
 }
 
 /// Returns the log message that the user writes in an editor; `None` if it was not changed.

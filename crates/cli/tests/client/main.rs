@@ -15,6 +15,7 @@ mod context;
 mod desktop;
 mod diff;
 mod export;
+mod externals;
 mod far_dates;
 mod gateways;
 mod http_statuses;

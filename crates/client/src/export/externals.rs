@@ -1,17 +1,17 @@
 //! The externals of an exported tree, and their externals.
 //!
 //! An external may define externals. They follow it at once, so there is a stack of trees: its depth is that of the nesting, and
-//! the length of paths ends a cycle. The directories of a tree are taken one after the other: an error in the property of one ends
-//! the tree, after the externals of those before.
+//! the length of paths ends a cycle. The directories of a tree are taken one after the other, and so are the externals of each: an error in
+//! a property or a URL ends the tree, after the externals before it.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
 
-use base::{Code, Error, RelPath, Result};
+use base::{Code, Error, RelPath, Result, Url, disk_path};
 
 use super::node::make_parents;
 use super::{ExportEvent, ExportOptions, ExportedTree, Notify, Source, export_tree};
-use crate::externals::{absolute_url, parse};
+use crate::externals::{External, absolute_url, parse};
 
 /// Externals within externals.
 const MAX_DEPTH: usize = 1000;
@@ -21,14 +21,17 @@ struct Frame {
     tree: ExportedTree,
     /// The directories that are left, with the property.
     directories: VecDeque<(RelPath, Vec<u8>)>,
-    /// The externals that are left of the present directory, the last one first.
-    externals: Vec<(Source, PathBuf)>,
+    /// The URL of the present directory.
+    directory_url: Url,
+    /// The externals that are left of the present directory, the last one first, with their paths on disk.
+    externals: Vec<(External, PathBuf)>,
 }
 
 impl Frame {
     fn new(mut tree: ExportedTree) -> Frame {
         Frame {
             directories: std::mem::take(&mut tree.externals).into(),
+            directory_url: tree.url.clone(),
             tree,
             externals: Vec::new(),
         }
@@ -54,11 +57,12 @@ pub(super) fn export(tree: ExportedTree, options: &ExportOptions<'_>, notify: No
 }
 
 fn export_all(
-    tree: ExportedTree,
+    mut tree: ExportedTree,
     options: &ExportOptions<'_>,
     notify: Notify<'_>,
     failed: &mut bool,
 ) -> Result<()> {
+    tree.target = options.absolute_target.to_owned();
     let top = tree.target.clone();
     let forced = ExportOptions {
         force: true,
@@ -66,19 +70,24 @@ fn export_all(
     };
     let mut stack = vec![Frame::new(tree)];
     while let Some(frame) = stack.last_mut() {
-        let outcome = if let Some((source, target)) = frame.externals.pop() {
-            notify(ExportEvent::External(&target))?;
-            make_parents(&top, &target)
-                .and_then(|()| export_tree(&source, &target, &forced, notify))
-                .and_then(|tree| {
-                    if stack.len() >= MAX_DEPTH {
-                        let message = "Externals are nested too deeply";
-                        return Err(Error::new(Code::WC_OBSTRUCTED_UPDATE, message));
-                    }
-                    stack.push(Frame::new(tree));
-                    Ok(())
-                })
+        let outcome = if let Some((external, target)) = frame.externals.pop() {
+            match absolute_url(&external.url, &frame.directory_url, &frame.tree.root_url) {
+                Err(error) => {
+                    stack.pop();
+                    Err(error)
+                }
+                Ok(url) => {
+                    notify(ExportEvent::External(&target))?;
+                    source(url, &external)
+                        .and_then(|source| {
+                            make_parents(&top, &target)?;
+                            export_tree(&source, &target, &forced, notify)
+                        })
+                        .and_then(|tree| push(&mut stack, tree))
+                }
+            }
         } else if let Some((path, value)) = frame.directories.pop_front() {
+            frame.directory_url = frame.tree.url.join(&path);
             let externals = externals(&frame.tree, &path, &value, options);
             externals
                 .map(|externals| frame.externals = externals)
@@ -105,21 +114,33 @@ fn export_all(
     Ok(())
 }
 
+fn source(url: Url, external: &External) -> Result<Source> {
+    let (peg, rev) = (external.peg.of_url()?, external.rev.of_url()?);
+    Ok(Source { url, peg, rev })
+}
+
+fn push(stack: &mut Vec<Frame>, tree: ExportedTree) -> Result<()> {
+    if stack.len() >= MAX_DEPTH {
+        let message = "Externals are nested too deeply";
+        return Err(Error::new(Code::WC_OBSTRUCTED_UPDATE, message));
+    }
+    stack.push(Frame::new(tree));
+    Ok(())
+}
+
 /// Returns the externals of a directory of a tree, with their paths on disk, the last one first.
 fn externals(
     tree: &ExportedTree,
     path: &RelPath,
     value: &[u8],
     options: &ExportOptions<'_>,
-) -> Result<Vec<(Source, PathBuf)>> {
-    let directory_url = tree.url.join(path);
+) -> Result<Vec<(External, PathBuf)>> {
     let mut directory = tree.target.clone();
     for name in path.components() {
         let name = (options.file_name)(name, &directory)?;
         directory.push(name);
     }
-    let absolute = options.current_dir.join(&directory);
-    let shown = absolute.to_string_lossy();
+    let shown = disk_path::shown(&directory);
     let mut externals = Vec::new();
     for external in parse(&shown, value, options.parse_date)? {
         let mut target = directory.clone();
@@ -127,12 +148,7 @@ fn externals(
             let name = (options.file_name)(name, &target)?;
             target.push(name);
         }
-        let source = Source {
-            url: absolute_url(&external.url, &directory_url, &tree.root_url)?,
-            peg: external.peg,
-            rev: external.rev,
-        };
-        externals.push((source, target));
+        externals.push((external, target));
     }
     externals.reverse();
     Ok(externals)

@@ -66,8 +66,8 @@ pub struct ExportOptions<'a> {
     pub parse_date: ParseDate<'a>,
     /// Returns a name of the repository as a name of the file system. The path is that of its directory, for errors.
     pub file_name: &'a (dyn Fn(&str, &Path) -> Result<OsString> + Sync),
-    /// The current directory, for messages.
-    pub current_dir: &'a Path,
+    /// The target as an absolute path: below it are the externals, in events and messages.
+    pub absolute_target: &'a Path,
     /// Counts the bytes of texts that were received.
     pub received: &'a AtomicU64,
     /// Ends the export between two files.

@@ -82,7 +82,8 @@ pub(super) fn make_parents(root: &Path, path: &Path) -> Result<()> {
         }
     }
     match path.parent() {
-        Some(parent) if parent != root => {
+        // What is there and no directory is reported for what was to be made in it.
+        Some(parent) if parent != root && !parent.exists() => {
             fs::create_dir_all(parent).map_err(|e| Error::io("Can't make directory", parent, &e))
         }
         _ => Ok(()),
@@ -202,7 +203,9 @@ impl TextBuffer {
         if form.special
             && let Some(target) = self.memory.strip_prefix(b"link ")
         {
-            return make_link(target, path);
+            // What follows the first line belongs to no link.
+            let end = target.iter().position(|byte| *byte == b'\n');
+            return make_link(&target[..end.unwrap_or(target.len())], path);
         }
         let file = match (self.file, form.translation) {
             (Some(file), None) => file,

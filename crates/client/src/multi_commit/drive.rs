@@ -1,14 +1,12 @@
 //! Drives the edit of a commit with several actions.
 
-use std::io::Read;
-
 use base::checksum::Md5;
 use base::{Code, Error, NodeKind, Props, RelPath, Result, Revnum, Url};
 use delta::editor::{CopyFrom, DirToken, Editor, FileToken, TextChunk};
 use delta::window::{WINDOW_SIZE, Window};
 use ra::{CommitInfo, CommitRequest};
 
-use super::{MultiCommit, NodeChange};
+use super::{MultiCommit, NodeChange, TextOfPut};
 use crate::tree_order::TreeOrder;
 use crate::url_commit::path_driver::drive_paths;
 
@@ -113,7 +111,7 @@ impl NodeChange {
             editor.change_file_prop(file, name, value.as_deref())?;
         }
         let md5 = match self.text.take() {
-            Some(mut text) => Some(send_text(editor, file, &mut *text)?),
+            Some(text) => Some(send_text(editor, file, text)?),
             None => None,
         };
         editor.close_file(file, md5.as_ref())?;
@@ -128,18 +126,18 @@ impl NodeChange {
 }
 
 /// Sends a whole text and returns its digest.
-fn send_text(editor: &mut dyn Editor, file: FileToken, text: &mut dyn Read) -> Result<Md5> {
+fn send_text(editor: &mut dyn Editor, file: FileToken, mut text: TextOfPut) -> Result<Md5> {
     editor.apply_textdelta(file, None)?;
     let mut digest = base::checksum::Md5Stream::new();
     let mut piece = vec![0; WINDOW_SIZE];
     loop {
         let mut length = 0;
         while length < piece.len() {
-            match text.read(&mut piece[length..]) {
+            match text.reader.read(&mut piece[length..]) {
                 Ok(0) => break,
                 Ok(read) => length += read,
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(Error::os(&error, "Can't read file")),
+                Err(error) => return Err(Error::io("Can't read file", &text.path, &error)),
             }
         }
         if length == 0 {

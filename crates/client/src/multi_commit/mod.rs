@@ -9,6 +9,7 @@ mod naming_order;
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Seek as _, Write as _};
+use std::path::PathBuf;
 
 use base::{Code, Error, NodeKind, Props, RelPath, Result, Revnum, props};
 use ra::{CommitInfo, Session};
@@ -43,7 +44,15 @@ struct NodeChange {
     /// Whether it is added, and what it is a copy of.
     added: Option<Option<(RelPath, Revnum)>>,
     props: BTreeMap<String, Option<Vec<u8>>>,
-    text: Option<Box<dyn Read>>,
+    text: Option<TextOfPut>,
+}
+
+/// The text that a file gets.
+pub struct TextOfPut {
+    /// Its file, for error messages.
+    pub path: PathBuf,
+    /// The bytes.
+    pub reader: Box<dyn Read>,
 }
 
 impl NodeChange {
@@ -162,7 +171,7 @@ impl MultiCommit {
     ///
     /// # Errors
     /// `FS_ALREADY_EXISTS`; `ILLEGAL_TARGET` for a file whose text an earlier action changes.
-    pub fn put(&mut self, path: &RelPath, text: Box<dyn Read>) -> Result<()> {
+    pub fn put(&mut self, path: &RelPath, text: TextOfPut) -> Result<()> {
         let kind = self.kind_of(path)?;
         self.check_opened(path, kind)?;
         match kind {
@@ -284,6 +293,7 @@ impl MultiCommit {
             let mut buffer = vec![0; 64 << 10];
             loop {
                 let length = text
+                    .reader
                     .read(&mut buffer)
                     .map_err(|e| Error::os(&e, "Can't read from stream"))?;
                 if length == 0 {
@@ -293,7 +303,8 @@ impl MultiCommit {
                 copy.write_all(&buffer[..length]).map_err(failed)?;
             }
             copy.rewind().map_err(failed)?;
-            node.text = Some(Box::new(copy));
+            text.reader = Box::new(copy);
+            node.text = Some(text);
             return check.finish(shown);
         }
         let Some((from, rev)) = self.origin(path) else {

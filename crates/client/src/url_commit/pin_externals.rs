@@ -7,7 +7,7 @@ use base::{NodeKind, RelPath, Result, Revnum, Url};
 use ra::{DirectoryRequest, DirentFields, Session};
 
 use crate::externals::{self, EXTERNALS, External, ParseDate};
-use crate::locate::Revision;
+use crate::revision::Revision;
 
 /// What pinning needs.
 #[derive(Clone, Copy)]
@@ -78,7 +78,7 @@ fn pinned_value(
                 };
                 Some(latest)
             }
-            Revision::Number(_) | Revision::Date(_) => None,
+            _ => None,
         };
         pinned.push_str(&form.line(&external, rev));
         pinned.push('\n');

@@ -268,7 +268,7 @@ fn ours(case: &Case, url: &str, target: &Path, sessions: usize) -> (String, Stri
         long_date: &base::keywords::long_date,
         parse_date: &|text| Date::parse(format!("{text}T00:00:00.000000Z").as_bytes()).ok(),
         file_name: &|name, _| Ok(OsString::from(name)),
-        current_dir: Path::new("/"),
+        absolute_target: target,
         received: &AtomicU64::new(0),
         cancel: &Cancel::new(),
     };

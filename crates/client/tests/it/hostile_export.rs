@@ -48,7 +48,7 @@ fn export_from(edit: &[u8], target: &Path) -> Result<()> {
         long_date: &base::keywords::long_date,
         parse_date: &|text| Date::parse(text.as_bytes()).ok(),
         file_name: &|name, _| Ok(OsString::from(name)),
-        current_dir: Path::new("/"),
+        absolute_target: target,
         received: &AtomicU64::new(0),
         cancel: &Cancel::new(),
     };
