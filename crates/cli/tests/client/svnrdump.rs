@@ -158,6 +158,59 @@ fn wrong_use_is_refused_alike() {
     }
 }
 
+/// Revision 0 behind another one, and copies of which one half is missing.
+#[test]
+fn odd_records_are_loaded_alike() {
+    let small = build(&Spec::small("1.14"));
+    let mirrors = Mirrors::new(&small, Access::Disk);
+    let head = "SVN-fs-dump-format-version: 3\n\n";
+    let rev = |rev: u32, log: &str| {
+        let length = log.len() + 25 + log.len().to_string().len();
+        format!(
+            "Revision-number: {rev}\nProp-content-length: {length}\nContent-length: {length}\n\nK 7\nsvn:log\nV {}\n{log}\nPROPS-END\n\n",
+            log.len()
+        )
+    };
+    let node =
+        |path: &str, rest: &str| format!("Node-path: {path}\nNode-kind: dir\nNode-action: add\n{rest}\n\n");
+    let (one, two) = (rev(1, "one") + &node("a", ""), rev(2, "two"));
+    for (context, records) in [
+        (
+            "revision 0 in the middle",
+            [one.clone(), rev(0, "zero"), two.clone(), node("b", "")],
+        ),
+        (
+            "nodes in revision 0",
+            [
+                one.clone(),
+                rev(0, "zero") + &node("c", ""),
+                two.clone(),
+                node("b", ""),
+            ],
+        ),
+        (
+            "revision 0 twice",
+            [rev(0, "zero"), rev(0, "again"), one.clone(), rev(0, "last")],
+        ),
+        (
+            "no revision",
+            [
+                one.clone(),
+                two.clone(),
+                node("b", "Node-copyfrom-path: a\n"),
+                String::new(),
+            ],
+        ),
+        (
+            "no path",
+            [one, two, node("b", "Node-copyfrom-rev: 1\n"), String::new()],
+        ),
+    ] {
+        let stream = head.to_owned() + &records.concat();
+        same_load(&mirrors, stream.as_bytes(), "", "", context);
+    }
+}
+
 #[test]
 fn streams_are_loaded_alike() {
     let rich = build(&Spec::new("1.14").with(testkit::history::rich()));

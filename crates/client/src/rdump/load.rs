@@ -192,10 +192,32 @@ impl<R: BufRead> Loader<'_, R> {
         self.observer.loaded(Revnum::ZERO)
     }
 
+    /// Passes over a record of revision 0 behind another revision, as Subversion does. It makes no revision, and the repository is no longer
+    /// empty.
+    fn later_revision_zero(&mut self) -> Result<()> {
+        self.revision_props()?;
+        self.observer.loaded(Revnum::ZERO)?;
+        while let Some(record) = self.reader.next_record()? {
+            match record {
+                DumpRecord::Uuid(_) => {}
+                DumpRecord::Node(_) => self.reader.skip_content()?,
+                DumpRecord::Revision(headers) => {
+                    self.next = Some(headers);
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn revisions(&mut self, session: &mut dyn Session, thread: &mut SessionThread<()>) -> Result<()> {
         while let Some(headers) = self.next.take() {
             self.connect.cancel().check()?;
             let original = headers.rev()?;
+            if original == Revnum::ZERO {
+                self.later_revision_zero()?;
+                continue;
+            }
             self.numbers.begin(original, self.youngest);
             let mut props = self.revision_props()?;
             let own = [props::DATE, props::AUTHOR].map(|name| (name, props.remove(name)));

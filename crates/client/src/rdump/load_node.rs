@@ -148,10 +148,10 @@ impl<'a> NodeLoader<'a> {
         parent: DirToken,
         loader: &Loader<'_, R>,
     ) -> Result<Option<Node>> {
-        let source = match &node.copyfrom {
+        let source = match copy_source(node) {
             None => None,
             Some((rev, source)) => {
-                let rev = loader.numbers.source(*rev).map_err(|moved| {
+                let rev = loader.numbers.source(rev).map_err(|moved| {
                     let message =
                         format!("Relative source revision {moved} is not available in current repository");
                     Error::new(Code::FS_NO_SUCH_REVISION, message)
@@ -221,7 +221,7 @@ impl<'a> NodeLoader<'a> {
         opened: &Node,
         loader: &mut Loader<'_, R>,
     ) -> Result<Props> {
-        if node.action != Some(NodeAction::Change) && node.copyfrom.is_none() {
+        if node.action != Some(NodeAction::Change) && copy_source(node).is_none() {
             return Ok(Props::new());
         }
         let path = loader.parent.join(path);
@@ -290,6 +290,12 @@ fn fill(buffer: &mut [u8], mut read: impl FnMut(&mut [u8]) -> Result<usize>) -> 
         }
     }
     Ok(filled)
+}
+
+/// Returns the source of a copy. A path without a revision is none: the node is added without history, as in Subversion.
+fn copy_source<'a>(node: &'a NodeHeaders<'_>) -> Option<(i64, &'a str)> {
+    let (rev, path) = node.copyfrom.as_ref()?;
+    (*rev >= 0).then_some((*rev, path.as_ref()))
 }
 
 fn check(node: &NodeHeaders<'_>) -> Result<()> {
