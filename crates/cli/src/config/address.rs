@@ -51,6 +51,15 @@ impl ListenAddress {
         Ok(ListenAddress { host, port })
     }
 
+    /// True if only one socket can listen at both. Names of hosts are not resolved.
+    pub fn excludes(&self, other: &ListenAddress) -> bool {
+        let one_host = match (&self.host, &other.host) {
+            (Some(own), Some(other)) => own.eq_ignore_ascii_case(other),
+            _ => true,
+        };
+        self.port == other.port && self.port != 0 && one_host
+    }
+
     /// Opens a listening socket.
     ///
     /// # Errors

@@ -58,6 +58,7 @@ impl ConfigChecks<'_> {
 
     fn listen(&mut self) {
         let file = &self.config.file;
+        let mut earlier: Vec<(&str, ListenAddress)> = Vec::new();
         for (key, port, list) in [
             ("listen.svn", SVN_PORT, &file.listen.svn),
             ("listen.http", HTTP_PORT, &file.listen.http),
@@ -65,9 +66,21 @@ impl ConfigChecks<'_> {
             ("metrics.listen", METRICS_PORT, &file.metrics.listen),
         ] {
             for text in list.iter().flat_map(|list| &list.0) {
-                if let Err(error) = ListenAddress::parse(text, port) {
-                    self.wrong(key, error.message());
+                let address = match ListenAddress::parse(text, port) {
+                    Ok(address) => address,
+                    Err(error) => {
+                        self.wrong(key, error.message());
+                        continue;
+                    }
+                };
+                let in_use = earlier.iter().find(|(_, other)| other.excludes(&address));
+                if let Some((other_key, other)) = in_use {
+                    self.wrong(
+                        key,
+                        format!("{address} is in use already: '{other_key}' has {other}"),
+                    );
                 }
+                earlier.push((key, address));
             }
         }
         if file.listen.svn.is_some() && file.serve.root.is_none() && file.cluster.database.is_none() {
@@ -503,6 +516,10 @@ mod tests {
             (
                 "[serve]\nroot = '/r'\n[compression]\nlevel = 10\n",
                 "/etc/sven.toml:4: ",
+            ),
+            (
+                "[serve]\nroot = '/r'\n[listen]\nsvn = 'localhost:81'\nhttp = ':81'\n",
+                "/etc/sven.toml:5: :81 is in use already: 'listen.svn' has localhost:81",
             ),
         ] {
             let found = complaints(text);

@@ -13,6 +13,7 @@ use base::{Error, Result};
 use repos::authz::{Authz, Source};
 use repos::config::{HooksEnv, Passwords, ServerConf};
 use repos::{Cache, Repository};
+use rustix::fs::Access;
 
 use super::Config;
 use super::file::{AuthTable, LocationTable};
@@ -207,7 +208,7 @@ impl FileChecks<'_> {
         found
     }
 
-    /// Checks that a log file can be opened, or that its directory exists.
+    /// Checks that a log file can be opened, or made in its directory.
     fn log(&mut self, key: &str, name: Option<&Path>) {
         self.file(key, name, |path| {
             if path.exists() {
@@ -218,7 +219,9 @@ impl FileChecks<'_> {
             }
             let folder = path.parent().unwrap_or(Path::new("/"));
             let can_not = |e: std::io::Error| Error::io("Can't open directory", folder, &e);
-            fs::read_dir(folder).map(drop).map_err(can_not)
+            fs::read_dir(folder).map(drop).map_err(can_not)?;
+            let can_write = rustix::fs::access(folder, Access::WRITE_OK | Access::EXEC_OK);
+            can_write.map_err(|e| Error::io("Can't create file", path, &e.into()))
         });
     }
 }

@@ -60,6 +60,7 @@ pub fn access(context: &LocationContext<'_>, has_authz: bool) -> LocationAccess 
         has_authz,
         satisfy_any: addresses.satisfies_any(),
         anonymous_off: context.last("AuthzSVNAnonymous").is_some_and(|d| !d.on()),
+        has_groups: context.last("AuthGroupFile").is_some(),
         layer: context.requiring(),
     };
     let mut access = LocationAccess::default();
@@ -84,6 +85,8 @@ struct Requirements<'a> {
     satisfy_any: bool,
     /// `AuthzSVNAnonymous Off`: the authz file is not evaluated for anonymous requests.
     anonymous_off: bool,
+    /// Something says who is in a group.
+    has_groups: bool,
     /// The section whose `Require` directives apply.
     layer: Option<&'a Layer<'a>>,
 }
@@ -91,7 +94,7 @@ struct Requirements<'a> {
 impl Requirements<'_> {
     /// Returns the requirements for requests with `method`, without those on the address.
     fn required(&self, method: &str) -> RequireCondition {
-        let of_layer = |layer| section_requirements(layer, method);
+        let of_layer = |layer| section_requirements(layer, method, self.has_groups);
         self.layer.map_or(RequireCondition::Anyone, of_layer)
     }
 
@@ -230,10 +233,10 @@ impl LocationAccess {
 }
 
 /// Returns the requirements of a section for requests with this method; [`RequireCondition::Anyone`] if it has none.
-fn section_requirements(layer: &Layer<'_>, method: &str) -> RequireCondition {
+fn section_requirements(layer: &Layer<'_>, method: &str, has_groups: bool) -> RequireCondition {
     let mut parts = Vec::new();
     for directive in &layer.sections {
-        collect(directive, method, &mut parts);
+        collect(directive, method, has_groups, &mut parts);
     }
     match parts.is_empty() {
         true => RequireCondition::Anyone,
@@ -243,10 +246,10 @@ fn section_requirements(layer: &Layer<'_>, method: &str) -> RequireCondition {
 
 /// Collects the conditions of a directive and of the sections in it. The recursion is bounded by the reader's limit
 /// of nested sections.
-fn collect(directive: &Directive, method: &str, parts: &mut Vec<RequireCondition>) {
+fn collect(directive: &Directive, method: &str, has_groups: bool, parts: &mut Vec<RequireCondition>) {
     let Some(inner) = &directive.inner else {
         if directive.is("Require") {
-            parts.push(requirement(directive, method));
+            parts.push(requirement(directive, method, has_groups));
         }
         return;
     };
@@ -254,14 +257,14 @@ fn collect(directive: &Directive, method: &str, parts: &mut Vec<RequireCondition
         let mut parts = Vec::new();
         inner
             .iter()
-            .for_each(|directive| collect(directive, method, &mut parts));
+            .for_each(|directive| collect(directive, method, has_groups, &mut parts));
         (!parts.is_empty()).then_some(parts)
     };
     if let Some(methods) = methods_of(directive) {
         if methods.hold(method) {
             inner
                 .iter()
-                .for_each(|directive| collect(directive, method, parts));
+                .for_each(|directive| collect(directive, method, has_groups, parts));
         }
     } else if directive.is("RequireAny") {
         parts.extend(all().map(|parts| joined(parts, RequireCondition::Any)));
@@ -273,8 +276,8 @@ fn collect(directive: &Directive, method: &str, parts: &mut Vec<RequireCondition
     }
 }
 
-/// Translates one `Require`.
-fn requirement(directive: &Directive, method: &str) -> RequireCondition {
+/// Translates one `Require`. Without a file of groups, Apache finds nobody in one.
+fn requirement(directive: &Directive, method: &str, has_groups: bool) -> RequireCondition {
     let (negated, words) = match directive.args.split_first() {
         Some((first, rest)) if first.eq_ignore_ascii_case("not") => (true, rest),
         _ => (false, &directive.args[..]),
@@ -297,7 +300,7 @@ fn requirement(directive: &Directive, method: &str) -> RequireCondition {
         }
         "valid-user" => RequireCondition::ValidUser,
         "user" | "ldap-user" if !names.is_empty() => RequireCondition::Of(listed("user")),
-        "group" if !names.is_empty() => RequireCondition::Of(listed("group")),
+        "group" if !names.is_empty() && has_groups => RequireCondition::Of(listed("group")),
         "ldap-group" if !names.is_empty() => {
             RequireCondition::Of(format!("group {}", name_of(&group_of(names))))
         }

@@ -144,7 +144,8 @@ fn close_location(location: &mut TableDraft, directive: &Directive) {
     close(location, why);
 }
 
-fn close(location: &mut TableDraft, why: String) {
+/// Lets nobody into a location, for a reason.
+pub fn close(location: &mut TableDraft, why: String) {
     location.remove("require-write");
     location.remove("anonymous");
     location.text("require", "nobody");

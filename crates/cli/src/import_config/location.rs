@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use super::access::access;
-use super::directives;
 use super::draft::{TableDraft, quoted};
 use super::hosts::LocationContext;
 use super::ldap::ldap;
 use super::syntax::Directive;
+use super::{closed, directives};
 
 /// The translation of one location.
 #[derive(Debug)]
@@ -198,7 +198,19 @@ fn users(context: &LocationContext<'_>, root: &Path, remarks: &mut TableDraft) -
         auth.text("group-file", absolute_name(groups.arg(0), root));
     }
     let directory = providers(context, root, &mut auth, remarks);
+    let knows_passwords = auth.value("htpasswd-file").is_some() || directory.has_keys();
+    if !knows_passwords && needs_login(remarks) {
+        let why = "names no file and no directory that knows passwords, so every login fails in Apache; nobody is let in here: say where \
+                   the passwords are, and take the 'require' below away";
+        closed::close(remarks, format!("{}: {} {why}", kind.at, kind.shown()));
+    }
     (auth, directory)
+}
+
+/// True if a location lets some requests in after a login only.
+fn needs_login(location: &TableDraft) -> bool {
+    let admits_all = |key: &str| location.value(key).is_none_or(|value| value == quoted("anyone"));
+    location.value("anonymous") == Some("false") || !admits_all("require") || !admits_all("require-write")
 }
 
 /// Translates the providers into `auth`, and returns `[auth.ldap]`.

@@ -423,6 +423,46 @@ fn addresses_are_imported() {
     }
 }
 
+/// Where Apache knows no passwords, every login fails; where it knows no groups, nobody is in one. The other locations are served.
+#[test]
+fn locations_without_accounts_are_closed() {
+    let required = |more: &str| {
+        let conf = format!(
+            "Listen 80\n<Location /svn>\nDAV svn\nSVNParentPath @/srv\nAuthType Basic\nAuthName x\n{more}\n</Location>\n"
+        );
+        let machine = MachineRoot::new(&[("/etc/site.conf", &conf), ("/etc/users", "")]);
+        fs::create_dir_all(machine.path("/srv")).expect("because it is ours");
+        let (text, checked) = machine.imported(&["--apache", "@/etc/site.conf"]);
+        assert_eq!((checked.0, checked.2.as_str()), (0, ""), "{checked:?}\n{text}");
+        let all = active_lines(&text);
+        let lines = all
+            .lines()
+            .filter(|line| line.starts_with("require") || line.starts_with("anonymous"));
+        lines.collect::<Vec<_>>().join(" ")
+    };
+    for (more, expected) in [
+        ("Require valid-user", "require = \"nobody\""),
+        ("Require user bob", "require = \"nobody\""),
+        (
+            "<LimitExcept GET PROPFIND OPTIONS REPORT>\nRequire valid-user\n</LimitExcept>",
+            "require = \"nobody\"",
+        ),
+        ("Require all granted", "require = \"anyone\""),
+        ("AuthUserFile users\nRequire valid-user", "anonymous = false"),
+        ("AuthUserFile users\nRequire group dev", "require = \"nobody\""),
+        (
+            "AuthUserFile users\nRequire group dev\nRequire user bob",
+            "require = \"nobody or user bob\"",
+        ),
+        (
+            "AuthUserFile users\nAuthGroupFile users\nRequire group dev",
+            "require = \"group dev\"",
+        ),
+    ] {
+        assert_eq!(required(more), expected, "{more}");
+    }
+}
+
 #[test]
 fn restrictions_that_cannot_be_translated_close_the_location() {
     let closed = |more: &str| {
