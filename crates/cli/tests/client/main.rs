@@ -52,6 +52,7 @@ mod requests;
 mod revprops;
 mod rights;
 mod robustness;
+mod sasl;
 mod settings;
 mod slow;
 mod svnbench;

@@ -1,6 +1,8 @@
 //! The start of a conversation, and authentication: at the start, and whenever a command needs more rights.
 
 use base::{Code, Error, Result, Url};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use delta::svndiff::Codec;
 use wire::svn::auth::{AuthAnswer, AuthResponse, cram_answer};
 use wire::svn::handshake::{AuthRequest, Capabilities, Greeting, Hello, ReposInfo};
@@ -74,8 +76,8 @@ impl SvnSession {
             self.exchange_token("EXTERNAL")
         } else if offers("ANONYMOUS") {
             self.exchange_token("ANONYMOUS")
-        } else if offers("CRAM-MD5") {
-            self.prove_password(&request.realm)
+        } else if let Some(mechanism) = PasswordMechanism::best(offers) {
+            self.prove_password(mechanism, &request.realm)
         } else {
             Err(Error::bare(Code::RA_SVN_NO_MECHANISMS))
         };
@@ -95,8 +97,8 @@ impl SvnSession {
         }
     }
 
-    /// Authenticates with CRAM-MD5 until the server accepts a password, or there is none left.
-    fn prove_password(&mut self, realm: &str) -> Result<()> {
+    /// Authenticates with a password until the server accepts one, or there is none left.
+    fn prove_password(&mut self, mechanism: PasswordMechanism, realm: &str) -> Result<()> {
         let url = self.url.clone();
         let port = url.port_number()?.unwrap_or(match url.scheme() {
             "svn" => PORT,
@@ -116,7 +118,7 @@ impl SvnSession {
             let Some(password) = credentials.password(&request)? else {
                 break;
             };
-            match self.send_password(&password)? {
+            match self.send_password(mechanism, &password)? {
                 None => return credentials.accepted(&realm, &password),
                 Some(text) => failure = Some(text),
             }
@@ -131,29 +133,43 @@ impl SvnSession {
     ///
     /// # Errors
     /// `RA_NOT_AUTHORIZED` for an empty name.
-    fn send_password(&mut self, password: &Password) -> Result<Option<String>> {
+    fn send_password(&mut self, mechanism: PasswordMechanism, password: &Password) -> Result<Option<String>> {
         let user = password.user.trim_matches(is_blank);
         if password.user.is_empty() {
             let message = "SASL authentication error: SASL(-1): generic failure: All-whitespace username.";
             return Err(Error::new(Code::RA_NOT_AUTHORIZED, message));
         }
-        let mechanism = "CRAM-MD5";
+        let password = password.password.as_bytes();
+        let plain = [b"\0", user.as_bytes(), b"\0", password].concat();
+        let (name, token) = match mechanism {
+            PasswordMechanism::CramMd5 => ("CRAM-MD5", None),
+            PasswordMechanism::Login => ("LOGIN", None),
+            PasswordMechanism::Plain => ("PLAIN", Some(sasl_base64(&plain))),
+        };
+        let token = token.as_deref();
         AuthResponse {
-            mechanism,
-            token: None,
+            mechanism: name,
+            token,
         }
         .write(self.conn.out());
-        let challenge = match self.auth_answer()? {
-            Answer::Step(challenge) => challenge,
-            Answer::Failure(text) => return Ok(Some(text)),
-            Answer::Success => return Err(Malformed::Word.into()),
-        };
-        let answer = cram_answer(user, password.password.as_bytes(), &challenge);
-        Writer(self.conn.out()).string(answer);
-        match self.auth_answer()? {
-            Answer::Success => Ok(None),
-            Answer::Failure(text) => Ok(Some(text)),
-            Answer::Step(_) => Err(Malformed::Word.into()),
+        // LOGIN asks for the name, then for the password.
+        let mut asked = [user.as_bytes(), password].into_iter();
+        loop {
+            let challenge = match self.auth_answer()? {
+                Answer::Step(challenge) => challenge,
+                Answer::Failure(text) => return Ok(Some(text)),
+                Answer::Success if mechanism == PasswordMechanism::Plain || asked.len() < 2 => {
+                    return Ok(None);
+                }
+                Answer::Success => return Err(Malformed::Word.into()),
+            };
+            let part = asked.next().ok_or(Malformed::Word)?;
+            let response = match mechanism {
+                PasswordMechanism::CramMd5 if asked.len() == 1 => cram_answer(user, password, &challenge),
+                PasswordMechanism::Login => sasl_base64(part),
+                _ => return Err(Malformed::Word.into()),
+            };
+            Writer(self.conn.out()).string(response);
         }
     }
 
@@ -166,6 +182,37 @@ impl SvnSession {
             Err(what) => Err(self.conn.lose(what.into())),
         }
     }
+}
+
+/// A mechanism that proves a password.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PasswordMechanism {
+    /// A digest of the password and a challenge. The built-in one of Subversion, and one of SASL.
+    CramMd5,
+    /// The name and the password in one token; only with a server that uses SASL, often because it passes the password on to a directory.
+    Plain,
+    /// As `Plain`, in two tokens.
+    Login,
+}
+
+impl PasswordMechanism {
+    /// Returns the one of those that the server offers that tells it the least.
+    fn best(offers: impl Fn(&str) -> bool) -> Option<PasswordMechanism> {
+        let all = [
+            ("CRAM-MD5", PasswordMechanism::CramMd5),
+            ("PLAIN", PasswordMechanism::Plain),
+            ("LOGIN", PasswordMechanism::Login),
+        ];
+        all.into_iter()
+            .find_map(|(name, mechanism)| offers(name).then_some(mechanism))
+    }
+}
+
+/// Returns a token as SASL mechanisms other than CRAM-MD5 send it: base64 with a line feed behind every 76 characters and at the end.
+fn sasl_base64(token: &[u8]) -> Vec<u8> {
+    let text = STANDARD.encode(token);
+    let lines = text.as_bytes().chunks(76);
+    lines.flat_map(|line| [line, b"\n"].concat()).collect()
 }
 
 /// The server's next message of an exchange, owned.
