@@ -115,16 +115,24 @@ impl RawChange {
 
 /// Parses a list up to its empty line or, for the log of a transaction, to the end of the text.
 pub(crate) fn parse(text: &[u8], ends_with_input: bool) -> Result<Vec<RawChange>, ChangesError> {
+    parse_first(text, ends_with_input).map(|(list, _)| list)
+}
+
+/// As [`parse`], and returns the length of the list with its empty line, bytes.
+pub(crate) fn parse_first(
+    text: &[u8],
+    ends_with_input: bool,
+) -> Result<(Vec<RawChange>, usize), ChangesError> {
     // An entry takes at least 30 bytes, and much more in deep directories: this bounds the first allocation.
     let mut list = Vec::with_capacity((text.len() / 64).min(1 << 16));
-    parse_each(text, ends_with_input, parse_line, |(id, is_reset), change| {
+    let rest = parse_each(text, ends_with_input, parse_line, |(id, is_reset), change| {
         list.push(RawChange {
             id,
             is_reset,
             info: change.to_owned(),
         });
     })?;
-    Ok(list)
+    Ok((list, text.len() - rest.len()))
 }
 
 /// As [`parse`] and then [`normalize`], but without the intermediate list if the stored one is in normal form
@@ -161,22 +169,22 @@ pub(crate) const MAX_LENGTH: usize = 1 << 30;
 /// The largest buffer that a thread keeps between lists, bytes.
 const MAX_IDLE_BUFFER: usize = 64 << 10;
 
-/// Calls `each` for every entry. `line` parses the first line of one.
+/// Calls `each` for every entry, and returns what follows the list. `line` parses the first line of an entry.
 fn parse_each<'a, T>(
     text: &'a [u8],
     ends_with_input: bool,
     line: impl Fn(&'a [u8]) -> Result<(T, Change<'a>), ChangesError>,
     mut each: impl FnMut(T, Change<'a>),
-) -> Result<(), ChangesError> {
+) -> Result<&'a [u8], ChangesError> {
     let mut lines = LineReader(text);
     loop {
         let first = match lines.next_line() {
             Some(first) => first,
-            None if ends_with_input && lines.0.is_empty() => return Ok(()),
+            None if ends_with_input && lines.0.is_empty() => return Ok(lines.0),
             None => return Err(ChangesError::End),
         };
         if first.is_empty() {
-            return Ok(());
+            return Ok(lines.0);
         }
         let (extra, mut change) = line(first)?;
         let source = lines.next_line().ok_or(ChangesError::End)?;

@@ -290,6 +290,17 @@ impl RevFile {
         }
     }
 
+    /// True if the changed-path list of a revision, its empty line included, may end at `offset`: with physical addressing, only the
+    /// trailer follows.
+    pub(crate) fn is_end_of_changes(&self, rev: Revnum, offset: u64) -> Result<bool> {
+        let Addressing::Physical(_) = &self.addressing else {
+            return Ok(true);
+        };
+        let mut trailer = Vec::new();
+        self.trailer(rev)?.encode(&mut trailer);
+        Ok(offset + trailer.len() as u64 == self.rev_range(rev)?.1)
+    }
+
     /// The start and end of the data of a revision, bytes. With logical addressing, where a pack file mixes
     /// revisions, all items of the file.
     pub(crate) fn rev_range(&self, rev: Revnum) -> Result<(u64, u64)> {

@@ -446,22 +446,29 @@ impl Fs {
         if self.format().is_fsx() {
             return self.fsx_changes(rev);
         }
-        self.with_rev_file(rev, |file| {
+        let (list, is_complete) = self.with_rev_file(rev, |file| {
             let item = file.changes_item(rev)?;
             let start = file.item_offset(self.cache(), rev, item)?;
-            let parse = |bytes: &[u8]| match changes::parse(bytes, false) {
-                Ok(list) => Ok(Some(list)),
+            let parse = |bytes: &[u8]| match changes::parse_first(bytes, false) {
+                Ok(found) => Ok(Some(found)),
                 Err(ChangesError::End) => Ok(None),
                 Err(e) => Err(e.into()),
             };
-            file.bytes().parse_at(
+            let (list, length) = file.bytes().parse_at(
                 start,
                 file.items_end(rev)?,
                 CHANGES_READ,
                 changes::MAX_LENGTH,
                 parse,
-            )
-        })
+            )?;
+            Ok((list, file.is_end_of_changes(rev, start + length as u64)?))
+        })?;
+        if !is_complete {
+            // Nothing but the trailer tells where the list is, so in a damaged file any empty line may be taken for an empty list. The
+            // root is at the other place that the trailer tells: if it can be read, the file is an odd one of another program.
+            self.root_noderev(rev)?;
+        }
+        Ok(list)
     }
 }
 
