@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use base::{Result, Revnum};
+use base::{Code, Result, Revnum};
 use fsfs::admin::rep_cache;
 
 use super::range::RangeOption;
@@ -56,6 +56,13 @@ impl BuildRepCacheArgs {
         };
         let outcome = rep_cache::build(repository.fs(), first, last, &mut processed, &interrupt.cancel);
         progress.finish(outcome.is_ok());
+        if matches!(&outcome, Err(error) if error.code() == Code::FS_REP_SHARING_NOT_ALLOWED) {
+            let program = out.program().to_owned();
+            out.print(&format!(
+                "{program}: Warning - this repository has rep-sharing disabled. Building rep-cache has no effect.\n"
+            ))?;
+            return interrupt.finish(out, Ok(()));
+        }
         interrupt.finish(out, outcome)
     }
 }

@@ -19,6 +19,7 @@ mod install_links;
 mod loading;
 mod long_runs;
 mod mergeinfo;
+mod odd_states;
 mod ordinary_user;
 mod random;
 mod script;

@@ -16,11 +16,7 @@ impl Txn {
     /// `FS_CONFLICT` with the path; those of locks; the system's. The transaction still exists then.
     pub fn commit(&mut self, now: &dyn Fn() -> Date) -> Result<Committed> {
         let mut committed = self.commit_if(now, &verify_if_configured)?;
-        let fs = &self.fs;
-        if fs.conf().pack_after_commit
-            && !fs.is_shared()
-            && let Err(e) = pack::run(fs, &mut |_| {}, &Cancel::new())
-        {
+        if let Err(e) = pack_if_configured(&self.fs) {
             committed.post_commit_error = Some(match committed.post_commit_error {
                 Some(first) => first.compose(e),
                 None => e,
@@ -37,6 +33,23 @@ impl CommitGroup {
     /// As [`Txn::commit`]. After any error the group accepts no more commits; those before it can still be flushed.
     pub fn commit(&mut self, txn: Txn, now: &dyn Fn() -> Date) -> Result<Committed> {
         self.commit_if(txn, now, &verify_if_configured)
+    }
+
+    /// Makes the group durable and visible. With `pack-after-commit`, the shards that it completes are packed.
+    ///
+    /// # Errors
+    /// As [`CommitGroup::flush`], and those of packing.
+    pub fn flush_and_pack(&mut self) -> Result<()> {
+        self.flush()?;
+        pack_if_configured(self.committed_fs())
+    }
+}
+
+/// Packs complete shards, if `pack-after-commit` is set.
+fn pack_if_configured(fs: &Fs) -> Result<()> {
+    match fs.conf().pack_after_commit && !fs.is_shared() {
+        true => pack::run(fs, &mut |_| {}, &Cancel::new()),
+        false => Ok(()),
     }
 }
 

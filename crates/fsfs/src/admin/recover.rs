@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use base::{Cancel, Code, Error, FsPath, NodeKind, Result, ResultExt as _, Revnum};
 
-use crate::format::short_line::NextIds;
+use crate::format::short_line::{CORRUPT_CURRENT, NextIds, leading_revision};
 use crate::store::cache::Cache;
 use crate::store::disk::{Disk, RealDisk, is_forbidden, is_missing, read_replaced, write_atomic};
 use crate::store::rep_cache::RepCache;
@@ -86,7 +86,7 @@ fn open(db: &Path, disk: Arc<dyn Disk>, cancel: &Cancel) -> Result<Fs> {
     };
     let path = db.join("current");
     let is_damaged = match read_replaced(&*disk, &path) {
-        Ok(text) => !text.first().is_some_and(u8::is_ascii_digit),
+        Ok(text) => leading_revision(&text).is_err() || error.message() == CORRUPT_CURRENT,
         // An unreadable file can be replaced nevertheless.
         Err(e) => is_missing(&e) || is_forbidden(&e),
     };

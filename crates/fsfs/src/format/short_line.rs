@@ -36,7 +36,7 @@ pub(crate) fn first_line<'a>(text: &'a [u8], limit: usize, path: &Path) -> Resul
     }
 }
 
-/// Returns the revision number at the start of a text.
+/// Returns the revision number at the start of a text: at most ten digits and 2^31 - 1.
 ///
 /// # Errors
 /// `REVNUM_PARSE_FAILURE`.
@@ -47,11 +47,31 @@ pub(crate) fn leading_revision(text: &[u8]) -> Result<Revnum> {
         let shown = String::from_utf8_lossy(text);
         Error::new(Code::REVNUM_PARSE_FAILURE, format!("{what} '{shown}'"))
     };
-    if digits == 0 {
-        return Err(failed("Invalid revision number found parsing"));
+    match digits {
+        0 if text.starts_with(b"-") => Err(failed("Negative revision number found parsing")),
+        0 => Err(failed("Invalid revision number found parsing")),
+        1..=10 => Revnum::parse(&text[..digits])
+            .filter(|rev| i32::try_from(rev.0).is_ok())
+            .ok_or_else(|| failed("Revision number too large")),
+        _ => Err(failed("Revision number longer than 10 digits")),
     }
-    Revnum::parse(&text[..digits]).ok_or_else(|| failed("Revision number longer than 10 digits"))
 }
+
+/// Returns the youngest revision of the text of `current`; with `has_ids`, the two counters must follow.
+///
+/// # Errors
+/// `REVNUM_PARSE_FAILURE`; `FS_CORRUPT` without the counters.
+pub(crate) fn youngest_of_current(text: &[u8], has_ids: bool) -> Result<Revnum> {
+    let rev = leading_revision(text)?;
+    let line = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    if has_ids && NextIds::parse(line).is_none() {
+        return Err(Error::new(Code::FS_CORRUPT, CORRUPT_CURRENT));
+    }
+    Ok(rev)
+}
+
+/// The message about `current` without its counters.
+pub(crate) const CORRUPT_CURRENT: &str = "Corrupt 'current' file";
 
 /// The next node ID and the next copy ID of the whole filesystem. Formats 1 and 2 have them in `current`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

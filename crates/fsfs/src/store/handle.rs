@@ -223,8 +223,8 @@ impl Store {
         let read = || {
             let before = self.disk().metadata(&path).ok();
             let text = read_replaced(self.disk(), &path)?;
-            // Formats 1 and 2 have counters behind the number.
-            Ok::<_, Error>((before, short_line::leading_revision(&text)?))
+            let has_ids = self.format().has_ids_in_current();
+            Ok::<_, Error>((before, short_line::youngest_of_current(&text, has_ids)?))
         };
         let (mut before, mut rev) = read()?;
         if rev.0 < seen {

@@ -59,8 +59,11 @@ impl Store {
             Some((rev, before)) if rev <= now => meta(rev).is_some_and(|there| there != before),
             _ => false,
         };
-        // A commit would have changed the number.
-        let is_rewritten = matches!((files.current, current), (Some((rev, known)), Some(current)) if rev == now && known != current);
+        // A commit would have changed the number. `recover` writes the same one again, and leaves the revision.
+        let is_same =
+            matches!(files.revision, Some((rev, before)) if rev == now && meta(rev) == Some(before));
+        let is_rewritten = !is_same
+            && matches!((files.current, current), (Some((rev, known)), Some(current)) if rev == now && known != current);
         // An upgrade rewrites `format` and keeps the revisions.
         let is_upgraded = || {
             self.read_format()

@@ -59,6 +59,22 @@ impl Fs {
         Ok(locks)
     }
 
+    /// False if no path is locked, found out without a look at each path. Storage that several machines share is not asked if locks
+    /// are `likely`: the look at each path then costs the same.
+    pub(crate) fn may_have_locks(&self, likely: bool) -> Result<bool> {
+        if self.shared_fs().is_some() {
+            return Ok(likely || !self.locks(&FsPath::root(), Depth::Infinity)?.is_empty());
+        }
+        let folder = self.layout().db().join("locks");
+        match self.disk().list(&folder) {
+            Ok(names) => Ok(!names.is_empty()),
+            Err(e) => {
+                let error = Error::io("Can't open directory", &folder, &e);
+                if is_missing(&error) { Ok(false) } else { Err(error) }
+            }
+        }
+    }
+
     /// A digest file; `None` if there is none. `path` is for the message only.
     pub(crate) fn lock_digest(&self, digest: &Md5, path: &FsPath) -> Result<Option<LockDigest>> {
         self.lock_files().digest(digest, path)

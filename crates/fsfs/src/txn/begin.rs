@@ -141,16 +141,16 @@ impl Fs {
     /// Reserves numbers for transactions and returns the first. A crash loses numbers, which is harmless.
     pub(crate) fn take_txn_numbers(&self, count: u64) -> Result<u64> {
         let _lock = self.txn_current_lock()?;
-        let mut number = self.read_txn_current()?;
-        if self.format().is_fsx() {
-            number = self.free_txn_number(number)?;
-        }
+        let number = match self.read_txn_current()? {
+            Some(number) if !self.format().is_fsx() => number,
+            number => self.free_txn_number(number.unwrap_or(0))?,
+        };
         self.write_txn_current(number.saturating_add(count))?;
         Ok(number)
     }
 
     /// Returns the first number from `number` on after which there is no transaction. FSX starts the numbers again at a recovery,
-    /// and has no number 0.
+    /// and has no number 0; in a file that a crash has emptied, there is none.
     fn free_txn_number(&self, number: u64) -> Result<u64> {
         let mut number = number.max(1);
         for name in self.list_txns()? {
@@ -169,20 +169,18 @@ impl Fs {
             return Ok(());
         }
         let _lock = self.txn_current_lock()?;
-        match self.read_txn_current()? == numbers.end {
+        match self.read_txn_current()? == Some(numbers.end) {
             true => self.write_txn_current(numbers.start),
             false => Ok(()),
         }
     }
 
-    fn read_txn_current(&self) -> Result<u64> {
+    /// Returns the next number; `None` if the file is damaged.
+    fn read_txn_current(&self) -> Result<Option<u64>> {
         let path = self.layout().file("txn-current");
         let text = self.disk().read_small(&path);
         let text = text.map_err(|e| Error::io("Can't open file", &path, &e))?;
-        parse_base36(text.trim_ascii_end()).ok_or_else(|| {
-            let message = format!("File '{}' holds no transaction number", path.display());
-            Error::new(Code::FS_CORRUPT, message)
-        })
+        Ok(parse_base36(text.trim_ascii_end()))
     }
 
     fn write_txn_current(&self, number: u64) -> Result<()> {

@@ -100,6 +100,11 @@ impl CommitGroup {
         &self.group_fs
     }
 
+    /// Returns the filesystem with the revisions that are visible to all.
+    pub(crate) fn committed_fs(&self) -> &Fs {
+        &self.committed_fs
+    }
+
     /// Begins a transaction on the youngest revision, those of the group included. It must end before the next one begins.
     ///
     /// # Errors

@@ -124,9 +124,7 @@ impl Txn {
         } = prepared;
         let state_lock = self.state.clone();
         let state = state_lock.read_recursive();
-        if state.checks_locks() {
-            self.check_changed_paths(&state)?;
-        }
+        self.check_changed_paths(&state)?;
         let mut props = Vec::new();
         hashdump::write_props(&mut props, &revprops(&state, now), Terminator::End);
         if fs.conf().verify_before_commit {

@@ -26,7 +26,7 @@ use crate::txn::rep_write::{ContentKind, RepSharing, RepWriter, delta_base};
 /// Options of a new transaction.
 #[derive(Clone, Copy, Debug)]
 pub struct TxnOptions {
-    /// Users' locks are enforced, while editing and again at the commit.
+    /// Users' locks are enforced while editing. At the commit they always are.
     pub check_locks: bool,
     /// The svn:date that is set on the transaction becomes the date of the revision (`load`). Otherwise the commit sets its own
     /// time.
@@ -56,6 +56,8 @@ pub struct LockAccess {
     pub user: Option<String>,
     /// Lock tokens. Each counts for all paths, also if the client has named one path with it.
     pub tokens: Vec<String>,
+    /// No lock is in the way: the revision is a copy of one of another repository, in which the locks were enforced.
+    pub ignores_locks: bool,
 }
 
 /// An open transaction that this process edits. Its tree is in memory. [`Txn::write_to_disk`] writes it to `db/transactions` for

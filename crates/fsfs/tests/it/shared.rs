@@ -425,6 +425,7 @@ fn locks_are_the_same_on_all_machines() {
     let jane = LockAccess {
         user: Some("jane".to_owned()),
         tokens: [token.clone()].into(),
+        ignores_locks: false,
     };
     assert_eq!(commit(&first.fs, jane).unwrap().rev, Revnum(2));
     let removed = first

@@ -67,6 +67,7 @@ fn set_up(txn: &mut Txn, beginning: TxnStart<'_>) -> Result<()> {
     txn.set_lock_access(LockAccess {
         user: author.map(str::to_owned),
         tokens,
+        ignores_locks: false,
     });
     if hooks.is_installed(Hook::StartCommit) {
         around_hook(txn, |name| hooks.start_commit(author, capabilities, name))?;

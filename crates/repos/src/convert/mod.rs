@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use base::{Cancel, Code, Depth, Error, FsPath, NodeKind, Result, Revnum, disk_path, props};
 use fsfs::disk::{IoMeter, MeteredDisk, RealDisk};
-use fsfs::{BackEnd, Cache, Fs};
+use fsfs::{BackEnd, Cache, Fs, LockAccess};
 
 use crate::admin::{copy_around, make_dir, refuse_itself, whole, write_format};
 use crate::create::{CreateOptions, fs_format};
@@ -227,6 +227,10 @@ impl Conversion<'_> {
         for rev in (first.0..=last.0).map(Revnum) {
             self.cancel.check()?;
             let mut txn = commits.begin((self.clock)())?;
+            txn.set_lock_access(LockAccess {
+                ignores_locks: true,
+                ..LockAccess::default()
+            });
             let copied_from = commits.fs().clone();
             let applied = apply::revision(self.source, rev, &copied_from, &mut txn, self.cancel);
             let applied = applied.and_then(|()| {

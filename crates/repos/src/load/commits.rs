@@ -59,7 +59,14 @@ impl Commits {
         }
     }
 
-    pub(crate) fn commit(&mut self, mut txn: Txn, clock: &Clock) -> Result<(Revnum, Vec<PathBuf>)> {
+    /// Commits a transaction. One that cannot be committed is removed, as by Subversion.
+    pub(crate) fn commit(&mut self, txn: Txn, clock: &Clock) -> Result<(Revnum, Vec<PathBuf>)> {
+        let name = txn.name().to_owned();
+        let committed = self.try_commit(txn, clock);
+        committed.inspect_err(|_| _ = self.fs().purge_txn(&name))
+    }
+
+    fn try_commit(&mut self, mut txn: Txn, clock: &Clock) -> Result<(Revnum, Vec<PathBuf>)> {
         let committed = match self {
             Commits::Single(_) => txn.commit(&**clock)?,
             Commits::Grouped { group, count, since } => {
@@ -92,7 +99,7 @@ impl Commits {
             Commits::Single(_) => Ok(()),
             Commits::Grouped { group, count, .. } => {
                 *count = 0;
-                group.flush().map(drop)
+                group.flush_and_pack()
             }
         }
     }

@@ -242,6 +242,7 @@ impl Transaction {
         self.txn.set_lock_access(LockAccess {
             user: user.map(str::to_owned),
             tokens,
+            ignores_locks: false,
         });
     }
 

@@ -1,5 +1,7 @@
 //! The steps of a first copy that an incremental one does not have: its beginning and its end.
 
+use std::path::Path;
+
 use base::{Error, Result};
 
 use super::Hotcopy;
@@ -81,14 +83,14 @@ impl Hotcopy<'_> {
                 .map_err(|e| Error::io("Can't set permissions on file", &path, &e))?;
         }
         // Never empty: the incumbent's hotcopy continues without this file, but not with an empty one.
-        let like = self.dst.file("write-lock");
+        self.fs_type(&self.dst.file("write-lock"))
+    }
+
+    /// Writes `fs-type`, with the permissions of the file `like`.
+    pub(super) fn fs_type(&self, like: &Path) -> Result<()> {
         let fs_type = format!("{}\n", self.src.format().back_end.name());
-        write_atomic(
-            self.copier.disk,
-            &self.dst.file("fs-type"),
-            fs_type.as_bytes(),
-            &like,
-        )
+        let path = self.dst.file("fs-type");
+        write_atomic(self.copier.disk, &path, fs_type.as_bytes(), like)
     }
 
     /// Writes `format`, which makes the copy a filesystem.

@@ -121,6 +121,11 @@ pub fn run(
     let probe = copy(Existing::Copies).copier;
     let is_there = probe.metadata(&layout.file("format"))?.is_some();
     if options.incremental && is_there {
+        let fs_type = probe.metadata(&layout.file("fs-type"))?;
+        if fs_type.is_none_or(|there| there.len == 0) {
+            // Subversion's copy writes it last.
+            copy(Existing::Copies).fs_type(&layout.file("format"))?;
+        }
         let cache = Cache::new(SMALL_CACHE);
         let old = Fs::open_on(dst, &cache, src.disk_handle())?;
         // Before the locks, to refuse quickly, and under the locks, to be right.
@@ -237,7 +242,7 @@ impl Hotcopy<'_> {
         let disk = self.copier.disk;
         let conf = format!("{}.conf", self.src.format().back_end.name());
         self.copier
-            .file_if_there(&self.src.layout().file(&conf), &self.dst.file(&conf))?;
+            .by_content(&self.src.layout().file(&conf), &self.dst.file(&conf))?;
         // Revisions that are committed from here on belong to the next copy.
         let current = read_replaced(disk, &self.src.layout().file("current"))?;
         let youngest = leading_revision(&current)?;

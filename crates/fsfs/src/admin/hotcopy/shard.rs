@@ -127,7 +127,10 @@ impl RevisionCopier<'_> {
     /// Copies one unpacked property list into a directory that exists.
     fn revprops(&self, rev: Revnum) -> Result<bool> {
         let (from, to) = (self.src.layout().revprops(rev), self.dst.revprops(rev));
-        self.copier.file(&from, &to)
+        match rev {
+            Revnum::ZERO => self.copier.by_content(&from, &to),
+            _ => self.copier.file(&from, &to),
+        }
     }
 
     /// Renames the property list of a revision that was not a copy.

@@ -28,7 +28,7 @@ use self::content::{BATCH_BYTES, ContentBatch, VerifyShared};
 use self::tree::{TreeCheck, TreeOwner};
 use crate::format::changes::{ChangeKind, RawChange};
 use crate::format::fold;
-use crate::format::short_line::NextIds;
+use crate::format::short_line::{CORRUPT_CURRENT, NextIds};
 use crate::store::disk::read_replaced;
 use crate::store::rep_cache::RepCache;
 use crate::tree::Fs;
@@ -152,7 +152,7 @@ fn check_counters(fs: &Fs) -> Result<()> {
     if text.strip_suffix(b"\n").and_then(NextIds::parse).is_some() {
         return Ok(());
     }
-    Err(Error::new(Code::FS_CORRUPT, "Corrupt 'current' file"))
+    Err(Error::new(Code::FS_CORRUPT, CORRUPT_CURRENT))
 }
 
 /// Checks an open transaction: the part of the tree that it has made, and its changed paths.

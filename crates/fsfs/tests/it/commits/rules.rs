@@ -188,6 +188,7 @@ fn users_locks_are_enforced_while_editing_and_at_the_commit() {
         txn.set_lock_access(LockAccess {
             user: user.map(str::to_owned),
             tokens: tokens.iter().map(|token| (*token).to_owned()).collect(),
+            ignores_locks: false,
         });
         txn
     };
