@@ -94,12 +94,15 @@ impl UserCredentials {
 
     /// True if credentials of a host may be stored.
     pub(super) fn may_store(&self, server: &ServerConfig<'_>) -> Result<bool> {
-        let default = self
-            .settings
-            .config
-            .config
-            .flag("auth", "store-auth-creds", true)?;
-        Ok(!self.settings.no_auth_cache && server.flag("store-auth-creds", default)?)
+        let is_allowed = self.is_allowed(server, "store-auth-creds")?;
+        Ok(!self.settings.no_auth_cache && is_allowed)
+    }
+
+    /// Returns the value of an option that both `config` and `servers` have. A "no" in `config` counts whatever `servers` says: a user who
+    /// forbids storage there must not depend on what an administrator allows for a host.
+    fn is_allowed(&self, server: &ServerConfig<'_>, option: &str) -> Result<bool> {
+        let config = &self.settings.config.config;
+        Ok(config.flag("auth", option, true)? && server.flag(option, true)?)
     }
 
     /// Returns the record of a realm's password.
@@ -212,13 +215,8 @@ impl UserCredentials {
 
     /// Returns whether secrets of a host may be stored.
     fn password_policy(&self, server: &ServerConfig<'_>) -> Result<StorePolicy> {
-        let default = self
-            .settings
-            .config
-            .config
-            .flag("auth", "store-passwords", true)?;
         Ok(StorePolicy {
-            secrets: server.flag("store-passwords", default)?,
+            secrets: self.is_allowed(server, "store-passwords")?,
             plaintext: server.tristate("store-plaintext-passwords", "ask")?,
         })
     }

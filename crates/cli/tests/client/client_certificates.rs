@@ -158,6 +158,31 @@ const CASES: &[Case] = &[
     with("--non-interactive", stored("bad", case(TLS13, "own.p12", &[]))),
     stored("bad", case(TLS12, "own.p12", &["geheim", "yes"])),
     stored("geheim", case(TLS13, "stranger.p12", &["geheim", "yes"])),
+    // A "no" in `config` counts before the other file; both files must allow that a passphrase is stored.
+    with(
+        "--config-option=config:auth:store-auth-creds=no --config-option=servers:global:store-auth-creds=yes",
+        case(TLS13, "own.p12", &["geheim", "yes"]),
+    ),
+    with(
+        "--config-option=config:auth:store-passwords=no --config-option=servers:global:store-passwords=yes",
+        case(TLS13, "own.p12", &["geheim", "yes"]),
+    ),
+    with(
+        "--config-option=servers:global:store-passwords=no",
+        case(TLS12, "own.p12", &["geheim", "yes"]),
+    ),
+    with(
+        "--config-option=servers:global:store-ssl-client-cert-pp=no",
+        case(TLS12, "own.p12", &["geheim", "yes"]),
+    ),
+    with(
+        "--config-option=config:auth:store-ssl-client-cert-pp=no",
+        case(TLS12, "own.p12", &["geheim", "yes"]),
+    ),
+    with(
+        "--config-option=servers:global:store-ssl-client-cert-pp-plaintext=no",
+        case(TLS12, "own.p12", &["geheim", "yes"]),
+    ),
     // Files that are no PKCS#12.
     case(OPTIONAL, "own.der", &["geheim"]),
     case(TLS12, "own.der", &["geheim"]),

@@ -11,6 +11,7 @@ mod list;
 mod not_opened;
 mod random_values;
 mod recorder;
+mod storage;
 mod system_area;
 
 use std::fs;
