@@ -50,6 +50,16 @@ pub fn is_text(name: &str) -> bool {
     name.starts_with("svn:")
 }
 
+/// Returns true for a value that looks as if it turned a property off which is on with any value.
+pub fn seems_to_turn_off(name: &str, value: &[u8]) -> bool {
+    let is_switch = matches!(name, "svn:executable" | "svn:needs-lock" | "svn:special");
+    let value = value.trim_ascii();
+    let is_no = ["", "0", "no", "off", "false"]
+        .iter()
+        .any(|no| value.eq_ignore_ascii_case(no.as_bytes()));
+    is_switch && is_no
+}
+
 /// What a property belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PropOwner {

@@ -103,9 +103,14 @@ impl PropeditArgs {
     ) -> Result<()> {
         let target = PropTarget::open(context.open_without_redirects(url)?, name)?;
         let old = target.value(name).unwrap_or_default().to_vec();
-        let Some(value) = self.edit((name, &old), Path::new(""), editor, out)? else {
+        let edited = self.edit((name, &old), Path::new(""), editor, out)?;
+        // A file that was only written again is no reason for a revision, not even if the property is missing and the file empty.
+        let Some(value) = edited.filter(|value| *value != old) else {
             return out.line(&format!("No changes to property '{name}' on '{url}'"));
         };
+        if prop_rules::seems_to_turn_off(name, &value) {
+            out.warning(&not_turned_off(name, &value))?;
+        }
         let change = PropChange {
             name,
             value: &value,
@@ -181,4 +186,13 @@ impl PropeditArgs {
             edited => Ok(edited),
         }
     }
+}
+
+/// The warning about a value that turns nothing off.
+fn not_turned_off(name: &str, value: &[u8]) -> Error {
+    let value = String::from_utf8_lossy(value);
+    let message = format!(
+        "To turn off the {name} property, use 'svn propdel';\nsetting the property to '{value}' will not turn it off."
+    );
+    Error::new(Code::BAD_PROPERTY_VALUE, message)
 }

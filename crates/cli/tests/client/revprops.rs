@@ -192,6 +192,9 @@ fn names_values_and_arguments() {
     twins.same_repositories();
 }
 
+/// An editor that changes the time of the file alone.
+const LATER: &str = "touch -d +5seconds";
+
 #[test]
 fn edited_properties() {
     let repo = build(&Spec::small("1.14"));
@@ -210,9 +213,22 @@ fn edited_properties() {
             ("svn pe --revprop -r 1 svn:log {URL}", "true"),
             ("svn pe --revprop -r 1 foo {URL}", "printf new >"),
             ("svn pe foo {URL}", "echo x >"),
+            // The file has another time, and the same text.
+            ("svn pe -m x missing {URL}/iota", LATER),
+            ("svn pe -m x foo {URL}/A", LATER),
+            ("svn pe --revprop -r 1 missing {URL}", LATER),
         ];
         if access == Access::Disk {
             cases.extend([
+                ("svn pe svn:eol-style {URL}/A", LATER),
+                ("svn pe -m x foo {URL}/A", "truncate -s 0"),
+                ("svn pe -m x foo {URL}/A", LATER),
+                ("svn pe -m x svn:ignore {URL}/A", "printf 'a\\n' >"),
+                ("svn pe -m x svn:ignore {URL}/A", "printf 'a\\r\\n' >"),
+                ("svn pe -m x svn:ignore {URL}/A", "printf a >"),
+                ("svn pe -m x svn:executable {URL}/iota {URL}/A", "printf ' No ' >"),
+                ("svn pe -m x svn:needs-lock {URL}/iota", "echo 0 >"),
+                ("svn pe -m x svn:special {URL}/iota", "printf on >"),
                 ("svn pe -m x svn:executable {URL}", "echo x >"),
                 ("svn pe -m x svn:eol-style {URL}/iota", "echo LF >"),
                 ("svn pe -m x svn:mime-type {URL}/iota", "echo bad >"),
