@@ -141,8 +141,11 @@ pub fn failures(text: &str) -> Result<String> {
 /// `CL_ARG_PARSING_ERROR` for an unknown failure.
 pub fn parse_failures(text: &str) -> Result<CertificateFailures> {
     let mut failures = CertificateFailures::default();
-    for word in client::config::list(text) {
+    // The incumbent's white space: other than in lists of the configuration, a form feed is not among it.
+    let separators = [',', ' ', '\t', '\n', '\r', '\u{b}'];
+    for word in text.split(separators) {
         match word {
+            "" => {}
             "unknown-ca" => failures.unknown_issuer = true,
             "cn-mismatch" => failures.other_host = true,
             "expired" => failures.expired = true,

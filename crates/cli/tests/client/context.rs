@@ -565,6 +565,22 @@ fn access_options_are_checked_in_the_incumbents_order() {
     ] {
         servers.same(words, |home| home.run(&format!("svn {words}"), ""));
     }
+    for failures in [
+        "unknown-ca expired",
+        "unknown-ca , expired",
+        "\texpired\n other\r",
+        "unknown-ca x",
+        "x y,z",
+        "expired\u{b}x",
+        "expired\u{c}other",
+        "expired\u{a0}other",
+    ] {
+        servers.same(failures, |home| {
+            let line = "svn cat {FILE} --non-interactive --trust-server-cert-failures";
+            let output = home.tool(line).arg(failures).run();
+            format!("{}{}", output.out(), output.err())
+        });
+    }
     for (words, answers) in [
         ("cat {FILE} --trust-server-cert", &[][..]),
         ("cat {FILE} --password-from-stdin", &[]),
