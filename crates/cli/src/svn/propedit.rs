@@ -1,7 +1,7 @@
 //! `svn propedit`: edits a property of a node or a revision in a repository, with the user's editor.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use base::{Code, Error, Result, Url};
 use client::prop_rules::{self, PropOwner};
@@ -172,13 +172,7 @@ impl PropeditArgs {
             name: "svn-prop",
             text: &text,
         };
-        let mut file: Option<PathBuf> = None;
-        let edited = request.run(&mut file);
-        if let Some(file) = file {
-            // A file that the editor has removed is gone already.
-            _ = std::fs::remove_file(file);
-        }
-        match edited? {
+        match request.run_once()? {
             Some(bytes) if is_text => encoding
                 .read_text(&bytes)
                 .map(Some)

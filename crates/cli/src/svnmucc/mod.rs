@@ -5,10 +5,11 @@
 mod actions;
 mod options;
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use base::{Code, Error, Props, RelPath, Result, Url, props};
@@ -156,19 +157,18 @@ fn edited_message(context: &ClientContext, out: &mut Out) -> Result<Option<Vec<u
         name: "svnmucc-commit",
         text: b"",
     };
-    let mut file: Option<PathBuf> = None;
-    let edited = request.run(&mut file);
-    if let Some(file) = file {
-        // A file that the editor has removed is gone already.
-        _ = std::fs::remove_file(file);
-    }
-    let Some(bytes) = edited? else {
+    let Some(bytes) = request.run_once()? else {
         return Ok(None);
     };
-    let text = out.charset().read(&bytes)?;
-    let text = base::with_line_feeds(text.as_bytes())
-        .map_err(|error| error.context("Error normalizing edited contents to internal format"))?;
-    Ok(Some(text.into_owned()))
+    stored_text(&bytes, out)
+        .map(Some)
+        .map_err(|error| error.context("Error normalizing edited contents to internal format"))
+}
+
+/// Returns a text in the form that is stored: in UTF-8, with line feeds.
+fn stored_text(bytes: &[u8], out: &Out) -> Result<Vec<u8>> {
+    let text = out.charset().read(bytes)?;
+    base::with_line_feeds(text.as_bytes()).map(Cow::into_owned)
 }
 
 impl SvnmuccArgs {
@@ -186,7 +186,7 @@ impl SvnmuccArgs {
                 let bytes = read_file(file)?;
                 // As in Subversion's program, the message ends before a NUL.
                 let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
-                out.charset().read(text)?.as_bytes().to_vec()
+                return self.with_normalized(stored_text(text, out)).map(Some);
             }
             (None, None) => match self.with_revprop.iter().rfind(|arg| arg.name == props::LOG) {
                 Some(arg) => arg.value.clone(),
@@ -196,9 +196,14 @@ impl SvnmuccArgs {
                 }
             },
         };
-        let text = base::with_line_feeds(&text)
-            .map_err(|error| error.context("Error normalizing log message to internal format"))?;
-        self.with_message(text.into_owned()).map(Some)
+        self.with_normalized(base::with_line_feeds(&text).map(Cow::into_owned))
+            .map(Some)
+    }
+
+    fn with_normalized(&self, message: Result<Vec<u8>>) -> Result<Props> {
+        let message =
+            message.map_err(|error| error.context("Error normalizing log message to internal format"))?;
+        self.with_message(message)
     }
 
     fn with_message(&self, message: Vec<u8>) -> Result<Props> {

@@ -229,6 +229,10 @@ fn edited_properties() {
                 ("svn pe -m x svn:executable {URL}/iota {URL}/A", "printf ' No ' >"),
                 ("svn pe -m x svn:needs-lock {URL}/iota", "echo 0 >"),
                 ("svn pe -m x svn:special {URL}/iota", "printf on >"),
+                // The editor takes the file away.
+                ("svn pe -m x foo {URL}", "rm"),
+                ("svn pe --revprop -r 1 foo {URL}", "rm"),
+                ("svn pe -m x foo {URL}", "false; rm"),
                 ("svn pe -m x svn:executable {URL}", "echo x >"),
                 ("svn pe -m x svn:eol-style {URL}/iota", "echo LF >"),
                 ("svn pe -m x svn:mime-type {URL}/iota", "echo bad >"),

@@ -157,7 +157,7 @@ fn values_and_arguments() {
         "svnmucc -m x -- put - {URL}/stdin",
     ]);
     let words = ["svnmucc", "--force-interactive", "mkdir", "{URL}/ed"];
-    for editor in ["true", "echo edited >", "false"] {
+    for editor in ["true", "echo edited >", "false", "rm", "printf '\\351' >"] {
         twins.same_prepared(&words, |tool: Tool| tool.env("SVN_EDITOR", editor));
     }
     for side in Side::BOTH {

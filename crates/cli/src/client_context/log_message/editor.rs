@@ -6,7 +6,7 @@
 use std::env;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -30,6 +30,22 @@ pub struct EditRequest<'a> {
 }
 
 impl EditRequest<'_> {
+    /// Runs the editor and removes the file. Returns the text, or `None` if it was not changed.
+    ///
+    /// # Errors
+    /// As [`EditRequest::run`]; `errno` if the file cannot be removed, after the error of the editor if it has one too.
+    pub fn run_once(&self) -> Result<Option<Vec<u8>>> {
+        let mut file = None;
+        let edited = self.run(&mut file);
+        let removed = file.map_or(Ok(()), |path| {
+            fs::remove_file(&path).map_err(|e| Error::io("Can't remove file", file_name(&path), &e))
+        });
+        match (edited, removed) {
+            (Err(error), Err(other)) => Err(error.compose(other)),
+            (edited, removed) => edited.and_then(|edited| removed.map(|()| edited)),
+        }
+    }
+
     /// Runs the editor. Returns the text, or `None` if it was not changed. `file` gets the path of the file as soon as there is one; the
     /// caller removes it.
     ///
@@ -49,7 +65,11 @@ impl EditRequest<'_> {
         if times(&path)? == before {
             return Ok(None);
         }
-        let text = fs::read(&path).map_err(|e| Error::io("Can't open file", &path, &e))?;
+        let mut text = Vec::new();
+        let mut edited = File::open(&path).map_err(|e| Error::io("Can't open file", file_name(&path), &e))?;
+        edited
+            .read_to_end(&mut text)
+            .map_err(|e| Error::io("Can't read file", file_name(&path), &e))?;
         Ok(Some(text))
     }
 
@@ -79,7 +99,7 @@ impl EditRequest<'_> {
         reason = "the editor is a shell command, as everywhere else"
     )]
     fn start(&self, path: &Path) -> Result<()> {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let name = file_name(path).as_os_str().to_string_lossy();
         let mut line = self.command.clone();
         line.push(format!(" \"{name}\""));
         let mut command = Command::new("/bin/sh");
@@ -103,7 +123,12 @@ impl EditRequest<'_> {
 
 fn times(path: &Path) -> Result<(SystemTime, u64)> {
     let stat = || fs::metadata(path).and_then(|about| Ok((about.modified()?, about.len())));
-    stat().map_err(|e| Error::io("Can't stat", path, &e))
+    stat().map_err(|e| Error::io("Can't stat", file_name(path), &e))
+}
+
+/// Returns the name that messages show: the editor runs in the file's folder, and gets the name alone.
+fn file_name(path: &Path) -> &Path {
+    Path::new(path.file_name().unwrap_or_default())
 }
 
 /// Returns the shell command of the user's editor: of the option `--editor-cmd`, of the environment, and of the configuration.
