@@ -50,6 +50,16 @@ fn repository() -> Repo {
         &[("svn:special", b"*"), ("svn:executable", b"*")],
         b"nothing",
     );
+    file(
+        "trunk/a/b/two-lines",
+        &[("svn:special", b"*")],
+        b"link dangling\nrest",
+    );
+    file(
+        "trunk/a/b/with-nul",
+        &[("svn:special", b"*")],
+        b"link dangling\0rest",
+    );
     let mixed = b"one\r\ntwo\nthree\r$Id$\n$Date$ $Rev:: $ $Own$\n";
     for style in ["native", "LF", "CR", "CRLF", "unknown"] {
         let props: [(&str, &[u8]); 2] = [

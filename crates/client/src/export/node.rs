@@ -203,8 +203,8 @@ impl TextBuffer {
         if form.special
             && let Some(target) = self.memory.strip_prefix(b"link ")
         {
-            // What follows the first line belongs to no link.
-            let end = target.iter().position(|byte| *byte == b'\n');
+            // What follows the first line, or a NUL, belongs to no link.
+            let end = target.iter().position(|byte| matches!(byte, b'\n' | 0));
             return make_link(&target[..end.unwrap_or(target.len())], path);
         }
         let file = match (self.file, form.translation) {
