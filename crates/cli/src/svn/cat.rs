@@ -40,32 +40,30 @@ impl CatArgs {
         if targets.is_empty() {
             return Err(Error::bare(Code::CL_INSUFFICIENT_ARGS));
         }
-        let (mut directories, mut not_found) = (false, false);
+        // The kinds of failures, in the order in which they first occurred.
+        let mut failures: Vec<&str> = Vec::new();
         for target in &targets {
             match self.print(context, &target.parse()?, out) {
                 Ok(()) => {}
                 Err(error) if error.code() == Code::CLIENT_IS_DIRECTORY => {
                     out.warning(&error)?;
-                    directories = true;
+                    failures.push("Could not cat all targets because some targets are directories");
                 }
                 Err(error) if is_missing(&error) => {
                     out.warning(&error)?;
-                    not_found = true;
+                    failures.push("Could not cat all targets because some targets don't exist");
                 }
                 Err(error) => return Err(error),
             }
         }
-        let mut failed = Error::bare(Code::ILLEGAL_TARGET);
-        if not_found {
-            failed = failed.context("Could not cat all targets because some targets don't exist");
-        }
-        if directories {
-            failed = failed.context("Could not cat all targets because some targets are directories");
-        }
-        if directories || not_found {
-            return Err(failed);
-        }
-        Ok(())
+        let Some(first) = failures.first() else {
+            return Ok(());
+        };
+        let failed = Error::bare(Code::ILLEGAL_TARGET).context(*first);
+        Err(match failures.iter().find(|other| *other != first) {
+            Some(other) => failed.context(*other),
+            None => failed,
+        })
     }
 
     fn print(&self, context: &ClientContext, target: &Target, out: &mut Out) -> Result<()> {

@@ -36,6 +36,8 @@ fn keywords_line_ends_and_warnings() {
         twins.all_same(&[
             "svn cat {URL}",
             "svn cat {URL}/nosuch {URL}/P/f {URL}/P {URL}/P/dos",
+            "svn cat {URL}/P {URL}/nosuch {URL}/P",
+            "svn cat {URL}/P {URL}/P",
             "svn cat {URL}/P/f@1",
             "svn cat -r 1 {URL}/P/f",
             "svn cat -r 9999 {URL}/P/f",
