@@ -47,8 +47,7 @@ impl Repository {
             value,
             user,
         } = *change;
-        // Looked up first: a revision that does not exist has no access rights.
-        let current = self.fs().revprops(rev)?;
+        // Under access rules, a revision that does not exist is noticed here, before the value is judged.
         if self.revision_access(rev, readable)? != RevisionAccess::Full {
             return Err(Error::new(
                 Code::AUTHZ_UNREADABLE,
@@ -56,6 +55,7 @@ impl Repository {
             ));
         }
         validate(name, value)?;
+        let current = self.fs().revprops(rev)?;
         // The hooks get the value that the client expects, if it sent one.
         let old = expected.unwrap_or_else(|| current.get(name));
         let action = match (value, old) {

@@ -17,6 +17,7 @@ pub fn commit_urls(
     work: impl FnOnce(&mut UrlCommit<'_>) -> Result<()>,
 ) -> Result<()> {
     message.use_context(context)?;
+    message.check()?;
     let open = |url: &Url| -> Result<Box<dyn Session>> { context.open_without_redirects(url) };
     let outcome = work(&mut UrlCommit {
         open: &open,

@@ -8,7 +8,7 @@ use client::import::{AutoProps, ImportEvent, ImportOptions, MimeTypes, import};
 
 use super::commit_output::{print_committed, print_finalizing};
 use super::options::{NonRecursiveOption, TargetsOption};
-use crate::client_context::log_message::{LogMessage, LogMessageOptions};
+use crate::client_context::log_message::{LogMessage, LogMessageOptions, revprops_with};
 use crate::client_context::target::{self, TypedTarget};
 use crate::client_context::{AccessOptions, ClientContext};
 use crate::local_path;
@@ -106,12 +106,13 @@ impl ImportArgs {
             repository_auto_props: !self.no_auto_props,
             mime_types: &mime_types,
             current_dir: &here,
+            revprops: &|text| revprops_with(&self.log.with_revprop, text),
             cancel: context.cancel(),
         };
         let open = |url: &Url| context.open_without_redirects(url);
         let quiet = self.quiet;
         message.use_context(context)?;
-        let mut describe = |items: &[client::commit_item::CommitItem]| message.describe(items);
+        let mut describe = |items: &[client::commit_item::CommitItem]| message.message(items);
         import(
             &path,
             &request.url,

@@ -42,6 +42,12 @@ impl LockArgs {
 
     fn work(&self, context: &ClientContext, comment: Option<&[u8]>, out: &mut Out) -> Result<()> {
         let targets = target::read_targets(context, out, &self.operands, &self.targets)?;
+        if !targets.is_empty() && comment.is_some_and(|text| text.contains(&0)) {
+            return Err(Error::new(
+                Code::CL_BAD_LOG_MESSAGE,
+                "Lock comment contains a zero byte",
+            ));
+        }
         let urls = url_targets::urls(&targets, false)?;
         let comment = comment.map(|text| self.comment_text(text, out)).transpose()?;
         if let Some(comment) = &comment {
@@ -74,12 +80,6 @@ impl LockArgs {
     }
 
     fn comment_text(&self, text: &[u8], out: &Out) -> Result<String> {
-        if text.contains(&0) {
-            return Err(Error::new(
-                Code::CL_BAD_LOG_MESSAGE,
-                "Lock comment contains a zero byte",
-            ));
-        }
         let encoding = TextEncoding::new(self.comment.encoding.as_deref(), out.charset());
         let text = encoding.read_text(text)?;
         String::from_utf8(text).map_err(|error| {

@@ -76,7 +76,8 @@ impl AccessofArgs {
         };
         let authz = target::read(out, transaction, &self.operands, self.groups_file.as_deref())?;
         let rights = authz.rights(repository, username);
-        let path = path.map(rule_path);
+        let typed = path;
+        let path = typed.map(rule_path);
         let granted = match &path {
             None => rights.max_rights(),
             Some(path) => granted(&rights, path, self.recursive),
@@ -93,7 +94,7 @@ impl AccessofArgs {
             Rights::Read => (Code::AUTHZ_UNREADABLE, "not read only"),
             Rights::None => (Code::AUTHZ_PARTIALLY_READABLE, "not no access"),
         };
-        let place = path.as_ref().map_or("Repository", FsPath::as_str);
+        let place = typed.map_or_else(|| "Repository".to_owned(), shown_path);
         let message = format!("{place} is '{}', {what}", word(granted));
         out.print_error(&Error::new(code, message));
         Ok(ExitCode::from(DIFFERENT))
@@ -123,6 +124,13 @@ fn word(rights: Rights) -> &'static str {
 fn rule_path(typed: &str) -> FsPath {
     let before: Vec<&str> = typed.split('/').take_while(|name| *name != "..").collect();
     FsPath::canonicalize(&before.join("/")).unwrap_or_else(|_| FsPath::root())
+}
+
+/// Returns the path for a message: `..` stays.
+fn shown_path(typed: &str) -> String {
+    let names = typed.split('/').filter(|name| !matches!(*name, "" | "."));
+    let path = names.fold(String::new(), |path, name| path + "/" + name);
+    if path.is_empty() { "/".to_owned() } else { path }
 }
 
 /// The exit code if the rights are not those that `--is` expects.

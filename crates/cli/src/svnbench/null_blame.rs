@@ -76,8 +76,11 @@ impl NullBlameArgs {
         };
         let (peg, start, end) = (peg.of_url()?, start.of_url()?, end.of_url()?);
         let mut session = context.open(url)?;
-        let end = locate::move_to_node(&mut *session, peg, end)?;
         let start = start.number(&mut *session)?;
+        let end = end.number(&mut *session)?;
+        let peg_rev = peg.number(&mut *session)?;
+        // The node must exist in the later of both, which may be the first one.
+        locate::move_from_peg(&mut *session, peg, peg_rev, start.max(end))?;
         let request = FileRevsRequest {
             path: &RelPath::empty(),
             start: Some(Revnum(start.0.saturating_sub(u64::from(start <= end)))),

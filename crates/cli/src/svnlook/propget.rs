@@ -37,6 +37,7 @@ pub struct PropGetArgs {
 impl PropGetArgs {
     /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
+        refuse_inherited_revprops(self.revprop, self.show_inherited_props)?;
         let most = if self.revprop { 2 } else { 3 };
         operand::at_most(&self.operands, most, out.program(), "Too many arguments given")?;
         let missing = match (self.revprop, self.operands.len()) {
@@ -45,7 +46,6 @@ impl PropGetArgs {
             (false, _) => "Missing propname or repository path argument",
         };
         operand::at_least(&self.operands, most, out.program(), missing)?;
-        refuse_inherited_revprops(self.revprop, self.show_inherited_props)?;
         let repository = lookup::open(out, &self.operands, most)?;
         let root = self.target.root(&repository)?;
         let name = operand::text(&self.operands[1])?;

@@ -40,13 +40,13 @@ pub struct PropListArgs {
 impl PropListArgs {
     /// Runs the subcommand.
     pub fn run(self, out: &mut Out) -> Result<()> {
+        refuse_inherited_revprops(self.revprop, self.show_inherited_props)?;
         let most = if self.revprop { 1 } else { 2 };
         operand::at_most(&self.operands, most, out.program(), "Too many arguments given")?;
         operand::at_least(&self.operands, most, out.program(), lookup::NO_PATH)?;
         if self.xml {
             out.set_xml();
         }
-        refuse_inherited_revprops(self.revprop, self.show_inherited_props)?;
         let repository = lookup::open(out, &self.operands, most)?;
         let root = self.target.root(&repository)?;
         match self.revprop {

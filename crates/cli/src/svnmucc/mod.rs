@@ -19,9 +19,9 @@ use client::multi_commit::{MultiCommit, TextOfPut};
 use self::actions::{Action, ActionKind};
 pub use self::options::SvnmuccArgs;
 use crate::args::{self, ArgumentError, date};
+use crate::client_context::ClientContext;
 use crate::client_context::log_message::editor::{self, EditRequest};
-use crate::client_context::log_message::read_file;
-use crate::client_context::{ClientContext, revprop_arg};
+use crate::client_context::log_message::{read_file, revprops_with};
 use crate::local_path;
 use crate::out::Out;
 use crate::version;
@@ -68,7 +68,7 @@ fn start(given: SvnmuccArgs, out: &mut Out) -> Result<ExitCode> {
         out.print(&version::of_client("svnmucc", false, false))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let revprops = given.revprops(out)?;
+    let message = given.log_message(out)?;
     let mut words = given.operands.clone();
     if let Some(file) = &given.extra_args {
         words.extend(actions::words_of_file(file)?);
@@ -80,7 +80,7 @@ fn start(given: SvnmuccArgs, out: &mut Out) -> Result<ExitCode> {
         return Ok(ExitCode::FAILURE);
     }
     ClientContext::run(given.access.clone(), out, |context, out| {
-        commit(context, &given, &actions, revprops, out)
+        commit(context, &given, &actions, message, out)
     })?;
     Ok(ExitCode::SUCCESS)
 }
@@ -89,7 +89,7 @@ fn commit(
     context: &ClientContext,
     given: &SvnmuccArgs,
     actions: &[Action],
-    revprops: Option<Props>,
+    message: Option<Vec<u8>>,
     out: &mut Out,
 ) -> Result<()> {
     let anchors: Vec<Url> = actions.iter().flat_map(Action::anchors).collect();
@@ -98,15 +98,15 @@ fn commit(
     for action in actions {
         apply(&mut commit, action, &anchor)?;
     }
-    let revprops = match revprops {
-        Some(revprops) => revprops,
-        None => match edited_message(context, out)? {
-            Some(message) => given.with_message(message)?,
-            // An unchanged message gives up without an error.
-            None => return Ok(()),
-        },
+    let message = match message {
+        Some(message) => Some(message),
+        None => edited_message(context, out)?,
     };
-    let info = commit.commit(revprops)?;
+    // An unchanged message gives up without an error.
+    let Some(message) = message else {
+        return Ok(());
+    };
+    let info = commit.commit(given.revprops(message)?)?;
     let author = info.author.as_deref().unwrap_or("(no author)");
     let date = info
         .date
@@ -168,12 +168,16 @@ fn edited_message(context: &ClientContext, out: &mut Out) -> Result<Option<Vec<u
 /// Returns a text in the form that is stored: in UTF-8, with line feeds.
 fn stored_text(bytes: &[u8], out: &Out) -> Result<Vec<u8>> {
     let text = out.charset().read(bytes)?;
-    base::with_line_feeds(text.as_bytes()).map(Cow::into_owned)
+    with_line_feeds(text.as_bytes())
+}
+
+fn with_line_feeds(text: &[u8]) -> Result<Vec<u8>> {
+    base::with_line_feeds(text).map(Cow::into_owned)
 }
 
 impl SvnmuccArgs {
-    /// Returns the revision properties with the log message of the options; `None` if they have no message.
-    fn revprops(&self, out: &Out) -> Result<Option<Props>> {
+    /// Returns the log message of the options, if they have one.
+    fn log_message(&self, out: &Out) -> Result<Option<Vec<u8>>> {
         let has_log = self.with_revprop.iter().any(|arg| arg.name == props::LOG);
         let sources = [self.message.is_some(), self.file.is_some(), has_log];
         if sources.iter().filter(|is_given| **is_given).count() > 1 {
@@ -181,44 +185,28 @@ impl SvnmuccArgs {
             return Err(Error::new(Code::CL_ARG_PARSING_ERROR, message));
         }
         let text = match (&self.message, &self.file) {
-            (Some(message), _) => message.clone().into_bytes(),
+            (Some(message), _) => with_line_feeds(message.as_bytes()),
             (None, Some(file)) => {
                 let bytes = read_file(file)?;
                 // As in Subversion's program, the message ends before a NUL.
-                let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
-                return self.with_normalized(stored_text(text, out)).map(Some);
+                stored_text(bytes.split(|byte| *byte == 0).next().unwrap_or_default(), out)
             }
             (None, None) => match self.with_revprop.iter().rfind(|arg| arg.name == props::LOG) {
-                Some(arg) => arg.value.clone(),
-                None => {
-                    self.other_revprops()?;
-                    return Ok(None);
-                }
+                Some(arg) => with_line_feeds(&arg.value),
+                None => return Ok(None),
             },
         };
-        self.with_normalized(base::with_line_feeds(&text).map(Cow::into_owned))
-            .map(Some)
+        text.map(Some)
+            .map_err(|error| error.context("Error normalizing log message to internal format"))
     }
 
-    fn with_normalized(&self, message: Result<Vec<u8>>) -> Result<Props> {
-        let message =
-            message.map_err(|error| error.context("Error normalizing log message to internal format"))?;
-        self.with_message(message)
-    }
-
-    fn with_message(&self, message: Vec<u8>) -> Result<Props> {
-        let mut revprops = self.other_revprops()?;
-        revprops.insert(props::LOG.to_owned(), message);
-        Ok(revprops)
-    }
-
-    fn other_revprops(&self) -> Result<Props> {
+    fn revprops(&self, message: Vec<u8>) -> Result<Props> {
         let others: Vec<_> = self
             .with_revprop
             .iter()
             .filter(|arg| arg.name != props::LOG)
             .cloned()
             .collect();
-        revprop_arg::to_props(&others)
+        revprops_with(&others, message)
     }
 }

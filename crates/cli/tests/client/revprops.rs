@@ -146,6 +146,8 @@ fn names_values_and_arguments() {
         "svn ps --revprop -r 1 svn:lgo x {URL}",
         "svn ps --revprop -r 1 svn:ignore x {URL}",
         "svn ps --revprop -r 1 svn:foo --force x {URL}",
+        "svn ps --revprop -r 99 svn:entry:foo --force x {URL}",
+        "svn ps --revprop -r 99 svn:date x {URL}",
         "svn ps --revprop foo x {URL}",
         "svn ps --revprop -r PREV foo x {URL}",
         "svn ps --revprop -r 1:2 foo x {URL}",

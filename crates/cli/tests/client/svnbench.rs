@@ -160,6 +160,8 @@ fn arguments() {
         "null-blame {URL}",
         "null-blame {URL}/nothing {URL}",
         "null-blame -r PREV {URL}/iota",
+        "null-blame -r 1:0 {URL}/iota",
+        "null-blame -r 99:1 {URL}/iota",
         "null-info",
         "null-info nothing",
         "null-info nothing {URL}",

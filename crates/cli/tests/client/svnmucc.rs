@@ -98,6 +98,7 @@ fn values_and_arguments() {
     let twins = TwinClients::new(&repo, Access::Disk);
     twins.file("f", "text\n");
     twins.file("mixed", "a\r\nb\n");
+    twins.file("bytes", b"b\xe4r\n");
     for side in Side::BOTH {
         let url = twins.url(side);
         let words = format!("mkdir\n{url}/x1\n\nput\nf\n{url}/x2\r\n");
@@ -105,6 +106,10 @@ fn values_and_arguments() {
     }
     twins.all_same(&[
         "svnmucc foo",
+        "svnmucc -m x --with-revprop svn:foo=b foo",
+        "svnmucc -m x --with-revprop svn:foo=b rm {URL}/nosuch",
+        "svnmucc --with-revprop svn:foo=b mkdir {URL}/q",
+        "svnmucc -F bytes mkdir {URL}/q",
         "svnmucc -m x MKDIR {URL}/x",
         "svnmucc -m x mkdir",
         "svnmucc -m x cp",

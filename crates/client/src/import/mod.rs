@@ -16,7 +16,7 @@ use std::thread;
 use base::{Cancel, Code, Depth, Error, NodeKind, Props, RelPath, Result, Url};
 use ra::{Capability, CommitInfo, CommitRequest, DirectoryRequest, Session};
 
-use crate::commit_item::{CommitItem, DescribeCommit, ItemChange};
+use crate::commit_item::{CommitItem, ItemChange};
 
 pub use rules::{AutoProps, MimeTypes};
 pub(crate) use rules::{BINARY_HEAD, BINARY_TYPE, is_binary};
@@ -39,6 +39,8 @@ pub struct ImportOptions<'a> {
     pub mime_types: &'a MimeTypes,
     /// The current directory, for messages.
     pub current_dir: &'a Path,
+    /// Returns the revision properties of a commit with a log message.
+    pub revprops: &'a (dyn Fn(Vec<u8>) -> Result<Props> + Sync),
     /// Ends the import.
     pub cancel: &'a Cancel,
 }
@@ -61,7 +63,8 @@ pub enum ImportEvent<'a> {
     Committed(&'a CommitInfo),
 }
 
-/// Imports `path` to `url`. Without anything to import there is no commit.
+/// Imports `path` to `url`. Without anything to import there is no commit. `describe` returns the log message, or `None` to give up; the
+/// incumbent asks for it before it looks at the URL and the path.
 ///
 /// # Errors
 /// `ENTRY_EXISTS` if there is a file at the URL; `NODE_UNKNOWN_KIND` for nodes that cannot be imported; those of the commit, of the
@@ -71,20 +74,21 @@ pub fn import(
     url: &Url,
     options: &ImportOptions<'_>,
     open: &dyn Fn(&Url) -> Result<Box<dyn Session>>,
-    describe: &mut DescribeCommit<'_>,
+    describe: &mut dyn FnMut(&[CommitItem]) -> Result<Option<Vec<u8>>>,
     notify: &mut dyn FnMut(ImportEvent<'_>) -> Result<()>,
 ) -> Result<()> {
-    let kind = walk::top_kind(path, options)?;
+    let items = [CommitItem::new(url.as_str(), ItemChange::Add)];
+    let Some(message) = describe(&items)? else {
+        return Ok(());
+    };
     let mut session = open(url)?;
     let (new_entries, ancestor) = missing_entries(&mut *session, url)?;
     if ancestor == NodeKind::File && new_entries.is_empty() {
         let message = format!("Path '{url}' already exists");
         return Err(Error::new(Code::ENTRY_EXISTS, message));
     }
-    let items = [CommitItem::new(url.as_str(), ItemChange::Add)];
-    let Some(revprops) = describe(&items)? else {
-        return Ok(());
-    };
+    let revprops = (options.revprops)(message)?;
+    let kind = walk::top_kind(path, options)?;
     let walk = walk::Walk {
         rules: rules(&mut *session, new_entries.is_empty(), options)?,
         options,

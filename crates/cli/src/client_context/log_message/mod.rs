@@ -148,6 +148,21 @@ impl LogMessage {
         Ok(())
     }
 
+    /// Refuses a message of the options that has a NUL. [`LogMessage::describe`] does so too; a command calls this to do so after the checks of
+    /// its operands, and before it looks at the repository.
+    ///
+    /// # Errors
+    /// `CL_BAD_LOG_MESSAGE`.
+    pub fn check(&self) -> Result<()> {
+        match &self.text {
+            Some(text) if text.contains(&0) => Err(Error::new(
+                Code::CL_BAD_LOG_MESSAGE,
+                "Log message contains a zero byte",
+            )),
+            _ => Ok(()),
+        }
+    }
+
     /// Returns the revision properties of the commit that changes `items`; `None` if the user gives up. Runs the editor if the options have
     /// no message.
     ///
@@ -155,12 +170,10 @@ impl LogMessage {
     /// `INCORRECT_PARAMS` for a property of Subversion's own; `CL_INSUFFICIENT_ARGS` without a message and a terminal; those of the
     /// editor and of the character set.
     pub fn describe(&mut self, items: &[CommitItem]) -> Result<Option<Props>> {
-        let Some(message) = self.message(items)? else {
-            return Ok(None);
-        };
-        let mut revprops = revprop_arg::to_props(&self.revprops)?;
-        revprops.insert(props::LOG.to_owned(), message);
-        Ok(Some(revprops))
+        match self.message(items)? {
+            Some(message) => revprops_with(&self.revprops, message).map(Some),
+            None => Ok(None),
+        }
     }
 
     /// Ends the use of the edited file: removes it after a success, names it in an error.
@@ -180,14 +193,13 @@ impl LogMessage {
         }
     }
 
-    fn message(&mut self, items: &[CommitItem]) -> Result<Option<Vec<u8>>> {
+    /// As [`LogMessage::describe`], for a command that checks the revision properties later: returns the message alone.
+    ///
+    /// # Errors
+    /// As [`LogMessage::describe`].
+    pub fn message(&mut self, items: &[CommitItem]) -> Result<Option<Vec<u8>>> {
+        self.check()?;
         if let Some(text) = &self.text {
-            if text.contains(&0) {
-                return Err(Error::new(
-                    Code::CL_BAD_LOG_MESSAGE,
-                    "Log message contains a zero byte",
-                ));
-            }
             let read = self.encoding.read_text(text);
             return read
                 .map(Some)
@@ -250,6 +262,16 @@ impl LogMessage {
         let is_blank = message.iter().all(|byte| byte.is_ascii_whitespace());
         Ok((!is_blank).then(|| message.to_vec()))
     }
+}
+
+/// Returns the revision properties of a commit with this message.
+///
+/// # Errors
+/// `CLIENT_PROPERTY_NAME` for a property of Subversion's own.
+pub fn revprops_with(args: &[RevpropArg], message: Vec<u8>) -> Result<Props> {
+    let mut revprops = revprop_arg::to_props(args)?;
+    revprops.insert(props::LOG.to_owned(), message);
+    Ok(revprops)
 }
 
 /// The part of an edited text that is the message.
