@@ -1,5 +1,6 @@
 //! Rules for the names and values of properties, which clients check and repositories do not.
 
+use std::cmp::Reverse;
 use std::collections::HashSet;
 
 use base::mergeinfo::Mergeinfo;
@@ -88,14 +89,9 @@ pub fn check_reserved_name(name: &str, owner: PropOwner, verb: &str) -> Result<(
     if !is_reserved && (!prefix.ends_with(':') || !is_similar(prefix, PREFIX)) {
         return Ok(());
     }
-    let best = known
-        .iter()
-        .map(|known| (similarity(rest, &known[PREFIX.len()..]), *known))
-        .reduce(|best, next| if next.0 > best.0 { next } else { best });
-    let meant = best.filter(|(score, _)| *score >= SIMILAR);
-    match meant {
-        Some((_, meant)) => {
-            let message = format!("'{name}' is not a valid svn: property name; did you mean '{meant}'?");
+    match similar_names(rest, known) {
+        Some(meant) => {
+            let message = format!("'{name}' is not a valid svn: property name; did you mean {meant}?");
             let hint = format!("Use '--force' to {verb} the '{name}' property.");
             Err(Error::new(Code::CLIENT_PROPERTY_NAME, message).context(hint))
         }
@@ -105,6 +101,21 @@ pub fn check_reserved_name(name: &str, owner: PropOwner, verb: &str) -> Result<(
         }
         None => Ok(()),
     }
+}
+
+/// Returns the names that a name without the prefix is similar to, the most similar one first: `'a', 'b' or 'c'`.
+fn similar_names(rest: &str, known: &[&str]) -> Option<String> {
+    let scored = known
+        .iter()
+        .map(|known| (similarity(rest, &known[PREFIX.len()..]), *known));
+    let mut similar: Vec<(usize, &str)> = scored.filter(|(score, _)| *score >= SIMILAR).collect();
+    similar.sort_by_key(|(score, _)| Reverse(*score));
+    let mut names: Vec<String> = similar.iter().map(|(_, name)| format!("'{name}'")).collect();
+    let last = names.pop()?;
+    Some(match names.is_empty() {
+        true => last,
+        false => format!("{} or {last}", names.join(", ")),
+    })
 }
 
 /// Checks the value of a property of Subversion's own and brings it to the form that is stored. `target` is the node in messages. With
@@ -235,12 +246,16 @@ const NODE_PROPS: &[&str] = &[
     "svn:executable",
     "svn:externals",
     "svn:global-ignores",
+    "svn:group",
     "svn:ignore",
     "svn:keywords",
     "svn:mergeinfo",
     "svn:mime-type",
     "svn:needs-lock",
+    "svn:owner",
     "svn:special",
+    "svn:text-time",
+    "svn:unix-mode",
 ];
 const REVISION_PROPS: &[&str] = &[
     "svn:author",
