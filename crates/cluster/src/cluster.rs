@@ -15,10 +15,11 @@ use crate::head_reader::HeadReader;
 use crate::heads::Heads;
 use crate::metrics::ClusterMetrics;
 use crate::nodes::{NodeInfo, Nodes};
-use crate::objects::Objects;
+use crate::objects::{CHECK, Objects};
 use crate::schema;
 use crate::settings::ClusterSettings;
 use crate::state::{ClusterState, MoveQueue};
+use crate::store_identity::StoreIdentity;
 
 /// The connections of a process to a cluster. Clones share everything.
 #[derive(Clone)]
@@ -81,15 +82,16 @@ impl Cluster {
     /// As [`Cluster::connect`].
     pub fn connect_alone(settings: &ClusterSettings) -> Result<Cluster> {
         let database = Database::new(&settings.database, settings.patience())?;
-        let secret = schema::check(&database)?;
+        let row = schema::check(&database)?;
         let metrics = Arc::<ClusterMetrics>::default();
-        let objects = Arc::new(Objects::connect(settings)?);
+        let identity = StoreIdentity::new(database.clone(), row.identity, &settings.objects);
+        let objects = Arc::new(Objects::connect(settings, identity)?);
         let cache = BlockCache::open(&settings.cache_dir(), settings.cache_bytes, metrics.clone())?;
         let nodes = Arc::new(Nodes::new(
             database.clone(),
             settings.clone(),
             metrics.clone(),
-            secret,
+            row.secret,
         ));
         let source = BlockSource::new(settings, objects.clone(), nodes.clone(), metrics.clone())?;
         Ok(Cluster(Arc::new(ClusterState {
@@ -132,12 +134,20 @@ impl Cluster {
         block_for_node(&self.0.source, &self.0.cache, &self.0.nodes, query, seal)
     }
 
-    /// Checks that objects can be written, read and removed.
+    /// Checks that the object store belongs to the cluster, once in a process. A store that belongs to none is marked as that of this cluster.
     ///
     /// # Errors
-    /// `FS_GENERAL`, with what the store says.
+    /// `BAD_CONFIG_VALUE` if it belongs to another cluster; `FS_GENERAL` if it cannot be reached.
+    pub fn check_store_identity(&self) -> Result<()> {
+        self.0.objects.check_identity()
+    }
+
+    /// Checks that the object store belongs to the cluster, and that objects can be written, read and removed.
+    ///
+    /// # Errors
+    /// `BAD_CONFIG_VALUE` if it belongs to another cluster; `FS_GENERAL`, with what the store says.
     pub fn check_objects(&self) -> Result<()> {
-        let name = format!("check-{}", uuid::Uuid::new_v4());
+        let name = format!("{CHECK}{}", uuid::Uuid::new_v4());
         let text: &[u8] = b"This object is written and removed to check that it can be.\n";
         self.0.objects.put(&name, text.into())?;
         let read = self.0.objects.get(&name, 0, text.len() as u64);

@@ -5,6 +5,8 @@
 //! grace time ago and it still has none. The time of the object itself says less: an old revision has no row any more from the moment at
 //! which its shard is packed, and a database that is restored to an earlier moment names it again.
 //!
+//! Objects are only listed in a store that belongs to the cluster (`store_identity`): all those of another one are garbage.
+//!
 //! A row is never younger than its object. While the content is in the row as well, an object under the name counts as named: an
 //! interrupted attempt to move the content has left it, and the row may name it alone the next moment.
 
@@ -18,7 +20,7 @@ use crate::cluster::Cluster;
 use crate::database::sql_error;
 use crate::jobs::JobKind;
 use crate::metrics::add;
-use crate::objects::{ListedObject, pack_key, revision_key};
+use crate::objects::{ListedObject, is_object_name, pack_key, revision_key};
 
 /// The result of a comparison.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -162,7 +164,9 @@ impl Cluster {
     fn list_and_names(&self, cancel: &Cancel) -> Result<(Vec<ListedObject>, NamedObjects)> {
         // The objects first: one that is published while the rows are read is not taken for garbage, and one whose row was read is
         // in the list or was missing.
-        let listed = self.0.objects.list("")?;
+        self.check_store_identity()?;
+        let mut listed = self.0.objects.list("")?;
+        listed.retain(|object| is_object_name(&object.name));
         cancel.check()?;
         let named = self.named_objects()?;
         cancel.check()?;

@@ -12,6 +12,7 @@
 //! | `head_reader` | one question for the state of a repository, for all callers that wait |
 //! | `heads` | the parts that change |
 //! | `objects` | the object store, for blocking callers |
+//! | `store_identity` | whether the object store belongs to the cluster |
 //! | `row_cache`, `block_cache`, `blobs` | the parts that never change, with a cache on the machine's disk |
 //! | `block_source` | where these are read: the object store, or other nodes |
 //! | `digest` | what the database knows of the bytes of an object |
@@ -51,6 +52,7 @@ mod schema;
 pub mod settings;
 mod state;
 mod status;
+mod store_identity;
 pub mod transfer;
 mod upkeep;
 mod uuids;

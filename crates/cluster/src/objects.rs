@@ -2,7 +2,7 @@
 //!
 //! Names of objects are used once: a revision's object has the number of the attempt that made it in its name. So a put that is
 //! repeated because its answer was lost writes the same bytes again, and no put ever replaces another object. That needs no
-//! conditional put of the store, which not all have. (With such a put, a repeated one whose first response was lost would be refused as a
+//! conditional put of the store, which not all have; only the object with the identity of the cluster is written with one. (With such a put, a repeated one whose first response was lost would be refused as a
 //! duplicate, and `object_store` does not repeat it after a time-out. The object under the name would have to be looked at.)
 //!
 //! An upload in parts that was interrupted leaves parts without an object. A rule of the bucket should remove such parts after some days.
@@ -14,21 +14,23 @@ use std::time::Duration;
 use crate::database::wait_for;
 use crate::digest::{ObjectDigest, ObjectDigester, digest_of_bytes};
 use crate::settings::ClusterSettings;
+use crate::store_identity::{MARKER, StoreIdentity};
 use base::{Code, Error, Result};
 use bytes::Bytes;
 use fsfs::disk::DiskFile;
-use futures_util::TryStreamExt as _;
+use futures_util::{StreamExt as _, TryStreamExt as _};
 use object_store::aws::AmazonS3Builder;
 use object_store::path::Path as ObjectPath;
 use object_store::{
-    BackoffConfig, ClientOptions, ObjectStore, ObjectStoreExt as _, RetryConfig, WriteMultipart,
+    BackoffConfig, ClientOptions, ObjectStore, ObjectStoreExt as _, PutMode, RetryConfig, WriteMultipart,
 };
 
-/// The objects of a cluster.
+/// The objects of a cluster. What writes or removes one checks first that the store belongs to the cluster.
 #[derive(Clone)]
 pub(crate) struct Objects {
     store: Arc<dyn ObjectStore>,
     prefix: String,
+    identity: Arc<StoreIdentity>,
 }
 
 /// An object in a list.
@@ -46,7 +48,7 @@ impl Objects {
     ///
     /// # Errors
     /// `BAD_CONFIG_VALUE`.
-    pub(crate) fn connect(settings: &ClusterSettings) -> Result<Objects> {
+    pub(crate) fn connect(settings: &ClusterSettings, identity: StoreIdentity) -> Result<Objects> {
         let bad = |e: String| Error::new(Code::BAD_CONFIG_VALUE, format!("The objects of the cluster: {e}"));
         let rest = settings
             .objects
@@ -88,7 +90,21 @@ impl Objects {
         Ok(Objects {
             store: Arc::new(store),
             prefix: prefix.trim_matches('/').to_owned(),
+            identity: Arc::new(identity),
         })
+    }
+
+    /// Checks that the store belongs to the cluster, once.
+    ///
+    /// # Errors
+    /// As [`StoreIdentity::check`].
+    pub(crate) fn check_identity(&self) -> Result<()> {
+        self.identity.check(self)
+    }
+
+    /// True if the store was found to belong to the cluster.
+    pub(crate) fn is_identity_checked(&self) -> bool {
+        self.identity.is_checked()
     }
 
     fn path(&self, name: &str) -> ObjectPath {
@@ -101,8 +117,9 @@ impl Objects {
     /// Uploads a file as a new object, in parts if it is long. Returns the digest of its bytes.
     ///
     /// # Errors
-    /// `FS_GENERAL`; the system's for the file.
+    /// `FS_GENERAL`; the system's for the file; those of [`Objects::check_identity`].
     pub(crate) fn put_file(&self, name: &str, file: &dyn DiskFile) -> Result<ObjectDigest> {
+        self.check_identity()?;
         let length = file.len().map_err(|e| store_error("write", name, &e))?;
         if length <= PART as u64 {
             let whole = read_whole(file, length).map_err(|e| store_error("write", name, &e))?;
@@ -166,12 +183,52 @@ impl Objects {
     /// Writes a new object. Returns the digest of its bytes.
     ///
     /// # Errors
-    /// `FS_GENERAL`.
+    /// `FS_GENERAL`; those of [`Objects::check_identity`].
     pub(crate) fn put(&self, name: &str, bytes: Bytes) -> Result<ObjectDigest> {
+        self.check_identity()?;
         let path = self.path(name);
         let digest = digest_of_bytes(&bytes);
         let put = wait_for(self.store.put(&path, bytes.into()))?;
         put.map(|_| digest).map_err(|e| store_error("write", name, &e))
+    }
+
+    /// Writes an object unless there is one of that name, without [`Objects::check_identity`]. Returns true if it was written. A store that knows no conditional
+    /// requests replaces the object.
+    ///
+    /// # Errors
+    /// `FS_GENERAL`.
+    pub(crate) fn create(&self, name: &str, bytes: Bytes) -> Result<bool> {
+        let path = self.path(name);
+        let put = |mode: PutMode| wait_for(self.store.put_opts(&path, bytes.clone().into(), mode.into()));
+        let is_unknown = |e: &object_store::Error| {
+            matches!(e, object_store::Error::NotImplemented { .. })
+                || e.to_string().contains("<Code>NotImplemented</Code>")
+        };
+        let created = match put(PutMode::Create)? {
+            Err(e) if is_unknown(&e) => put(PutMode::Overwrite)?,
+            created => created,
+        };
+        match created {
+            Ok(_) => Ok(true),
+            Err(object_store::Error::AlreadyExists { .. } | object_store::Error::Precondition { .. }) => {
+                Ok(false)
+            }
+            Err(e) => Err(store_error("write", name, &e)),
+        }
+    }
+
+    /// Reads a short object of unknown length; `None` if there is none.
+    ///
+    /// # Errors
+    /// `FS_GENERAL`, also if there is no such bucket.
+    pub(crate) fn read_small(&self, name: &str) -> Result<Option<Bytes>> {
+        let path = self.path(name);
+        let read = wait_for(async { self.store.get(&path).await?.bytes().await })?;
+        match read {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(object_store::Error::NotFound { source, .. }) if !is_bucket_missing(&*source) => Ok(None),
+            Err(e) => Err(store_error("read", name, &e)),
+        }
     }
 
     /// Reads all of an object and returns the digest of its bytes. Calls `read` with the number of bytes after each part; its error ends
@@ -219,8 +276,21 @@ impl Objects {
     /// Removes an object; one that is not there is no error.
     ///
     /// # Errors
-    /// `FS_GENERAL`.
+    /// `FS_GENERAL`; those of [`Objects::check_identity`].
     pub(crate) fn delete(&self, name: &str) -> Result<()> {
+        self.check_identity()?;
+        self.remove(name)
+    }
+
+    /// Removes the identity of the cluster from a store that turned out to be the wrong one.
+    ///
+    /// # Errors
+    /// `FS_GENERAL`.
+    pub(crate) fn remove_marker(&self) -> Result<()> {
+        self.remove(MARKER)
+    }
+
+    fn remove(&self, name: &str) -> Result<()> {
         let path = self.path(name);
         match wait_for(self.store.delete(&path))? {
             Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
@@ -249,19 +319,39 @@ impl Objects {
         let path = self.path(directory);
         let found: std::result::Result<Vec<_>, _> = wait_for(self.store.list(Some(&path)).try_collect())?;
         let found = found.map_err(|e| store_error("list", directory, &e))?;
-        let skipped = match self.prefix.is_empty() {
-            true => 0,
-            false => self.prefix.len() + 1,
-        };
         let now = std::time::SystemTime::now();
         let listed = found.into_iter().map(|object| ListedObject {
-            name: object.location.as_ref()[skipped..].to_owned(),
+            name: self.name_of(&object.location),
             age: now
                 .duration_since(object.last_modified.into())
                 .map_or(0, |age| age.as_secs()),
             length: object.size,
         });
         Ok(listed.collect())
+    }
+
+    /// Returns the names of some objects of the cluster.
+    ///
+    /// # Errors
+    /// `FS_GENERAL`.
+    pub(crate) fn list_some(&self, limit: usize) -> Result<Vec<String>> {
+        let path = self.path("");
+        let found: std::result::Result<Vec<_>, _> =
+            wait_for(self.store.list(Some(&path)).take(limit).try_collect())?;
+        let found = found.map_err(|e| store_error("list", "", &e))?;
+        Ok(found
+            .iter()
+            .map(|object| self.name_of(&object.location))
+            .collect())
+    }
+
+    /// The name of an object without the prefix of the cluster.
+    fn name_of(&self, location: &ObjectPath) -> String {
+        let skipped = match self.prefix.is_empty() {
+            true => 0,
+            false => self.prefix.len() + 1,
+        };
+        location.as_ref()[skipped..].to_owned()
     }
 }
 
@@ -275,6 +365,16 @@ fn digest_of(file: &dyn DiskFile, length: u64) -> io::Result<ObjectDigest> {
         offset += part.len() as u64;
     }
     Ok(digest.finish())
+}
+
+/// True for names that this module's users give: those of revisions and packs, and of objects that check the store. What has another name below the prefix does not
+/// belong to the cluster, such as the objects of a cluster whose prefix is longer.
+pub(crate) fn is_object_name(name: &str) -> bool {
+    let (first, rest) = name.split_once('/').unwrap_or((name, ""));
+    match uuid::Uuid::try_parse(first) {
+        Ok(_) => rest.starts_with("r/") || rest.starts_with("p/"),
+        Err(_) => rest.is_empty() && first.starts_with(CHECK),
+    }
 }
 
 /// The name of a revision's object.
@@ -336,6 +436,9 @@ fn store_error(what: &str, name: &str, e: &(dyn std::error::Error + 'static)) ->
         format!("Can't {what} '{name}' in the object store of the cluster: {e}"),
     )
 }
+
+/// The beginning of the names of objects that check that the store can be written to.
+pub(crate) const CHECK: &str = "check-";
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The longest pause between attempts.

@@ -5,11 +5,12 @@
 //! one. `sven cluster init` makes the tables, or adds what a later version has.
 
 use base::{Code, Error, Result};
+use uuid::Uuid;
 
 use crate::database::{Database, StepError, sql_error, step_error, wait_for};
 
 /// The version of the tables that this program makes.
-pub(crate) const VERSION: i32 = 6;
+pub(crate) const VERSION: i32 = 7;
 
 /// The oldest version that a program must know to use them.
 const OLDEST: i32 = 1;
@@ -18,12 +19,13 @@ const OLDEST: i32 = 1;
 const TABLES: &str = include_str!("schema.sql");
 
 /// What each later version adds.
-const ADDITIONS: [(i32, &str); 5] = [
+const ADDITIONS: [(i32, &str); 6] = [
     (2, include_str!("schema_2.sql")),
     (3, include_str!("schema_3.sql")),
     (4, include_str!("schema_4.sql")),
     (5, include_str!("schema_5.sql")),
     (6, include_str!("schema_6.sql")),
+    (7, include_str!("schema_7.sql")),
 ];
 
 /// The number of the advisory lock under which tables are made.
@@ -55,9 +57,7 @@ pub(crate) fn create(database: &Database) -> Result<()> {
 
 /// Makes or completes the tables, all or nothing. Returns false if the table `sven_cluster` has lost its row.
 async fn make(client: &mut tokio_postgres::Client) -> std::result::Result<bool, tokio_postgres::Error> {
-    let secret = [uuid::Uuid::new_v4(), uuid::Uuid::new_v4()]
-        .map(uuid::Uuid::into_bytes)
-        .concat();
+    let secret = [Uuid::new_v4(), Uuid::new_v4()].map(Uuid::into_bytes).concat();
     let transaction = client.transaction().await?;
     // An index of a large table takes longer than any question of a node.
     transaction
@@ -101,19 +101,31 @@ fn empty() -> Error {
     )
 }
 
-/// Checks that this program may use the tables. Returns the key of the seals.
+/// What the row of `sven_cluster` says of a cluster.
+pub(crate) struct ClusterRow {
+    /// The key of the seals.
+    pub(crate) secret: Vec<u8>,
+    /// The identity of the cluster.
+    pub(crate) identity: Uuid,
+}
+
+/// Checks that this program may use the tables. Returns the row of the cluster.
 ///
 /// # Errors
 /// `FS_UNSUPPORTED_FORMAT` without tables, with those of an earlier program, or with those of a later one that excludes this one;
 /// `FS_CORRUPT` for a table without its row.
-pub(crate) fn check(database: &Database) -> Result<Vec<u8>> {
+pub(crate) fn check(database: &Database) -> Result<ClusterRow> {
     let found = database.run("read the version of the tables", |client| async move {
         let is_there = client
             .query_one("SELECT to_regclass('sven_cluster') IS NOT NULL", &[])
             .await?;
         match is_there.get::<_, bool>(0) {
+            // The identity by way of JSON: tables of earlier versions have no such column.
             true => client
-                .query_opt("SELECT version, oldest, secret FROM sven_cluster", &[])
+                .query_opt(
+                    "SELECT version, oldest, secret, (to_jsonb(c) ->> 'identity')::uuid FROM sven_cluster c",
+                    &[],
+                )
                 .await
                 .map(Some),
             false => Ok(None),
@@ -147,5 +159,8 @@ pub(crate) fn check(database: &Database) -> Result<Vec<u8>> {
             ),
         ));
     }
-    row.try_get(2).map_err(sql_error)
+    Ok(ClusterRow {
+        secret: row.try_get(2).map_err(sql_error)?,
+        identity: row.try_get(3).map_err(sql_error)?,
+    })
 }

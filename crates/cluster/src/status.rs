@@ -1,5 +1,6 @@
 //! The state of a cluster on one page: what an administrator looks at first.
 
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use base::Result;
@@ -93,7 +94,11 @@ impl Cluster {
     /// Why this process should get no more clients; `None` if it should get some, and for a process that does not serve. Waits for
     /// nothing.
     pub fn why_not_ready(&self) -> Option<&'static str> {
-        self.0.nodes.why_not_ready()
+        let is_serving = self.0.is_listening.load(Ordering::Acquire);
+        self.0.nodes.why_not_ready().or_else(|| {
+            let is_unchecked = is_serving && !self.0.objects.is_identity_checked();
+            is_unchecked.then_some("it is not known yet whether the object store belongs to the cluster")
+        })
     }
 }
 

@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use base::Result;
+use base::{Code, Result};
 use parking_lot::{Condvar, Mutex};
 
 use crate::cluster::Cluster;
@@ -29,9 +29,17 @@ impl Cluster {
     /// its part in the upkeep of the cluster. Returns the epoch.
     ///
     /// # Errors
-    /// `FS_GENERAL` if the database cannot be reached.
+    /// `FS_GENERAL` if the database cannot be reached; `BAD_CONFIG_VALUE` if the object store belongs to another cluster. An object store that cannot be reached
+    /// is no error: the process is not ready until it was checked.
     pub fn serve(&self) -> Result<u64> {
         own_directory(&self.0.settings.directory)?;
+        if let Err(e) = self.check_store_identity() {
+            if e.code() == Code::BAD_CONFIG_VALUE {
+                return Err(e);
+            }
+            // What is in the cache of this machine can be read meanwhile.
+            tracing::error!("this machine is not ready: {}", e.message());
+        }
         let epoch = self.0.nodes.register()?;
         self.prepare_directories()?;
         self.0.source.see_nodes()?;
@@ -48,10 +56,26 @@ fn begin(state: &Arc<ClusterState>) {
     start("cluster-lease", move || renew_leases(&weak));
     let weak = Arc::downgrade(state);
     start("cluster-notify", move || listen(&weak));
+    if !state.objects.is_identity_checked() {
+        let weak = Arc::downgrade(state);
+        start("cluster-store", move || check_store(&weak));
+    }
     let (weak, queue) = (Arc::downgrade(state), state.to_move.0.clone());
     start("cluster-move", move || move_contents(&weak, &queue));
     let weak = Arc::downgrade(state);
     start("cluster-jobs", move || crate::jobs::run(&weak));
+}
+
+/// Checks to which cluster the object store belongs until that is known.
+fn check_store(weak: &Weak<ClusterState>) {
+    while let Some(state) = weak.upgrade() {
+        match state.objects.check_identity() {
+            Ok(()) => return,
+            Err(e) => tracing::error!("this machine is not ready: {}", e.message()),
+        }
+        drop(state);
+        std::thread::sleep(RECONNECT_PAUSE);
+    }
 }
 
 fn start(name: &str, run: impl FnOnce() + Send + 'static) {

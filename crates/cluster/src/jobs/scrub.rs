@@ -68,6 +68,8 @@ impl Cluster {
         done: &mut dyn FnMut(&ScrubReport),
         cancel: &Cancel,
     ) -> Result<ScrubReport> {
+        // Otherwise all objects would be noted as damaged.
+        self.check_store_identity()?;
         let repository = name.map(|name| self.repository(name)).transpose()?;
         let lease = self.wait_for_job(JobKind::Scrub, 0, cancel)?;
         let due = Due {
@@ -91,6 +93,7 @@ impl Cluster {
 
     /// Reads objects that were not read for `interval`, for some time.
     pub(super) fn scrub_due(&self, interval: Duration) -> Result<()> {
+        self.check_store_identity()?;
         let cancel = Cancel::new();
         let Some(lease) = JobLease::take(&self.0, JobKind::Scrub, 0, Duration::ZERO, &cancel)? else {
             return Ok(());

@@ -47,6 +47,7 @@ pub fn import(
     cancel: &Cancel,
 ) -> Result<Revnum> {
     check_name(name)?;
+    cluster.check_store_identity()?;
     let source = Source::open(&repository.join("db"))?;
     let target = Target::find_or_make(cluster, name, own_changes, &source)?;
     let is_first = target.info.youngest.is_none();

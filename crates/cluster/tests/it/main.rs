@@ -11,5 +11,6 @@ mod linear;
 mod packing;
 mod schema;
 mod scrubbing;
+mod store_identity;
 mod support;
 mod transfer;
