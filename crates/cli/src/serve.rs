@@ -27,8 +27,8 @@ use clap::{CommandFactory as _, Parser};
 use cluster::Cluster;
 use repos::{Cache, CreateOptions, Repository, load};
 use rustix::io::Errno;
-use server::Listener;
 use server::config::Source;
+use server::{Listener, Stop};
 
 use crate::args::ArgumentError;
 use crate::args::help::options;
@@ -114,9 +114,13 @@ impl ServeArgs {
             None => None,
         };
         let storage = cluster.clone().map(shared_storage::of_cluster);
-        running::run(settings, listeners, storage, reload)?;
-        drop(cluster);
-        Ok(())
+        let stop = Stop::new()?;
+        if let Some(cluster) = &cluster {
+            let stop = stop.clone();
+            cluster.on_restored_database(move || stop.stop());
+        }
+        running::run(settings, listeners, storage, reload, &stop)?;
+        cluster.map_or(Ok(()), |cluster| Ok(cluster.check_database()?))
     }
 
     /// Returns the settings of the configuration file and the command line together.
@@ -215,7 +219,7 @@ impl ServeArgs {
             config: None,
             ..self.clone()
         };
-        running::run(this.settings()?, listeners, None, None)
+        running::run(this.settings()?, listeners, None, None, &Stop::new()?)
     }
 
     /// Returns a listener on the protocol's port, or on a free port if that one is in use, so that the demonstration

@@ -16,6 +16,7 @@ use crate::heads::Heads;
 use crate::metrics::ClusterMetrics;
 use crate::nodes::{NodeInfo, Nodes};
 use crate::objects::{CHECK, Objects};
+use crate::refusals::Refusals;
 use crate::schema;
 use crate::settings::ClusterSettings;
 use crate::state::{ClusterState, MoveQueue};
@@ -87,11 +88,13 @@ impl Cluster {
         let identity = StoreIdentity::new(database.clone(), row.identity, &settings.objects);
         let objects = Arc::new(Objects::connect(settings, identity)?);
         let cache = BlockCache::open(&settings.cache_dir(), settings.cache_bytes, metrics.clone())?;
+        let refusals = Arc::<Refusals>::default();
         let nodes = Arc::new(Nodes::new(
             database.clone(),
             settings.clone(),
             metrics.clone(),
-            row.secret,
+            refusals.clone(),
+            row,
         ));
         let source = BlockSource::new(settings, objects.clone(), nodes.clone(), metrics.clone())?;
         Ok(Cluster(Arc::new(ClusterState {
@@ -104,7 +107,8 @@ impl Cluster {
             nodes,
             metrics,
             to_move: MoveQueue::default(),
-            readers: Arc::default(),
+            readers: Mutex::default(),
+            refusals,
             is_listening: AtomicBool::new(false),
             directories: Mutex::default(),
         })))
@@ -123,6 +127,19 @@ impl Cluster {
     /// The epoch of this process, if it has one.
     pub fn epoch(&self) -> Option<u64> {
         self.0.nodes.epoch().and_then(|epoch| u64::try_from(epoch).ok())
+    }
+
+    /// Calls `call` if the database was restored to an earlier state: this process then serves no more, and should end.
+    pub fn on_restored_database(&self, call: impl Fn() + Send + 'static) {
+        self.0.refusals.on_went_back(Box::new(call));
+    }
+
+    /// Checks that the database was not restored to an earlier state while this process was connected to it.
+    ///
+    /// # Errors
+    /// `FS_GENERAL`.
+    pub fn check_database(&self) -> Result<()> {
+        self.0.refusals.check()
     }
 
     /// Answers the request of another node for a block of an object: `query` is that of the request's URL, `seal` its header line. Returns the
@@ -249,13 +266,8 @@ impl Cluster {
 
     fn reader(&self, id: i64) -> Arc<HeadReader> {
         let mut readers = self.0.readers.lock();
-        readers.retain(|_, reader| reader.strong_count() > 0);
-        if let Some(reader) = readers.get(&id).and_then(Weak::upgrade) {
-            return reader;
-        }
-        let reader = Arc::<HeadReader>::default();
-        readers.insert(id, Arc::downgrade(&reader));
-        reader
+        let new = || Arc::new(HeadReader::new(self.0.refusals.clone()));
+        readers.entry(id).or_insert_with(new).clone()
     }
 }
 

@@ -20,6 +20,7 @@
 //! | `node_dir`, `directories` | the directory of a node, and those of repositories in it |
 //! | `files` | configuration and hooks |
 //! | `state` | what all parts share in a process |
+//! | `refusals` | why a process refuses requests |
 //! | `status` | the state of a cluster on one page |
 //! | `garbage` | objects and rows compared |
 //! | [`transfer`] | repositories of files into a cluster and back |
@@ -47,6 +48,7 @@ mod metrics;
 mod node_dir;
 mod nodes;
 mod objects;
+mod refusals;
 mod row_cache;
 mod schema;
 pub mod settings;

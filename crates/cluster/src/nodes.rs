@@ -8,6 +8,9 @@
 //! The clock of a machine matters to the object store alone, which refuses requests with a wrong time. A node whose clock is far from the
 //! database's says that it is not ready.
 //!
+//! An epoch that was never given to this node, or a number that is lower than before, shows that the database was restored to an earlier state (`refusals`): it
+//! gives the same epochs to other nodes then. So a node that finds that does not register again.
+//!
 //! A tool that opens the directory of a node uses the epoch of the server there as long as that is alive: hooks change what their
 //! own server has begun.
 
@@ -24,7 +27,8 @@ use sha2::Sha256;
 use crate::database::{Database, sql_error};
 use crate::metrics::{ClusterMetrics, add};
 use crate::node_dir::{EPOCH_SHIFT, read_epoch, take_over, write_epoch};
-use crate::schema;
+use crate::refusals::Refusals;
+use crate::schema::{self, ClusterRow};
 use crate::settings::ClusterSettings;
 
 /// A node, as lists show it.
@@ -49,7 +53,8 @@ pub(crate) struct Nodes {
     database: Database,
     settings: ClusterSettings,
     metrics: Arc<ClusterMetrics>,
-    secret: Vec<u8>,
+    refusals: Arc<Refusals>,
+    row: ClusterRow,
     epoch: Mutex<OwnEpoch>,
     others: Mutex<HashMap<i64, (NodeInfo, Instant)>>,
 }
@@ -60,6 +65,10 @@ struct OwnEpoch {
     epoch: Option<i64>,
     /// True if this process renews the lease.
     is_ours: bool,
+    /// When it was registered, as the database says: tells it from the epoch of the same number in a restored database.
+    registered: String,
+    /// The last epoch and the last repository that the database is known to have made.
+    made: (i64, i64),
     /// A time before the lease was last renewed.
     renewed: Option<Instant>,
     /// True if the clock of this machine was far from the database's then.
@@ -71,13 +80,15 @@ impl Nodes {
         database: Database,
         settings: ClusterSettings,
         metrics: Arc<ClusterMetrics>,
-        secret: Vec<u8>,
+        refusals: Arc<Refusals>,
+        row: ClusterRow,
     ) -> Nodes {
         Nodes {
             database,
             settings,
             metrics,
-            secret,
+            refusals,
+            row,
             epoch: Mutex::default(),
             others: Mutex::default(),
         }
@@ -87,19 +98,24 @@ impl Nodes {
     pub(crate) fn register(&self) -> Result<i64> {
         let mut own = self.epoch.lock();
         let begun = Instant::now();
-        let epoch = self.new_epoch()?;
+        let (epoch, registered) = self.new_epoch()?;
+        if epoch <= own.made.0 {
+            return Err(self.epochs_went_back(own.made.0, epoch));
+        }
         self.take_over_directories(epoch)?;
         *own = OwnEpoch {
             epoch: Some(epoch),
             is_ours: true,
+            registered,
+            made: (epoch, own.made.1),
             renewed: Some(begun),
             is_clock_wrong: own.is_clock_wrong,
         };
         Ok(epoch)
     }
 
-    fn new_epoch(&self) -> Result<i64> {
-        schema::check(&self.database)?;
+    fn new_epoch(&self) -> Result<(i64, String)> {
+        self.check_database()?;
         let (name, url) = (
             self.settings.node.clone(),
             self.settings.url.trim_end_matches('/').to_owned(),
@@ -109,12 +125,29 @@ impl Nodes {
             let (name, url) = (name.clone(), url.clone());
             async move { client.query_one(REGISTER, &[&name, &url, &PROGRAM, &lease]).await }
         })?;
-        row.try_get(0).map_err(sql_error)
+        Ok((
+            row.try_get(0).map_err(sql_error)?,
+            row.try_get(1).map_err(sql_error)?,
+        ))
+    }
+
+    /// Checks that this program may use the tables, and that they are those of the same cluster as before.
+    fn check_database(&self) -> Result<()> {
+        self.refusals.check()?;
+        let row = schema::check(&self.database)?;
+        match row.identity == self.row.identity {
+            true => Ok(()),
+            false => Err(self.refusals.note_went_back(format!(
+                "it belonged to the cluster '{}', and belongs to the cluster '{}' now",
+                self.row.identity, row.identity
+            ))),
+        }
     }
 
     /// Returns the epoch under which this process changes repositories. A process that does not serve uses that of the server of
     /// its directory, if it is alive, and registers otherwise.
     pub(crate) fn epoch_for_writing(&self) -> Result<i64> {
+        self.refusals.check()?;
         let mut own = self.epoch.lock();
         if let Some(epoch) = own.epoch {
             return Ok(epoch);
@@ -148,12 +181,12 @@ impl Nodes {
         }
     }
 
-    /// Renews the lease. Registers again if the epoch is lost. Neither is done once the tables exclude this program.
+    /// Renews the lease. Registers again if the epoch is lost. Neither is done once the tables exclude this program, or are older than they were.
     pub(crate) fn renew(&self) -> Result<()> {
-        schema::check(&self.database)?;
-        let (epoch, is_ours) = {
+        self.check_database()?;
+        let (epoch, is_ours, registered, made) = {
             let own = self.epoch.lock();
-            (own.epoch, own.is_ours)
+            (own.epoch, own.is_ours, own.registered.clone(), own.made)
         };
         if !is_ours {
             return Ok(());
@@ -163,12 +196,19 @@ impl Nodes {
         };
         let lease = self.settings.lease_ms as f64 / 1000.0;
         let begun = Instant::now();
-        let renewed = self
-            .database
-            .run("renew the lease of this machine", |client| async move {
-                client.query_opt(RENEW, &[&epoch, &lease]).await
-            })?;
-        let Some(renewed) = renewed else {
+        let row = self.database.run("renew the lease of this machine", |client| {
+            let registered = registered.clone();
+            async move { client.query_one(RENEW, &[&epoch, &lease, &registered]).await }
+        })?;
+        let now_made = (
+            row.try_get(1).map_err(sql_error)?,
+            row.try_get(2).map_err(sql_error)?,
+        );
+        let is_other_node: bool = row.try_get(3).map_err(sql_error)?;
+        if now_made.0 < made.0 || now_made.1 < made.1 || is_other_node {
+            return Err(self.epochs_went_back(made.0, now_made.0));
+        }
+        let Some(database_clock) = row.try_get::<_, Option<f64>>(0).map_err(sql_error)? else {
             tracing::warn!(
                 epoch,
                 "this machine was declared dead; it registers again, and its open transactions are lost"
@@ -176,7 +216,17 @@ impl Nodes {
             self.lose(epoch);
             return self.register().map(drop);
         };
-        let database_clock: f64 = renewed.try_get(0).map_err(sql_error)?;
+        self.note_renewal(epoch, begun, database_clock, now_made);
+        Ok(())
+    }
+
+    fn epochs_went_back(&self, known: i64, found: i64) -> Error {
+        self.refusals.note_went_back(format!(
+            "it had given epoch {known} to a machine, and says that {found} was the last one, or has another machine or fewer repositories under these numbers"
+        ))
+    }
+
+    fn note_renewal(&self, epoch: i64, begun: Instant, database_clock: f64, made: (i64, i64)) {
         let is_clock_wrong = difference(SystemTime::now(), database_clock) > CLOCK_LIMIT;
         let mut own = self.epoch.lock();
         if is_clock_wrong && !own.is_clock_wrong {
@@ -186,15 +236,18 @@ impl Nodes {
             );
         }
         own.is_clock_wrong = is_clock_wrong;
+        own.made = made;
         if own.epoch == Some(epoch) {
             own.renewed = Some(begun);
         }
-        Ok(())
     }
 
     /// Why this node should get no more clients; `None` if it should get some, and for a process that does not serve. It is the node's own
     /// judgement: the database decides by its clock.
     pub(crate) fn why_not_ready(&self) -> Option<&'static str> {
+        if let Some(why) = self.refusals.why_not_ready() {
+            return Some(why);
+        }
         // Held for long only while the node registers.
         let Some(own) = self.epoch.try_lock_for(REGISTRATION) else {
             return Some("this machine is registering in the cluster");
@@ -218,9 +271,10 @@ impl Nodes {
     pub(crate) fn leave(&self) {
         let own = self.epoch.lock();
         if let (Some(epoch), true) = (own.epoch, own.is_ours) {
-            _ = self
-                .database
-                .run_once(|client| async move { client.execute(LEAVE, &[&epoch]).await });
+            _ = self.database.run_once(|client| {
+                let registered = own.registered.clone();
+                async move { client.execute(LEAVE, &[&epoch, &registered]).await }
+            });
         }
     }
 
@@ -292,7 +346,7 @@ impl Nodes {
     }
 
     fn mac(&self, message: &[u8]) -> Result<Hmac<Sha256>> {
-        let mac = Hmac::<Sha256>::new_from_slice(&self.secret);
+        let mac = Hmac::<Sha256>::new_from_slice(&self.row.secret);
         let mut mac = mac.map_err(|e| Error::new(Code::FS_GENERAL, e.to_string()))?;
         mac.update(message);
         Ok(mac)
@@ -348,10 +402,14 @@ const REGISTRATION: Duration = Duration::from_millis(100);
 const NODE_AGE: Duration = Duration::from_secs(1);
 
 const REGISTER: &str = "INSERT INTO sven_node (epoch, name, url, program, lease_until) \
-     VALUES (nextval('sven_epoch'), $1, $2, $3, clock_timestamp() + make_interval(secs => $4)) RETURNING epoch";
-const RENEW: &str = "UPDATE sven_node SET lease_until = clock_timestamp() + make_interval(secs => $2) \
-     WHERE epoch = $1 AND NOT is_dead RETURNING extract(epoch FROM clock_timestamp())::double precision";
-const LEAVE: &str = "UPDATE sven_node SET lease_until = clock_timestamp() WHERE epoch = $1";
+     VALUES (nextval('sven_epoch'), $1, $2, $3, clock_timestamp() + make_interval(secs => $4)) \
+     RETURNING epoch, extract(epoch FROM registered)::text";
+const RENEW: &str = "WITH renewed AS (UPDATE sven_node SET lease_until = clock_timestamp() + make_interval(secs => $2) \
+         WHERE epoch = $1 AND NOT is_dead AND extract(epoch FROM registered)::text = $3 RETURNING epoch) \
+     SELECT (SELECT extract(epoch FROM clock_timestamp())::double precision FROM renewed), \
+         (SELECT last_value FROM sven_epoch), (SELECT last_value FROM sven_repository_id_seq), \
+         EXISTS (SELECT FROM sven_node WHERE epoch = $1 AND extract(epoch FROM registered)::text <> $3)";
+const LEAVE: &str = "UPDATE sven_node SET lease_until = clock_timestamp() WHERE epoch = $1 AND extract(epoch FROM registered)::text = $2";
 const IS_ALIVE: &str =
     "SELECT NOT is_dead AND lease_until > clock_timestamp() FROM sven_node WHERE epoch = $1";
 const DECLARE_DEAD: &str = "UPDATE sven_node SET is_dead = true WHERE epoch = $1 AND NOT is_dead";

@@ -1,8 +1,8 @@
 //! What all parts of a cluster share in a process: connections, the cache, this node, and the states of the open repositories.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use base::{Code, Error, Result, Revnum};
@@ -18,6 +18,7 @@ use crate::metrics::ClusterMetrics;
 use crate::node_dir::PreparedDirectories;
 use crate::nodes::Nodes;
 use crate::objects::Objects;
+use crate::refusals::Refusals;
 use crate::row_cache::RowCache;
 use crate::settings::ClusterSettings;
 
@@ -33,8 +34,10 @@ pub(crate) struct ClusterState {
     pub(crate) metrics: Arc<ClusterMetrics>,
     /// The repositories whose new revisions are to be moved to the object store.
     pub(crate) to_move: MoveQueue,
-    /// The readers of the states of repositories, by `sven_repository.id`: notifications reach them.
-    pub(crate) readers: Arc<Mutex<HashMap<i64, Weak<HeadReader>>>>,
+    /// The readers of the states of repositories that were opened, by `sven_repository.id`: notifications reach them. They stay as long as the caches may have
+    /// something of their repositories, to notice that the database went back.
+    pub(crate) readers: Mutex<HashMap<i64, Arc<HeadReader>>>,
+    pub(crate) refusals: Arc<Refusals>,
     pub(crate) is_listening: AtomicBool,
     /// What the directories of this node were made from. Held while they are made or changed.
     pub(crate) directories: Mutex<PreparedDirectories>,
@@ -63,6 +66,17 @@ impl MoveQueue {
 }
 
 impl ClusterState {
+    /// Reads the states of all open repositories again.
+    pub(crate) fn refresh_all(&self) {
+        let all: Vec<i64> = self.readers.lock().keys().copied().collect();
+        if all.is_empty() {
+            return;
+        }
+        if let Err(e) = self.refresh(&all, Instant::now()) {
+            tracing::debug!("{}", e.message());
+        }
+    }
+
     /// Reads the states of the open repositories again, after a notification. `since` is a time before the notification was read.
     pub(crate) fn refresh(&self, ids: &[i64], since: Instant) -> Result<()> {
         let ids = ids.to_vec();
@@ -75,9 +89,9 @@ impl ClusterState {
         })?;
         for row in &rows {
             let id: i64 = row.try_get(4).map_err(sql_error)?;
-            let reader = self.readers.lock().get(&id).and_then(Weak::upgrade);
+            let reader = self.readers.lock().get(&id).cloned();
             if let (Some(reader), Ok(head)) = (reader, head_of(row)) {
-                reader.see(head, since);
+                reader.see(head, since)?;
             }
         }
         Ok(())

@@ -97,6 +97,8 @@ fn renew_leases(weak: &Weak<ClusterState>) {
         } else if let Err(e) = state.source.see_nodes() {
             tracing::warn!("can't list the nodes of the cluster: {}", e.message());
         }
+        // Notices a database that was restored to an earlier state, also if no client asks.
+        state.refresh_all();
         let pause = state.settings.lease() / 3;
         drop(state);
         std::thread::sleep(pause);
@@ -113,8 +115,7 @@ fn listen(weak: &Weak<ClusterState>) {
             tracing::debug!("no notifications of the cluster: {}", e.message());
         }
         // Whatever was missed meanwhile.
-        let all: Vec<i64> = state.readers.lock().keys().copied().collect();
-        _ = state.refresh(&all, Instant::now());
+        state.refresh_all();
         drop(state);
         while let Ok(first) = receiver.recv() {
             let since = Instant::now();

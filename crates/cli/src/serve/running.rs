@@ -19,7 +19,7 @@ use crate::config::resolve::Settings;
 /// A function that reads the settings from the configuration file again.
 pub type ReloadSettings = Box<dyn Fn() -> Result<Settings> + Send>;
 
-/// Serves until a signal stops the server. `storage` is the state of shared storage, if repositories are there. With `reload`, SIGHUP loads new settings. Without it SIGHUP stops the
+/// Serves until a signal, or the caller by `stop`, stops the server. `storage` is the state of shared storage, if repositories are there. With `reload`, SIGHUP loads new settings. Without it SIGHUP stops the
 /// server, unless there are log files to reopen.
 ///
 /// # Errors
@@ -29,6 +29,7 @@ pub fn run(
     listeners: Listeners,
     storage: Option<Arc<dyn SharedStorage>>,
     reload: Option<ReloadSettings>,
+    stop: &Stop,
 ) -> Result<()> {
     // Without a configuration file the log goes to a terminal, where only warnings and errors are useful.
     let default_level = match reload {
@@ -55,7 +56,6 @@ pub fn run(
         service.set_access_log(Some(AccessLog::open(path)?));
     }
     let notify = Notifier::from_env();
-    let stop = Stop::new()?;
     let server = Server::new(service.clone(), listeners.svn, settings.threads)
         .with_http(listeners.http)
         .with_https(listeners.https)
@@ -70,9 +70,9 @@ pub fn run(
         status: status.clone(),
     };
     let hang_up = reload.map(|reload| running.hang_up_handler(reload));
-    Signals::listen_with(&stop, hang_up)?;
+    Signals::listen_with(stop, hang_up)?;
     notify.ready(&status);
-    let outcome = server.run(&stop);
+    let outcome = server.run(stop);
     notify.stopping();
     outcome
 }

@@ -21,6 +21,7 @@ mod apache;
 mod checkout;
 mod cluster;
 mod cluster_jobs;
+mod cluster_node;
 mod config;
 mod crash;
 mod dates;

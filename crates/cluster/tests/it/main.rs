@@ -9,6 +9,7 @@ mod heads;
 mod histories;
 mod linear;
 mod packing;
+mod restored;
 mod schema;
 mod scrubbing;
 mod store_identity;

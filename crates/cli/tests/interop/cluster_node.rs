@@ -1,0 +1,103 @@
+//! One node of a cluster whose surroundings fail: its database, its disk, its settings.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+use testkit::engines::{cluster_table, engines, sql, write_secret_key};
+use testkit::server::TestServer;
+use testkit::tool::sven_binary;
+use testkit::{Output, Tool, scratch};
+
+/// A node with an empty repository `r` that everyone may write.
+struct OneNode {
+    dir: TempDir,
+    database: String,
+    server: TestServer,
+}
+
+impl OneNode {
+    fn start() -> OneNode {
+        let dir = scratch();
+        write_secret_key(dir.path());
+        let (port, config) = (testkit::server::free_port(), dir.path().join("sven.toml"));
+        let (database, objects) = (engines().new_database(), engines().new_prefix());
+        let table = cluster_table(&database, &objects, &engines().endpoint(), "node");
+        let text = format!(
+            "[listen]\nhttp = '127.0.0.1:{port}'\n[log]\nerror = 'error.log'\n{table}lease = '1s'\npatience = '3s'\n"
+        );
+        std::fs::write(&config, text).expect("because the directory is the test's");
+        run(&config, &["init"]).expect_ok();
+        run(&config, &["create", "r"]).expect_ok();
+        put(&config, "conf/svnserve.conf", "[general]\nanon-access = write\n");
+        let server = TestServer::sven_serve_on(&config, port);
+        OneNode {
+            dir,
+            database,
+            server,
+        }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("http://{}/{path}", self.server.addr())
+    }
+
+    /// What the error log has.
+    fn log(&self) -> String {
+        std::fs::read_to_string(self.path("error.log")).unwrap_or_default()
+    }
+}
+
+fn run(config: &Path, args: &[&str]) -> Output {
+    cluster_tool(config, args).run()
+}
+
+fn put(config: &Path, path: &str, text: &str) {
+    cluster_tool(config, &["put", "r", path]).stdin(text).ok();
+}
+
+fn cluster_tool(config: &Path, args: &[&str]) -> Tool {
+    let (first, rest) = args.split_first().expect("because each call names a command");
+    Tool::new(sven_binary())
+        .args(["cluster", first, "--config"])
+        .arg(config)
+        .args(rest)
+}
+
+fn svn(args: &[&str]) -> Output {
+    Tool::new("svn").args(args).run()
+}
+
+fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
+    let end = Instant::now() + Duration::from_secs(20);
+    while !is_so() {
+        assert!(Instant::now() < end, "{what}: not so");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_node_ends_when_its_database_was_restored() {
+    let mut node = OneNode::start();
+    let url = node.url("r");
+    for name in ["a", "b", "c"] {
+        svn(&["mkdir", "-q", "-m", "x", &format!("{url}/{name}")]).expect_ok();
+    }
+    sql(
+        &node.database,
+        "DELETE FROM sven_revision WHERE rev > 1; UPDATE sven_repository SET youngest = 1",
+    );
+    let late = svn(&["mkdir", "-q", "-m", "x", &format!("{url}/d")]);
+    assert_ne!(late.code, 0);
+    wait_for("the node ends", || !node.server.is_alive());
+    let log = node.log();
+    assert!(
+        log.contains("The database of the cluster was restored to an earlier state"),
+        "{log}"
+    );
+    assert_eq!(sql(&node.database, "SELECT youngest FROM sven_repository"), "1");
+}
