@@ -266,7 +266,7 @@ impl Cluster {
 
     fn reader(&self, id: i64) -> Arc<HeadReader> {
         let mut readers = self.0.readers.lock();
-        let new = || Arc::new(HeadReader::new(self.0.refusals.clone()));
+        let new = || Arc::new(HeadReader::new(self.0.refusals.clone(), id));
         readers.entry(id).or_insert_with(new).clone()
     }
 }

@@ -16,7 +16,7 @@
 //!
 //! A directory is made under another name and renamed, so it is complete or not there.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -90,7 +90,8 @@ impl Cluster {
     /// cluster has no more. Repositories that are being imported have none.
     ///
     /// # Errors
-    /// The system's; `FS_GENERAL` if the database cannot be reached. A directory that cannot be made does not keep the others from being made.
+    /// The system's; `FS_GENERAL` if the database cannot be reached. A directory that cannot be made does not keep the others from being made; this process answers
+    /// no requests to its repository until it is.
     pub fn prepare_directories(&self) -> Result<()> {
         // Two threads of a node may be here, after a notification and after a renewal.
         let mut prepared = self.0.directories.lock();
@@ -100,16 +101,23 @@ impl Cluster {
         make_dirs(&root)?;
         write_settings(settings)?;
         let mut known = HashMap::new();
-        let mut outcome = Ok(());
+        let (mut outcome, mut outdated) = (Ok(()), HashSet::new());
         for repository in repositories {
             let dir = root.join(&repository.name);
             if !dir.join("db").join(CONF).exists() || prepared.0.get(&dir) != Some(&repository) {
-                outcome = outcome.and(self.prepare_directory(&repository, &dir).inspect_err(|_| {
+                let made = self.prepare_directory(&repository, &dir).map_err(|e| {
                     prepared.0.remove(&dir);
-                }));
+                    outdated.insert(repository.id);
+                    e.context(format!(
+                        "this machine does not serve the repository '{}'",
+                        repository.name
+                    ))
+                });
+                outcome = outcome.and(made);
             }
             known.insert(dir, repository);
         }
+        self.0.refusals.set_outdated(outdated);
         for dir in node_dirs(&root)? {
             if !known.contains_key(&dir) && instance_of(&dir).is_some() {
                 remove_dir(settings, &dir)?;
@@ -148,6 +156,7 @@ impl Cluster {
         let listed = rows.iter().map(|row| {
             let version: i64 = row.try_get(2).map_err(sql_error)?;
             Ok(ListedRepository {
+                id: row.try_get(4).map_err(sql_error)?,
                 name: row.try_get(0).map_err(sql_error)?,
                 instance: row.try_get(1).map_err(sql_error)?,
                 files_version: version.cast_unsigned(),
@@ -292,5 +301,5 @@ const README: &str = "This directory belongs to one machine of a cluster of Sven
      object store; 'sven cluster export' writes it to files.\n";
 
 const SELECT_NAME: &str = "SELECT name FROM sven_repository WHERE instance::text = $1";
-const SELECT_COMPLETE: &str = "SELECT name, instance, files_version, CASE WHEN uuid_changed IS NULL THEN NULL ELSE uuid END \
+const SELECT_COMPLETE: &str = "SELECT name, instance, files_version, CASE WHEN uuid_changed IS NULL THEN NULL ELSE uuid END, id \
      FROM sven_repository WHERE youngest >= 0";

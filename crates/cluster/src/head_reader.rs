@@ -19,6 +19,8 @@ use crate::refusals::Refusals;
 /// The state that was read last, and the questions under way.
 pub(crate) struct HeadReader {
     refusals: Arc<Refusals>,
+    /// `sven_repository.id`.
+    id: i64,
     state: Mutex<ReaderState>,
     answered: Condvar,
 }
@@ -39,9 +41,10 @@ struct ReaderState {
 
 impl HeadReader {
     /// A reader that has read nothing yet.
-    pub(crate) fn new(refusals: Arc<Refusals>) -> HeadReader {
+    pub(crate) fn new(refusals: Arc<Refusals>, id: i64) -> HeadReader {
         HeadReader {
             refusals,
+            id,
             state: Mutex::default(),
             answered: Condvar::new(),
         }
@@ -50,9 +53,9 @@ impl HeadReader {
     /// Returns a state that is at most `max_age` old; `ask` asks for one.
     ///
     /// # Errors
-    /// Those of `ask`; `FS_GENERAL` if the database went back.
+    /// Those of `ask`; those of [`Refusals::check_repository`].
     pub(crate) fn head(&self, max_age: Duration, ask: impl Fn() -> Result<Head>) -> Result<Head> {
-        self.refusals.check()?;
+        self.refusals.check_repository(self.id)?;
         let mut state = self.state.lock();
         if let Some((head, since)) = state.last
             && !max_age.is_zero()
@@ -113,13 +116,13 @@ impl HeadReader {
 
     /// The state that was read or made last.
     pub(crate) fn last(&self) -> Option<Head> {
-        self.refusals.check().ok()?;
+        self.refusals.check_repository(self.id).ok()?;
         self.state.lock().last.map(|(head, _)| head)
     }
 
     /// As [`HeadReader::last`], if it is at most `max_age` old.
     pub(crate) fn recent(&self, max_age: Duration) -> Option<Head> {
-        self.refusals.check().ok()?;
+        self.refusals.check_repository(self.id).ok()?;
         let (head, since) = self.state.lock().last?;
         (since.elapsed() <= max_age).then_some(head)
     }
@@ -172,7 +175,7 @@ mod tests {
     use super::*;
 
     fn new_reader() -> HeadReader {
-        HeadReader::new(Arc::default())
+        HeadReader::new(Arc::default(), 1)
     }
 
     fn head(youngest: u64) -> Head {

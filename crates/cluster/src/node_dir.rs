@@ -94,6 +94,8 @@ pub(crate) struct PreparedDirectories(pub(crate) HashMap<PathBuf, ListedReposito
 /// A repository, as far as its directory depends on it.
 #[derive(PartialEq, Eq)]
 pub(crate) struct ListedRepository {
+    /// `sven_repository.id`.
+    pub(crate) id: i64,
     pub(crate) name: String,
     pub(crate) instance: Uuid,
     pub(crate) files_version: u64,

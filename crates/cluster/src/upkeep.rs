@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use base::{Code, Result};
+use base::{Code, Error, Result};
 use parking_lot::{Condvar, Mutex};
 
 use crate::cluster::Cluster;
@@ -38,7 +38,7 @@ impl Cluster {
                 return Err(e);
             }
             // What is in the cache of this machine can be read meanwhile.
-            tracing::error!("this machine is not ready: {}", e.message());
+            tracing::error!("this machine is not ready: {}", whole(&e));
         }
         let epoch = self.0.nodes.register()?;
         self.prepare_directories()?;
@@ -71,11 +71,17 @@ fn check_store(weak: &Weak<ClusterState>) {
     while let Some(state) = weak.upgrade() {
         match state.objects.check_identity() {
             Ok(()) => return,
-            Err(e) => tracing::error!("this machine is not ready: {}", e.message()),
+            Err(e) => tracing::error!("this machine is not ready: {}", whole(&e)),
         }
         drop(state);
         std::thread::sleep(RECONNECT_PAUSE);
     }
+}
+
+/// An error with its causes, for the log.
+fn whole(e: &Error) -> String {
+    let texts: Vec<String> = e.links().map(|link| link.text()).collect();
+    texts.join(": ")
 }
 
 fn start(name: &str, run: impl FnOnce() + Send + 'static) {
@@ -93,7 +99,10 @@ fn renew_leases(weak: &Weak<ClusterState>) {
                 e.message()
             );
         } else if let Err(e) = Cluster(state.clone()).prepare_directories() {
-            tracing::error!("can't make the directories of repositories: {}", e.message());
+            tracing::error!(
+                "can't bring the directories of repositories up to date: {}",
+                whole(&e)
+            );
         } else if let Err(e) = state.source.see_nodes() {
             tracing::warn!("can't list the nodes of the cluster: {}", e.message());
         }
@@ -137,7 +146,10 @@ fn listen(weak: &Weak<ClusterState>) {
                 && let Err(e) = Cluster(state).prepare_directories()
             {
                 // The next renewal of the lease tries it again.
-                tracing::warn!("can't change the directories of repositories: {}", e.message());
+                tracing::error!(
+                    "can't bring the directories of repositories up to date: {}",
+                    whole(&e)
+                );
             }
         }
         std::thread::sleep(RECONNECT_PAUSE);

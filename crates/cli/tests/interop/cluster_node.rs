@@ -50,6 +50,11 @@ impl OneNode {
     fn log(&self) -> String {
         std::fs::read_to_string(self.path("error.log")).unwrap_or_default()
     }
+
+    /// The page that a load balancer reads.
+    fn ready(&self) -> String {
+        Tool::new("curl").args(["-s", &self.url("-/ready")]).run().out()
+    }
 }
 
 fn run(config: &Path, args: &[&str]) -> Output {
@@ -100,4 +105,41 @@ fn a_node_ends_when_its_database_was_restored() {
         "{log}"
     );
     assert_eq!(sql(&node.database, "SELECT youngest FROM sven_repository"), "1");
+}
+
+/// The old access rules may allow what the new ones forbid.
+#[test]
+fn a_node_that_cannot_write_access_rules_answers_no_requests() {
+    let node = OneNode::start();
+    let config = node.path("sven.toml");
+    let (url, conf) = (node.url("r"), node.path("node/repositories/r/conf"));
+    let (cat, file) = (format!("{url}/f"), node.path("f"));
+    std::fs::write(&file, "text\n").expect("because the directory is the test's");
+    Tool::new("svnmucc")
+        .args(["-q", "-m", "x", "put"])
+        .arg(&file)
+        .arg(&cat)
+        .ok();
+    assert_eq!(svn(&["cat", &cat]).expect_ok().out(), "text\n");
+    assert_eq!(node.ready(), "ready\n");
+    // As on a full disk: the file cannot be written.
+    let in_the_way = conf.join("authz.new/in-the-way");
+    std::fs::create_dir_all(&in_the_way).expect("because the directory is the test's");
+    put(&config, "conf/authz.new", "[/]\n* =\n");
+    wait_for("the node is not ready", || {
+        node.ready().contains("the configuration of a repository")
+    });
+    let refused = svn(&["cat", &cat]);
+    assert_ne!(refused.code, 0);
+    let page = Tool::new("curl")
+        .args(["-s", "-o", "/dev/null", "-w", "%{http_code}", &cat])
+        .run();
+    assert_eq!(page.out(), "500");
+    let log = node.log();
+    for part in ["the repository 'r'", "conf/authz.new'"] {
+        assert!(log.contains(part), "{part} in {log}");
+    }
+    std::fs::remove_dir_all(conf.join("authz.new")).expect("because it is there");
+    wait_for("the node is ready", || node.ready() == "ready\n");
+    assert_eq!(svn(&["cat", &cat]).expect_ok().out(), "text\n");
 }
