@@ -12,6 +12,7 @@
 //! | `repositories/NAME/db/sven-cluster.conf` | where `cluster.toml` is, and the instance of the repository |
 //! | `repositories/NAME/db/sven-files` | the version of `conf/` and `hooks/`, see [`files`](crate::files) |
 //! | `repositories/NAME/db/txn-current` | the next number of a transaction; it begins at the node's epoch times 2^32 |
+//! | `not-of-cluster/` | what was below `repositories/`, was not made by the cluster, and had the name of a repository of the cluster |
 //! | `new/` | directories that are being made or removed |
 //!
 //! A directory is made under another name and renamed, so it is complete or not there.
@@ -28,7 +29,9 @@ use uuid::Uuid;
 use crate::cluster::{Cluster, RepositoryInfo};
 use crate::database::sql_error;
 use crate::files::{RepositoryFiles, deliver, version_in};
-use crate::node_dir::{ListedRepository, first_number, make_dirs, node_dirs, read_epoch, replace, write};
+use crate::node_dir::{
+    ListedRepository, first_number, is_node_dir, make_dirs, node_dirs, read_epoch, replace, write,
+};
 use crate::settings::ClusterSettings;
 use crate::uuids::write_uuid;
 
@@ -214,10 +217,7 @@ fn make_dir(
         write(&made.join(name), bytes, 0o666)?;
     }
     deliver(files, &made)?;
-    // Whatever is there belongs to another instance, or was made by another process at the same time.
-    if to.exists() {
-        remove_dir(settings, to)?;
-    }
+    make_way(settings, to)?;
     match fs::rename(&made, to) {
         Err(_) if instance_of(to) == Some(repository.instance) => {
             _ = fs::remove_dir_all(&made);
@@ -225,6 +225,29 @@ fn make_dir(
         }
         renamed => renamed.map_err(|e| Error::io("Can't move", &made, &e)),
     }
+}
+
+/// Takes away what has the name of a directory that is to be made. What belongs to another instance of the repository, or was made by another process at the same time,
+/// is removed. Anything else was not made by the cluster, such as a repository of 'svnadmin create', and is kept under another name.
+fn make_way(settings: &ClusterSettings, to: &Path) -> Result<()> {
+    if fs::symlink_metadata(to).is_err() {
+        return Ok(());
+    }
+    if is_node_dir(&to.join("db")) {
+        return remove_dir(settings, to);
+    }
+    let mut name = to.file_name().unwrap_or_default().to_owned();
+    name.push(format!("-{}", Uuid::new_v4()));
+    let dir = settings.directory.join(FOREIGN);
+    make_dirs(&dir)?;
+    let kept = dir.join(name);
+    fs::rename(to, &kept).map_err(|e| Error::io(&format!("Can't move to '{}'", kept.display()), to, &e))?;
+    tracing::error!(
+        "'{}' is not of the cluster, which has a repository of that name now; it was moved to '{}'",
+        to.display(),
+        kept.display()
+    );
+    Ok(())
 }
 
 /// Removes a directory of a node, under another name.
@@ -294,6 +317,9 @@ pub(crate) fn check_name(name: &str) -> Result<()> {
         )),
     }
 }
+
+/// The directory of what the cluster has not made.
+const FOREIGN: &str = "not-of-cluster";
 
 const CONF: &str = "sven-cluster.conf";
 

@@ -143,3 +143,28 @@ fn a_node_that_cannot_write_access_rules_answers_no_requests() {
     wait_for("the node is ready", || node.ready() == "ready\n");
     assert_eq!(svn(&["cat", &cat]).expect_ok().out(), "text\n");
 }
+
+#[test]
+fn a_repository_that_is_not_of_the_cluster_is_not_removed() {
+    let node = OneNode::start();
+    let own = node.path("node/repositories/own");
+    Tool::new("svnadmin").arg("create").arg(&own).ok();
+    let url = format!("file://{}", own.display());
+    svn(&["mkdir", "-q", "-m", "x", &format!("{url}/precious")]).expect_ok();
+    run(&node.path("sven.toml"), &["create", "own"]).expect_ok();
+    wait_for("the repository of the cluster is there", || {
+        own.join("db/sven-cluster.conf").exists()
+    });
+    assert_eq!(svn(&["ls", &node.url("own")]).expect_ok().out(), "");
+    let kept: Vec<PathBuf> = std::fs::read_dir(node.path("node/not-of-cluster"))
+        .expect("because it was made")
+        .map(|entry| entry.expect("because it can be read").path())
+        .collect();
+    let [kept] = &kept[..] else { panic!("{kept:?}") };
+    let url = format!("file://{}", kept.display());
+    assert_eq!(svn(&["ls", &url]).expect_ok().out(), "precious/\n");
+    let log = node.log();
+    for path in [&own, kept] {
+        assert!(log.contains(&format!("'{}'", path.display())), "{log}");
+    }
+}
