@@ -17,6 +17,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Component, Path, PathBuf};
 
 use base::{Code, Error, Result, percent};
+use rustix::io::Errno;
 use tokio_postgres::{Row, Transaction};
 
 use crate::cluster::{Cluster, RepositoryInfo};
@@ -215,7 +216,7 @@ fn file_of(row: &Row) -> Result<Option<RepositoryFile>> {
 }
 
 /// Returns the configuration and the hooks in the directory of a repository. Links are followed. What is neither a file nor a directory, such as a
-/// FIFO, is left out.
+/// FIFO or a link to nothing, is left out.
 ///
 /// # Errors
 /// `BAD_FILENAME` for a link to a directory that it is in; the system's.
@@ -235,7 +236,10 @@ pub fn read_files(repository: &Path) -> Result<Vec<RepositoryFile>> {
             let entry = entry.map_err(failed)?;
             let (below, path) = (dir.join(entry.file_name()), entry.path());
             let failed = |e: io::Error| Error::io("Can't open file", &path, &e);
-            let meta = fs::metadata(&path).map_err(failed)?;
+            let meta = match fs::metadata(&path) {
+                Err(e) if is_link_to_nothing(&path, &e) => continue,
+                meta => meta.map_err(failed)?,
+            };
             if meta.is_dir() {
                 let mut links = links.clone();
                 if entry.file_type().map_err(failed)?.is_symlink() {
@@ -258,6 +262,12 @@ pub fn read_files(repository: &Path) -> Result<Vec<RepositoryFile>> {
     }
     files.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(files)
+}
+
+/// True for a link whose target is missing, or that leads to itself. `e` is the error of following it.
+fn is_link_to_nothing(path: &Path, e: &io::Error) -> bool {
+    let leads_nowhere = e.kind() == io::ErrorKind::NotFound || Errno::from_io_error(e) == Some(Errno::LOOP);
+    leads_nowhere && fs::symlink_metadata(path).is_ok_and(|meta| meta.is_symlink())
 }
 
 /// The version that a directory of a node has; `None` if it does not say.
@@ -563,6 +573,10 @@ mod tests {
             found,
             [Path::new("conf/a/linked/b/file"), Path::new("hooks/linked")]
         );
+        // To nothing, and to itself: left out.
+        link("/nonexistent", "hooks/old");
+        link("self", "conf/self");
+        assert_eq!(paths(dir.path()).expect("because the others are read"), found);
         // Back by another link.
         link("../../conf", "other/b/back");
         assert_eq!(paths(dir.path()).map_err(|e| e.code()), Err(Code::BAD_FILENAME));
