@@ -24,7 +24,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use base::{Cancel, Date, Error, Result};
 use clap::{CommandFactory as _, Parser};
-use cluster::Cluster;
+use cluster::{Cluster, ClusterSettings};
 use repos::{Cache, CreateOptions, Repository, load};
 use rustix::io::Errno;
 use server::config::Source;
@@ -108,9 +108,9 @@ impl ServeArgs {
         let settings = resolve(&config)?;
         let listeners = Listeners::open(&settings, passed)?;
         self.print_served(&settings, &listeners, out)?;
-        let this = self.clone();
+        let (this, started) = (self.clone(), settings.cluster.clone());
         let reload: Option<running::ReloadSettings> = match self.config {
-            Some(_) => Some(Box::new(move || this.settings())),
+            Some(_) => Some(Box::new(move || this.settings_of_reload(started.as_ref()))),
             None => None,
         };
         let storage = cluster.clone().map(shared_storage::of_cluster);
@@ -126,6 +126,16 @@ impl ServeArgs {
     /// Returns the settings of the configuration file and the command line together.
     fn settings(&self) -> Result<Settings> {
         resolve(&self.config()?)
+    }
+
+    /// As [`ServeArgs::settings`], for a server that has begun to serve as the node `started` of a cluster: it goes on to serve the repositories of that one.
+    fn settings_of_reload(&self, started: Option<&ClusterSettings>) -> Result<Settings> {
+        let mut config = self.config()?;
+        if let Some(started) = started {
+            let root = &mut config.file.serve.root;
+            root.get_or_insert_with(|| started.repositories());
+        }
+        resolve(&config)
     }
 
     /// Returns the configuration file with what the command line changes.

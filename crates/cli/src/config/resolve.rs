@@ -45,6 +45,8 @@ pub struct Settings {
     /// True to make a history index for each repository.
     pub creates_history_indexes: bool,
     pub log: Logs,
+    /// The settings of the node, if the repositories are those of a cluster.
+    pub cluster: Option<ClusterSettings>,
 }
 
 /// The log files and their format.
@@ -114,6 +116,7 @@ impl Config {
                 level: file.log.level,
                 json: file.log.format == Some(file::LogFormat::Json),
             },
+            cluster,
         })
     }
 

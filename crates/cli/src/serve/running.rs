@@ -144,6 +144,7 @@ impl RunningServer {
             metrics: started.metrics.clone(),
             threads: started.threads,
             memory: started.memory,
+            cluster: started.cluster.clone(),
             ..settings
         };
         tracing::info!("The configuration was read anew");
@@ -168,6 +169,7 @@ impl RunningServer {
                 "'operational' in [log]",
             ),
             (old.log.json != new.log.json, "'format' in [log]"),
+            (old.cluster != new.cluster, "[cluster]"),
         ];
         differing
             .into_iter()

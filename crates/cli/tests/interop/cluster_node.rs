@@ -168,3 +168,29 @@ fn a_repository_that_is_not_of_the_cluster_is_not_removed() {
         assert!(log.contains(&format!("'{}'", path.display())), "{log}");
     }
 }
+
+#[test]
+fn a_changed_table_of_the_cluster_needs_a_restart() {
+    let node = OneNode::start();
+    let config = node.path("sven.toml");
+    let reload = |text: &str, count: usize| {
+        std::fs::write(&config, text).expect("because the directory is the test's");
+        let id = node.server.pid().to_string();
+        Tool::new("kill").args(["-HUP", &id]).ok();
+        wait_for("the configuration is read", || {
+            node.log().matches("The configuration was read anew").count() == count
+        });
+    };
+    let warning = "[cluster] cannot change while the server runs: restart it";
+    let text = std::fs::read_to_string(&config).expect("because it is there");
+    reload(&text, 1);
+    assert!(!node.log().contains(warning), "{}", node.log());
+    let elsewhere = text
+        .replace("lease = '1s'", "lease = '2s'")
+        .replace("directory = 'node'", "directory = 'other'");
+    assert!(elsewhere.contains("'other'"), "{elsewhere}");
+    reload(&elsewhere, 2);
+    assert!(node.log().contains(warning), "{}", node.log());
+    // It serves what it has served.
+    svn(&["ls", &node.url("r")]).expect_ok();
+}
