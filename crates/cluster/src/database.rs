@@ -12,7 +12,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use base::{Code, Error, Result};
-use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod};
+use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod};
 use futures_util::StreamExt as _;
 use rustls::{ClientConfig, RootCertStore};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -158,7 +158,7 @@ impl Database {
                 let client = tokio::time::timeout(self.patience, self.pool.get()).await;
                 let client = client
                     .map_err(|_| StepError::Lost("no connection is free".to_owned()))?
-                    .map_err(|e| StepError::Lost(chain(&e)))?;
+                    .map_err(|e| StepError::Lost(pool_error(&e)))?;
                 let taken = tokio::time::timeout(self.patience, step(client)).await;
                 match taken {
                     Ok(Ok(value)) => return Ok(value),
@@ -305,16 +305,27 @@ pub(crate) fn step_error(e: &tokio_postgres::Error) -> StepError {
     }
 }
 
-/// An error with its causes.
+/// An error with its causes. Some errors have the text of their cause in their own.
 fn chain(e: &dyn std::error::Error) -> String {
     let mut text = e.to_string();
     let mut cause = e.source();
     while let Some(e) = cause {
-        text.push_str(": ");
-        text.push_str(&e.to_string());
+        let more = e.to_string();
+        if !text.ends_with(&more) {
+            text.push_str(": ");
+            text.push_str(&more);
+        }
         cause = e.source();
     }
     text
+}
+
+/// Why no connection could be made.
+fn pool_error(e: &PoolError) -> String {
+    match e {
+        PoolError::Backend(e) => chain(e),
+        e => chain(e),
+    }
 }
 
 /// TLS with the certificates that the system trusts.

@@ -58,10 +58,11 @@ impl Objects {
         let mut builder = AmazonS3Builder::from_env()
             .with_bucket_name(bucket)
             .with_retry(RetryConfig {
-                // The time ends the attempts, not their number.
-                max_retries: usize::MAX,
+                // The time ends the attempts, not their number, which the log has.
+                max_retries: most_attempts(settings.patience()),
                 retry_timeout: settings.patience(),
                 backoff: BackoffConfig {
+                    init_backoff: SHORTEST_PAUSE,
                     max_backoff: LONGEST_PAUSE,
                     ..BackoffConfig::default()
                 },
@@ -265,7 +266,10 @@ impl Objects {
             object_store::Error::NotFound { source, .. } if !is_bucket_missing(&*source) => {
                 io::ErrorKind::NotFound.into()
             }
-            e => io::Error::other(format!("Can't read the object '{name}': {}", reason(&e))),
+            e => io::Error::other(format!(
+                "Can't read the object '{name}' in the object store of the cluster: {}",
+                reason(&e)
+            )),
         })?;
         match bytes.len() as u64 == length {
             true => Ok(bytes),
@@ -410,7 +414,13 @@ fn is_bucket_missing(e: &dyn std::error::Error) -> bool {
     e.to_string().contains("<Code>NoSuchBucket</Code>")
 }
 
-/// The reason of an error, for clients: the code or the status of the answer, or the first cause. The whole error has addresses of the
+/// More attempts than there is time for.
+fn most_attempts(patience: Duration) -> usize {
+    let most = patience.as_millis() / SHORTEST_PAUSE.as_millis() + 1;
+    usize::try_from(most).unwrap_or(usize::MAX)
+}
+
+/// The reason of an error, for clients: the code or the status of the answer, or that there was none, and the first cause. The whole error has addresses of the
 /// network and names of buckets, and goes to the log.
 fn reason(e: &(dyn std::error::Error + 'static)) -> String {
     let text = e.to_string();
@@ -425,7 +435,15 @@ fn reason(e: &(dyn std::error::Error + 'static)) -> String {
         while let Some(cause) = first.source() {
             first = cause;
         }
-        first.to_string()
+        let cause = first.to_string();
+        // The number would make the error look like one of a local file.
+        let cause = cause
+            .split_once(" (os error ")
+            .map_or(&*cause, |(cause, _)| cause);
+        match e.is::<io::Error>() {
+            true => cause.to_owned(),
+            false => format!("it cannot be reached: {cause}"),
+        }
     })
 }
 
@@ -441,7 +459,8 @@ fn store_error(what: &str, name: &str, e: &(dyn std::error::Error + 'static)) ->
 pub(crate) const CHECK: &str = "check-";
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// The longest pause between attempts.
+/// The pauses between attempts.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// S3 accepts no more than 10,000.
 const MAX_PARTS: u64 = 9_000;

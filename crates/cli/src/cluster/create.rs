@@ -26,7 +26,7 @@ pub(super) struct CreateArgs {
 
 impl CreateArgs {
     pub(super) fn run(self, out: &mut Out) -> Result<()> {
-        let [name] = operands::<1>(&self.operands)?;
+        let [name] = operands::<1>(&self.operands, out)?;
         let cluster = self.config.connect()?;
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let now = Date(i64::try_from(since.as_micros()).unwrap_or(i64::MAX));

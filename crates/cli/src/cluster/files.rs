@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use base::{Code, Error, Result, disk_path};
 use cluster::{RepositoryFile, read_files};
 
-use super::{ConfigOption, operands, os_operands};
+use super::{ConfigOption, operands, os_operands, text};
 use crate::local_path;
 use crate::out::Out;
 
@@ -24,7 +24,7 @@ pub(super) struct FilesArgs {
 
 impl FilesArgs {
     pub(super) fn run(self, out: &mut Out) -> Result<()> {
-        let [name] = operands::<1>(&self.operands)?;
+        let [name] = operands::<1>(&self.operands, out)?;
         let cluster = self.config.connect()?;
         let all = cluster.repository_files(&cluster.repository(&name)?)?;
         out.line(&format!("version {}", all.version))?;
@@ -53,7 +53,7 @@ pub(super) struct GetArgs {
 impl GetArgs {
     pub(super) fn run(self, out: &mut Out) -> Result<()> {
         let [name, path] = os_operands::<2>(&self.operands)?;
-        let (name, path) = (name.to_string_lossy(), PathBuf::from(path));
+        let (name, path) = (text(&name, out)?, PathBuf::from(path));
         let cluster = self.config.connect()?;
         let all = cluster.repository_files(&cluster.repository(&name)?)?;
         match all.get(&path) {
@@ -81,7 +81,7 @@ pub(super) struct PutArgs {
 impl PutArgs {
     pub(super) fn run(self, out: &mut Out) -> Result<()> {
         let [name, path] = os_operands::<2>(&self.operands)?;
-        let (name, path) = (name.to_string_lossy(), PathBuf::from(path));
+        let (name, path) = (text(&name, out)?, PathBuf::from(path));
         let cluster = self.config.connect()?;
         let repository = cluster.repository(&name)?;
         let mut content = Vec::new();
@@ -126,7 +126,7 @@ pub(super) struct PushArgs {
 impl PushArgs {
     pub(super) fn run(self, out: &mut Out) -> Result<()> {
         let [name, dir] = os_operands::<2>(&self.operands)?;
-        let name = name.to_string_lossy();
+        let name = text(&name, out)?;
         let dir = local_path::canonical(&dir);
         let cluster = self.config.connect()?;
         let repository = cluster.repository(&name)?;
@@ -155,7 +155,7 @@ pub(super) struct RemoveArgs {
 impl RemoveArgs {
     pub(super) fn run(self, out: &mut Out) -> Result<()> {
         let [name, path] = os_operands::<2>(&self.operands)?;
-        let (name, path) = (name.to_string_lossy(), PathBuf::from(path));
+        let (name, path) = (text(&name, out)?, PathBuf::from(path));
         let cluster = self.config.connect()?;
         let version = cluster.remove_file(&cluster.repository(&name)?, &path)?;
         out.line(&format!(

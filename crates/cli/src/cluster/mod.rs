@@ -10,6 +10,7 @@ mod status;
 mod transfer;
 
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -134,7 +135,7 @@ struct InitArgs {
 
 impl InitArgs {
     fn run(self, out: &mut Out) -> Result<()> {
-        operands::<0>(&self.operands)?;
+        operands::<0>(&self.operands, out)?;
         let settings = self.config.settings()?;
         Cluster::create_tables(&settings)?;
         Cluster::connect(&settings)?.check_objects()?;
@@ -154,7 +155,7 @@ struct ListArgs {
 
 impl ListArgs {
     fn run(self, out: &mut Out) -> Result<()> {
-        operands::<0>(&self.operands)?;
+        operands::<0>(&self.operands, out)?;
         for repository in self.config.connect()?.repositories()? {
             let youngest = match repository.youngest {
                 Some(rev) => rev.to_string(),
@@ -179,7 +180,7 @@ struct NodesArgs {
 
 impl NodesArgs {
     fn run(self, out: &mut Out) -> Result<()> {
-        operands::<0>(&self.operands)?;
+        operands::<0>(&self.operands, out)?;
         for node in self.config.connect()?.nodes()? {
             let state = match node.is_alive {
                 true => "alive",
@@ -211,7 +212,7 @@ struct DeadArgs {
 
 impl DeadArgs {
     fn run(self, out: &mut Out) -> Result<()> {
-        let [epoch] = operands::<1>(&self.operands)?;
+        let [epoch] = operands::<1>(&self.operands, out)?;
         let epoch: u64 = epoch.parse().map_err(|_| {
             Error::new(
                 Code::CL_ARG_PARSING_ERROR,
@@ -220,8 +221,11 @@ impl DeadArgs {
         })?;
         match self.config.connect()?.declare_dead(epoch)? {
             true => out.line(&format!("The machine with epoch {epoch} commits no more.")),
-            false => out.line(&format!(
-                "There is no machine with epoch {epoch}, or it is dead already."
+            false => Err(Error::new(
+                Code::ILLEGAL_TARGET,
+                format!(
+                    "There is no machine with epoch {epoch}, or it is dead already; 'sven cluster nodes' lists them"
+                ),
             )),
         }
     }
@@ -242,7 +246,7 @@ struct DropArgs {
 
 impl DropArgs {
     fn run(self, out: &mut Out) -> Result<()> {
-        let [name] = operands::<1>(&self.operands)?;
+        let [name] = operands::<1>(&self.operands, out)?;
         if !self.force {
             let text = format!("This removes all revisions of '{name}'; give --force if that is wanted");
             return Err(Error::new(Code::CL_ARG_PARSING_ERROR, text));
@@ -253,8 +257,21 @@ impl DropArgs {
 }
 
 /// Returns the operands as texts, if they are as many as are wanted.
-fn operands<const COUNT: usize>(given: &[OsString]) -> Result<[String; COUNT]> {
-    Ok(os_operands::<COUNT>(given)?.map(|word| word.to_string_lossy().into_owned()))
+fn operands<const COUNT: usize>(given: &[OsString], out: &Out) -> Result<[String; COUNT]> {
+    let words = os_operands::<COUNT>(given)?;
+    let mut texts = [const { String::new() }; COUNT];
+    for (text_of, word) in texts.iter_mut().zip(&words) {
+        *text_of = text(word, out)?;
+    }
+    Ok(texts)
+}
+
+/// Returns an operand that is no path of the disk, such as the name of a repository.
+///
+/// # Errors
+/// `errno` 22 for text in another character set.
+fn text(word: &OsStr, out: &Out) -> Result<String> {
+    Ok(out.charset().read(word.as_bytes())?.into_owned())
 }
 
 /// Returns the operands, if they are as many as are wanted.

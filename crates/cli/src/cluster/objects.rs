@@ -27,7 +27,7 @@ pub(super) struct FsckArgs {
 
 impl FsckArgs {
     pub(super) fn run(self, out: &mut Out) -> Result<()> {
-        operands::<0>(&self.operands)?;
+        operands::<0>(&self.operands, out)?;
         let cluster = self.config.connect()?;
         let interrupt = Interrupt::install()?;
         let outcome = cluster
@@ -67,7 +67,7 @@ pub(super) struct GcArgs {
 
 impl GcArgs {
     pub(super) fn run(self, out: &mut Out) -> Result<()> {
-        operands::<0>(&self.operands)?;
+        operands::<0>(&self.operands, out)?;
         let cluster = self.config.connect()?;
         let interrupt = Interrupt::install()?;
         let removed = cluster.collect_garbage(self.grace, self.dry_run, &interrupt.cancel);
@@ -110,7 +110,7 @@ impl ScrubArgs {
     pub(super) fn run(self, out: &mut Out) -> Result<()> {
         let name = match self.operands.len() {
             0 => None,
-            _ => Some(operands::<1>(&self.operands)?),
+            _ => Some(operands::<1>(&self.operands, out)?),
         };
         let name = name.as_ref().map(|[name]| name.as_str());
         let cluster = self.config.connect()?;

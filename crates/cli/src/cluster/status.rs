@@ -26,7 +26,7 @@ pub(super) struct StatusArgs {
 
 impl StatusArgs {
     pub(super) fn run(self, out: &mut Out) -> Result<()> {
-        operands::<0>(&self.operands)?;
+        operands::<0>(&self.operands, out)?;
         let cluster = self.config.connect()?;
         let status = cluster.status()?;
         out.line(&format!(

@@ -7,7 +7,7 @@ use base::{Result, Revnum};
 use cluster::transfer::{self, OwnChanges};
 use repos::{Cache, Repository};
 
-use super::{ConfigOption, operands};
+use super::{ConfigOption, os_operands, text};
 use crate::args::option::LongRunOptions;
 use crate::interrupt::Interrupt;
 use crate::local_path;
@@ -37,8 +37,8 @@ pub(super) struct ImportArgs {
 
 impl ImportArgs {
     pub(super) fn run(self, out: &mut Out) -> Result<()> {
-        let [path, name] = operands::<2>(&self.operands)?;
-        let path = local_path::canonical(path.as_ref());
+        let [path, name] = os_operands::<2>(&self.operands)?;
+        let (path, name) = (local_path::canonical(path.as_ref()), text(&name, out)?);
         // Says what is wrong with a directory that is no repository.
         Repository::open(&path, &Cache::new(1 << 20))?;
         let cluster = self.config.connect()?;
@@ -81,8 +81,8 @@ pub(super) struct ExportArgs {
 
 impl ExportArgs {
     pub(super) fn run(self, out: &mut Out) -> Result<()> {
-        let [name, path] = operands::<2>(&self.operands)?;
-        let path: std::path::PathBuf = local_path::canonical(path.as_ref());
+        let [name, path] = os_operands::<2>(&self.operands)?;
+        let (name, path) = (text(&name, out)?, local_path::canonical(path.as_ref()));
         let cluster = self.config.connect()?;
         let interrupt = Interrupt::install()?;
         let progress = Progress::of_revisions(self.long_run.progress, self.quiet, Lines::OnStdout, None);

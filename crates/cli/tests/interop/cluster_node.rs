@@ -116,7 +116,7 @@ fn a_node_that_cannot_write_access_rules_answers_no_requests() {
     let (cat, file) = (format!("{url}/f"), node.path("f"));
     std::fs::write(&file, "text\n").expect("because the directory is the test's");
     Tool::new("svnmucc")
-        .args(["-q", "-m", "x", "put"])
+        .args(["-m", "x", "put"])
         .arg(&file)
         .arg(&cat)
         .ok();
@@ -193,4 +193,57 @@ fn a_changed_table_of_the_cluster_needs_a_restart() {
     assert!(node.log().contains(warning), "{}", node.log());
     // It serves what it has served.
     svn(&["ls", &node.url("r")]).expect_ok();
+}
+
+#[test]
+fn names_and_epochs_that_are_wrong_are_refused() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let node = OneNode::start();
+    let config = node.path("sven.toml");
+    let name = std::ffi::OsStr::from_bytes(b"caf\xe9");
+    let created = cluster_tool(&config, &["create"]).arg(name).run();
+    assert_ne!(created.code, 0);
+    assert_eq!(sql(&node.database, "SELECT name FROM sven_repository"), "r");
+    let dead = run(&config, &["dead", "9999"]);
+    assert_eq!(dead.code, 1);
+    assert!(
+        dead.err().contains("no machine with epoch 9999"),
+        "{}",
+        dead.err()
+    );
+}
+
+/// The messages say which of the two cannot be reached, and say it once.
+#[test]
+fn unreachable_engines_are_named() {
+    let node = OneNode::start();
+    let config = node.path("sven.toml");
+    let text = std::fs::read_to_string(&config).expect("because it is there");
+    let without = |key: &str, value: &str| {
+        let lines = text.lines().map(|line| match line.starts_with(key) {
+            true => format!("{key} = '{value}'\n"),
+            false => format!("{line}\n"),
+        });
+        let short: String = lines.collect();
+        std::fs::write(&config, short.replace("patience = '3s'", "patience = '300ms'"))
+            .expect("because the directory is the test's");
+        run(&config, &["gc"]).err()
+    };
+    let port = testkit::server::free_port();
+    let database = without(
+        "database",
+        &format!("postgresql://sven@127.0.0.1:{port}/x?sslmode=disable"),
+    );
+    assert_eq!(
+        database.matches("error connecting to server").count(),
+        1,
+        "{database}"
+    );
+    assert!(database.contains("Connection refused"), "{database}");
+    let objects = without("endpoint", &format!("http://127.0.0.1:{port}"));
+    assert!(
+        objects.contains("in the object store of the cluster: it cannot be reached: "),
+        "{objects}"
+    );
+    assert!(!objects.contains("os error"), "{objects}");
 }
