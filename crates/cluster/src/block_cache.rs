@@ -21,6 +21,9 @@
 //! **Budget.** When a process has written a sixteenth of the budget (at first less), it sums up the files on a thread of its own, and removes those that were opened
 //! least recently (their time of modification is set then) until seven eighths of the budget are left. So one process stays within the budget.
 //!
+//! **Reserve.** A sixteenth of the disk, at most 1 GiB, stays free for commits and configuration: no block is written if less would be left. A node that serves
+//! looks from time to time, and removes blocks while less than twice the reserve is free.
+//!
 //! **Checksums of the database.** The database knows a checksum of each block, unless an earlier program wrote the object and nothing has
 //! read all of it since. What the object store returns must have it; otherwise it is an error, and nothing is kept.
 //!
@@ -78,10 +81,19 @@ pub(crate) struct BlockCache {
     metrics: Arc<ClusterMetrics>,
 }
 
+/// The room on a disk, bytes.
+#[derive(Clone, Copy)]
+struct DiskSpace {
+    free: u64,
+    size: u64,
+}
+
 /// What the thread that removes files needs.
 struct Shared {
     dir: PathBuf,
     budget: u64,
+    /// Asks for the room on the disk of a directory.
+    space: Box<dyn Fn(&Path) -> Option<DiskSpace> + Send + Sync>,
     /// Bytes written since the files were summed up.
     written: AtomicU64,
     is_sweeping: AtomicBool,
@@ -138,6 +150,7 @@ impl BlockCache {
             shared: Arc::new(Shared {
                 dir: dir.to_owned(),
                 budget,
+                space: Box::new(DiskSpace::of),
                 // Earlier processes may have written, too: the first sum is made soon.
                 written: AtomicU64::new(budget / 16 / 16 * 15),
                 is_sweeping: AtomicBool::new(false),
@@ -194,6 +207,24 @@ impl BlockCache {
         fetch: &dyn Fn() -> io::Result<Bytes>,
     ) -> io::Result<()> {
         self.block(key, length, fetch).map(drop)
+    }
+
+    /// Removes blocks if little room is left on the disk.
+    pub(crate) fn keep_reserve(&self) {
+        let space = || (self.shared.space)(&self.shared.dir);
+        let missing = space().map_or(0, |space| space.missing());
+        if missing == 0 {
+            return;
+        }
+        self.shared.sweep(missing);
+        // A file that is open keeps its room.
+        self.open.clear();
+        if let Some(space) = space() {
+            tracing::debug!(
+                free = space.free,
+                "removed blocks of the cache: the disk was nearly full"
+            );
+        }
     }
 
     /// True if the block is open. Touches no disk.
@@ -339,7 +370,8 @@ impl Shared {
     fn write(self: &Arc<Self>, path: &Path, key: &BlockKey, bytes: &Bytes) -> io::Result<Block> {
         let header = header(key, bytes.len(), bytes.chunks(CHUNK).map(checksum));
         let size = (header.len() + bytes.len()) as u64;
-        if size > self.budget {
+        let has_room = || (self.space)(&self.dir).is_none_or(|space| space.has_room(size));
+        if size > self.budget || !has_room() {
             return Err(io::ErrorKind::StorageFull.into());
         }
         let dir = path.parent().ok_or(io::ErrorKind::InvalidInput)?;

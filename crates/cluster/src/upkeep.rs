@@ -106,6 +106,7 @@ fn renew_leases(weak: &Weak<ClusterState>) {
         } else if let Err(e) = state.source.see_nodes() {
             tracing::warn!("can't list the nodes of the cluster: {}", e.message());
         }
+        state.cache.keep_reserve();
         // Notices a database that was restored to an earlier state, also if no client asks.
         state.refresh_all();
         let pause = state.settings.lease() / 3;

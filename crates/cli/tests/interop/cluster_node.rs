@@ -24,7 +24,7 @@ impl OneNode {
         let (database, objects) = (engines().new_database(), engines().new_prefix());
         let table = cluster_table(&database, &objects, &engines().endpoint(), "node");
         let text = format!(
-            "[listen]\nhttp = '127.0.0.1:{port}'\n[log]\nerror = 'error.log'\n{table}lease = '1s'\npatience = '3s'\n"
+            "[listen]\nhttp = '127.0.0.1:{port}'\n[metrics]\neverywhere = true\n[log]\nerror = 'error.log'\n{table}lease = '1s'\npatience = '3s'\n"
         );
         std::fs::write(&config, text).expect("because the directory is the test's");
         run(&config, &["init"]).expect_ok();

@@ -1,4 +1,4 @@
-//! The budget: which files of the cache are removed, and when.
+//! The budget and the reserve: which files of the cache are removed, and when.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::{Shared, TEMPORARY};
+use rustix::fs::statvfs;
+
+use super::{DiskSpace, Shared, TEMPORARY};
 
 impl Shared {
     /// Counts written bytes, and starts the thread that removes files if a sixteenth of the budget was written.
@@ -20,7 +22,7 @@ impl Shared {
         self.written.store(0, Ordering::Release);
         let shared = Arc::clone(self);
         let sweep = move || {
-            shared.sweep();
+            shared.sweep(0);
             shared.is_sweeping.store(false, Ordering::Release);
         };
         if let Err(e) = std::thread::Builder::new()
@@ -32,9 +34,9 @@ impl Shared {
         }
     }
 
-    /// Removes the files that were not opened for the longest time, if there are too many bytes, and temporary files that a killed process
-    /// has left. Works in two passes, so that no list of all files is needed.
-    pub(super) fn sweep(&self) {
+    /// Removes the files that were not opened for the longest time: as many as are above the budget, and at least `room` bytes. Removes temporary files that a killed
+    /// process has left. Works in two passes, so that no list of all files is needed.
+    pub(super) fn sweep(&self, room: u64) {
         let now = seconds(SystemTime::now());
         let mut total = 0;
         let mut by_age = BTreeMap::<u64, u64>::new();
@@ -49,9 +51,10 @@ impl Shared {
             *by_age.entry(opened).or_default() += size;
         });
         let target = self.budget / 8 * 7;
-        let Some(mut excess) = total.checked_sub(target).filter(|excess| *excess > 0) else {
+        let mut excess = total.saturating_sub(target).max(room.min(total));
+        if excess == 0 {
             return;
-        };
+        }
         // All files of earlier seconds go, and as many as needed of the last one.
         let mut last = 0;
         for (second, size) in by_age {
@@ -84,6 +87,36 @@ impl Shared {
     }
 }
 
+impl DiskSpace {
+    /// That of the disk of a directory; `None` if the system does not say.
+    pub(super) fn of(dir: &Path) -> Option<DiskSpace> {
+        let stat = statvfs(dir).ok()?;
+        Some(DiskSpace {
+            free: stat.f_bavail.saturating_mul(stat.f_frsize),
+            size: stat.f_blocks.saturating_mul(stat.f_frsize),
+        })
+    }
+
+    /// The free bytes that the cache leaves to commits and to the configuration.
+    fn reserve(&self) -> u64 {
+        (self.size / 16).min(MOST_RESERVED)
+    }
+
+    /// True if a file of `size` bytes leaves the reserve free.
+    pub(super) fn has_room(&self, size: u64) -> bool {
+        self.free >= self.reserve().saturating_add(size)
+    }
+
+    /// The bytes that must be removed to have room for what is written until the next look. What the cache itself may still write is part of it: so it goes
+    /// on to replace old blocks by new ones.
+    pub(super) fn missing(&self) -> u64 {
+        match self.free < 2 * self.reserve() {
+            true => 3 * self.reserve() - self.free,
+            false => 0,
+        }
+    }
+}
+
 fn seconds(time: SystemTime) -> u64 {
     time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
@@ -92,6 +125,9 @@ fn is_temporary(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default();
     name.as_encoded_bytes().starts_with(TEMPORARY.as_bytes())
 }
+
+/// The largest reserve, bytes.
+const MOST_RESERVED: u64 = 1 << 30;
 
 /// Seconds after which such a file was left by a process that has ended.
 const TEMPORARY_AGE: u64 = 3600;

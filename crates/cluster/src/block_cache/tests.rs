@@ -229,7 +229,7 @@ fn the_files_that_were_not_opened_for_longest_are_removed() {
             thread::sleep(Duration::from_millis(1));
         }
     }
-    cache.shared.sweep();
+    cache.shared.sweep(0);
     let mut total = 0;
     cache.shared.each_file(|_, size, _| total += size);
     assert!(total <= budget / 8 * 7, "{total} of {budget}");
@@ -294,4 +294,57 @@ fn damage(cache: &BlockCache, number: u64, random: &mut ChaCha8Rng) {
         _ => _ = file.write_all_at(&random.random::<[u8; 8]>(), random.random_range(0..size)),
     }
     thread::sleep(Duration::from_millis(1));
+}
+
+#[test]
+fn little_room_on_the_disk_is_left_to_commits() {
+    let (dir, mut cache) = open(BIG);
+    let root = dir.path().join("cache");
+    // A disk that has room for 16 blocks, one of which is reserved.
+    let (disk, others) = (16 * (BLOCK + (1 << 16)), Arc::new(AtomicU64::new(0)));
+    let used = move |dir: &Path| -> u64 {
+        let shared = Shared {
+            dir: dir.to_owned(),
+            budget: BIG,
+            space: Box::new(|_| None),
+            written: AtomicU64::new(0),
+            is_sweeping: AtomicBool::new(false),
+        };
+        let mut used = 0;
+        shared.each_file(|_, size, _| used += size);
+        used
+    };
+    let by_others = others.clone();
+    Arc::get_mut(&mut cache.shared).expect("because it is new").space = Box::new(move |dir| {
+        Some(DiskSpace {
+            free: disk.saturating_sub(used(dir) + by_others.load(Ordering::SeqCst)),
+            size: disk,
+        })
+    });
+    let fetched = AtomicUsize::new(0);
+    let read = |number: u64| read_all(&cache, number, BLOCK as usize, &fetched);
+    for number in 0..20 {
+        assert_eq!(read(number), content(number, BLOCK as usize));
+    }
+    let free = || (cache.shared.space)(&root).expect("because the test says").free;
+    assert!(free() >= disk / 16 && free() < disk / 8, "{}", free());
+    // Room is made until new blocks are kept again.
+    cache.keep_reserve();
+    assert!(free() >= disk / 16 * 3, "{}", free());
+    read(30);
+    let before = fetched.load(Ordering::SeqCst);
+    read(30);
+    assert_eq!(fetched.load(Ordering::SeqCst), before);
+    // What others write takes the place of blocks, and those go on to be read.
+    others.store(disk / 16, Ordering::SeqCst);
+    cache.keep_reserve();
+    assert!(free() >= disk / 8, "{}", free());
+    others.store(disk, Ordering::SeqCst);
+    for _ in 0..8 {
+        cache.keep_reserve();
+    }
+    let mut files = 0;
+    cache.shared.each_file(|_, _, _| files += 1);
+    assert_eq!(files, 0);
+    assert_eq!(read(30), content(30, BLOCK as usize));
 }
