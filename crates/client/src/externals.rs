@@ -4,8 +4,9 @@
 //! absolute URL. Words may be quoted, and characters escaped with a backslash. URLs may be relative: `../` to the directory's URL, `^/` to
 //! the repository's root, `//` to the scheme, `/` to the server.
 
-use base::{Code, Date, Error, RelPath, Result, Url};
+use base::{Code, Error, RelPath, Result, Url};
 
+pub use crate::revision::ParseDate;
 use crate::revision::Revision;
 
 /// The property.
@@ -23,9 +24,6 @@ pub struct External {
     /// The revision of the node.
     pub rev: Revision,
 }
-
-/// Parses a date between braces; `None` if it is not a date.
-pub type ParseDate<'a> = &'a (dyn Fn(&str) -> Option<Date> + Sync);
 
 /// Parses the property of the directory that is called `directory` in messages.
 ///
@@ -222,7 +220,7 @@ pub fn absolute_url(url: &str, directory: &Url, root: &Url) -> Result<Url> {
 
 #[cfg(test)]
 mod tests {
-    use base::Revnum;
+    use base::{Date, Revnum};
 
     use super::*;
 

@@ -2,8 +2,10 @@
 
 use base::{Code, Date, Error, Result, Revnum};
 
-use crate::externals::ParseDate;
 use crate::locate;
+
+/// Parses a date between braces; `None` if it is not a date.
+pub type ParseDate<'a> = &'a (dyn Fn(&str) -> Option<Date> + Sync);
 
 /// One revision, not resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -88,12 +88,15 @@ struct DiskSpace {
     size: u64,
 }
 
+/// Asks for the room on the disk of a directory; `None` if the system does not say.
+type AskSpace = dyn Fn(&Path) -> Option<DiskSpace> + Send + Sync;
+
 /// What the thread that removes files needs.
 struct Shared {
     dir: PathBuf,
     budget: u64,
     /// Asks for the room on the disk of a directory.
-    space: Box<dyn Fn(&Path) -> Option<DiskSpace> + Send + Sync>,
+    space: Box<AskSpace>,
     /// Bytes written since the files were summed up.
     written: AtomicU64,
     is_sweeping: AtomicBool,

@@ -14,7 +14,6 @@ use std::time::Duration;
 use crate::database::wait_for;
 use crate::digest::{ObjectDigest, ObjectDigester, digest_of_bytes};
 use crate::settings::ClusterSettings;
-use crate::store_identity::{MARKER, StoreIdentity};
 use base::{Code, Error, Result};
 use bytes::Bytes;
 use fsfs::disk::DiskFile;
@@ -30,7 +29,19 @@ use object_store::{
 pub(crate) struct Objects {
     store: Arc<dyn ObjectStore>,
     prefix: String,
-    identity: Arc<StoreIdentity>,
+    identity: Arc<dyn IdentityCheck>,
+}
+
+/// Finds out whether a store belongs to the cluster.
+pub(crate) trait IdentityCheck: Send + Sync {
+    /// Returns at once if that is known.
+    ///
+    /// # Errors
+    /// `BAD_CONFIG_VALUE` if it does not; `FS_GENERAL` if that could not be found out.
+    fn check(&self, objects: &Objects) -> Result<()>;
+
+    /// True if it is known that it does.
+    fn is_checked(&self) -> bool;
 }
 
 /// An object in a list.
@@ -48,7 +59,10 @@ impl Objects {
     ///
     /// # Errors
     /// `BAD_CONFIG_VALUE`.
-    pub(crate) fn connect(settings: &ClusterSettings, identity: StoreIdentity) -> Result<Objects> {
+    pub(crate) fn connect(
+        settings: &ClusterSettings,
+        identity: impl IdentityCheck + 'static,
+    ) -> Result<Objects> {
         let bad = |e: String| Error::new(Code::BAD_CONFIG_VALUE, format!("The objects of the cluster: {e}"));
         let rest = settings
             .objects
@@ -98,7 +112,7 @@ impl Objects {
     /// Checks that the store belongs to the cluster, once.
     ///
     /// # Errors
-    /// As [`StoreIdentity::check`].
+    /// As [`IdentityCheck::check`].
     pub(crate) fn check_identity(&self) -> Result<()> {
         self.identity.check(self)
     }
@@ -286,15 +300,11 @@ impl Objects {
         self.remove(name)
     }
 
-    /// Removes the identity of the cluster from a store that turned out to be the wrong one.
+    /// As [`Objects::delete`], without [`Objects::check_identity`].
     ///
     /// # Errors
     /// `FS_GENERAL`.
-    pub(crate) fn remove_marker(&self) -> Result<()> {
-        self.remove(MARKER)
-    }
-
-    fn remove(&self, name: &str) -> Result<()> {
+    pub(crate) fn remove(&self, name: &str) -> Result<()> {
         let path = self.path(name);
         match wait_for(self.store.delete(&path))? {
             Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),

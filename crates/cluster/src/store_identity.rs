@@ -23,10 +23,10 @@ use parking_lot::Mutex;
 use uuid::Uuid;
 
 use crate::database::{Database, sql_error};
-use crate::objects::{Objects, is_object_name, pack_key, revision_key};
+use crate::objects::{IdentityCheck, Objects, is_object_name, pack_key, revision_key};
 
 /// The name of the object with the identity.
-pub(crate) const MARKER: &str = "cluster-id";
+const MARKER: &str = "cluster-id";
 
 /// The cluster to which objects must belong.
 pub(crate) struct StoreIdentity {
@@ -40,27 +40,9 @@ pub(crate) struct StoreIdentity {
     checking: Mutex<()>,
 }
 
-impl StoreIdentity {
-    pub(crate) fn new(database: Database, identity: Uuid, place: &str) -> StoreIdentity {
-        StoreIdentity {
-            database,
-            identity,
-            place: place.to_owned(),
-            is_checked: AtomicBool::new(false),
-            checking: Mutex::new(()),
-        }
-    }
-
-    /// True if the object store was found to belong to the cluster.
-    pub(crate) fn is_checked(&self) -> bool {
-        self.is_checked.load(Ordering::Acquire)
-    }
-
-    /// Checks that the object store belongs to the cluster, once. A store that belongs to none yet is marked.
-    ///
-    /// # Errors
-    /// `BAD_CONFIG_VALUE` if it belongs to another one; `FS_GENERAL` if the store or the database cannot be reached.
-    pub(crate) fn check(&self, objects: &Objects) -> Result<()> {
+impl IdentityCheck for StoreIdentity {
+    /// A store that belongs to no cluster yet is marked.
+    fn check(&self, objects: &Objects) -> Result<()> {
         if self.is_checked() {
             return Ok(());
         }
@@ -77,6 +59,22 @@ impl StoreIdentity {
         }
         self.is_checked.store(true, Ordering::Release);
         Ok(())
+    }
+
+    fn is_checked(&self) -> bool {
+        self.is_checked.load(Ordering::Acquire)
+    }
+}
+
+impl StoreIdentity {
+    pub(crate) fn new(database: Database, identity: Uuid, place: &str) -> StoreIdentity {
+        StoreIdentity {
+            database,
+            identity,
+            place: place.to_owned(),
+            is_checked: AtomicBool::new(false),
+            checking: Mutex::new(()),
+        }
     }
 
     fn compare(&self, text: &[u8]) -> Result<()> {
@@ -101,7 +99,7 @@ impl StoreIdentity {
         self.compare(&text)?;
         if !self.note_marker()? && is_new && !was_marked {
             // A process with other settings has marked another place since `may_mark`.
-            objects.remove_marker()?;
+            objects.remove(MARKER)?;
             return Err(self.marked_elsewhere());
         }
         Ok(())

@@ -45,7 +45,6 @@ pub struct Settings {
     /// True to make a history index for each repository.
     pub creates_history_indexes: bool,
     pub log: Logs,
-    /// The settings of the node, if the repositories are those of a cluster.
     pub cluster: Option<ClusterSettings>,
 }
 
