@@ -168,8 +168,9 @@ fn help() -> String {
     let mut text = format!(
         "usage: sven {USAGE}\n\
          Makes a new repository of the other storage engine, or of another format, with the history of a repository.\n\
-         Dumps of both are equal, but FSX knows no change of a text to the same text. UUID, revision properties, locks, hooks and configuration are carried over;\n\
-         transactions in progress are not, and nothing is packed. The first repository is only read. It may be in use,\n\
+         Dumps of both are equal, except that FSX has no change of a text to the same text. UUID, revision properties,\n\
+         locks, hooks and configuration are carried over; transactions in progress are not, and nothing is packed.\n\
+         The first repository is only read. It may be in use,\n\
          but what is committed at the end of the run or later is not in the new one: so freeze it.\n\
          A run that was interrupted goes on where it was if it is started again with the same arguments.\n\
          With '--incremental' a complete conversion gets the revisions, revision properties, locks, hooks and configuration that\n\
