@@ -18,8 +18,9 @@ use crate::http::{Fault, ResponseWriter, Upstream};
 use crate::site::RequestContext;
 
 /// Headers that are about one connection, not about the request.
-const CONNECTION_HEADERS: [HeaderName; 9] = [
+const CONNECTION_HEADERS: [HeaderName; 10] = [
     header::CONNECTION,
+    HeaderName::from_static("keep-alive"),
     header::TE,
     header::TRAILER,
     header::TRANSFER_ENCODING,

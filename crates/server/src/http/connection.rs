@@ -188,6 +188,7 @@ async fn drive<S, H, F>(
             WakeReason::Over => return,
             WakeReason::Stop => {
                 is_stopping = true;
+                timeouts.mark_closing();
                 connection.as_mut().graceful_shutdown();
             }
             WakeReason::Deadline => match timeouts.judge() {

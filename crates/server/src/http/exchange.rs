@@ -19,6 +19,7 @@ use super::client_wait::ClientWait;
 use super::connection::ConnectionShared;
 use super::date_line::current_date;
 use super::handler::Handler;
+use super::keep_alive::ConnectionRequest;
 use super::request::Request;
 use super::request_body::{RequestBody, SHORT_BODY};
 use super::request_reader::HadFragment;
@@ -38,6 +39,7 @@ pub(super) async fn exchange<H: Handler>(
     request: Head<Incoming>,
 ) -> Result<Response<DeliveredBody>, Infallible> {
     let (parts, incoming) = request.into_parts();
+    let asked = ConnectionRequest::of(&parts);
     let options = connection.context.http_options();
     let address = connection.peer.address.ip();
     let wait = ClientWait::new(
@@ -72,10 +74,10 @@ pub(super) async fn exchange<H: Handler>(
         .filter(|_| delivery.busy.is_slow() || !request.is_svn_client());
     let gzip = request.takes_gzip(gzip);
     if let Some(response) = answer_inline(&connection, &mut request, gzip, head.as_deref()) {
-        return Ok(deliver(response, delivery));
+        return Ok(deliver(response, asked, delivery));
     }
     if let Some(response) = answer_in_place(&connection, &mut request) {
-        return Ok(deliver(response, delivery));
+        return Ok(deliver(response, asked, delivery));
     }
     let (sender, answered) = oneshot::channel();
     let reply = ResponseWriter::streaming(sender, request.method == Method::HEAD, wait, gzip);
@@ -83,12 +85,17 @@ pub(super) async fn exchange<H: Handler>(
     // The channels show when the job has ended.
     pool.submit(address, move || respond(&connection, request, reply));
     let response = answered.await.unwrap_or_else(|_| no_response());
-    Ok(deliver(response, delivery))
+    Ok(deliver(response, asked, delivery))
 }
 
-/// Adds the date and hands the response to hyper. Hyper's own date never goes back, though the clock may.
-fn deliver(mut response: Response<ResponseBody>, delivery: ResponseDelivery) -> Response<DeliveredBody> {
+/// Adds the date and the lines about the connection, and hands the response to hyper. Hyper's own date never goes back, though the clock may.
+fn deliver(
+    mut response: Response<ResponseBody>,
+    asked: ConnectionRequest,
+    delivery: ResponseDelivery,
+) -> Response<DeliveredBody> {
     response.headers_mut().insert(DATE, current_date());
+    asked.announce(&mut response, &delivery.busy);
     response.map(|body| DeliveredBody { body, delivery })
 }
 

@@ -137,7 +137,8 @@ impl Fault {
             }
         }
         reply.head.header("x-request-id", &request.id);
-        if ends_connection(self.status) && !self.headers.iter().any(|(name, _)| *name == "connection") {
+        let ends = ends_connection(self.status) || request.body.awaits_continue();
+        if ends && !self.headers.iter().any(|(name, _)| *name == "connection") {
             reply.head.header("connection", "close");
         }
         *reply.buffer() = text.into_bytes();

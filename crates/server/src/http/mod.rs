@@ -19,6 +19,7 @@ mod date_line;
 mod exchange;
 mod fault;
 mod handler;
+mod keep_alive;
 mod node_blocks;
 mod request;
 mod request_body;

@@ -142,6 +142,12 @@ impl RequestBody {
         }
     }
 
+    /// Returns whether the client waits for `100 Continue`. If it was not sent, the connection ends with the response: the client may
+    /// send the body or not.
+    pub(super) fn awaits_continue(&self) -> bool {
+        self.awaits_continue
+    }
+
     /// Returns how many bytes were read.
     pub(crate) fn seen(&self) -> u64 {
         self.seen

@@ -34,6 +34,8 @@ struct TimeoutState {
     state: Mutex<ConnectionState>,
     /// The client reads so slowly that compression pays.
     slow: AtomicBool,
+    /// The connection ends after the current request.
+    closing: AtomicBool,
     /// How many requests have ended, with a response or without.
     answered: AtomicU64,
 }
@@ -74,6 +76,7 @@ impl Timeouts {
     pub(super) fn new(limits: Limits, inode: u64) -> Timeouts {
         Timeouts(Arc::new(TimeoutState {
             slow: AtomicBool::new(false),
+            closing: AtomicBool::new(false),
             answered: AtomicU64::new(0),
             limits,
             inode,
@@ -94,6 +97,11 @@ impl Timeouts {
     /// Returns whether responses should be compressed for this client.
     pub(super) fn is_slow(&self) -> bool {
         self.0.slow.load(Ordering::Relaxed)
+    }
+
+    /// Notes that the connection ends after the current request.
+    pub(super) fn mark_closing(&self) {
+        self.0.closing.store(true, Ordering::Relaxed);
     }
 
     /// Returns how many requests have ended.
@@ -192,6 +200,16 @@ impl BusyGuard {
     /// Returns whether the response should be compressed for this client.
     pub(super) fn is_slow(&self) -> bool {
         self.0.is_slow()
+    }
+
+    /// Returns whether the connection ends after the current request.
+    pub(super) fn is_closing(&self) -> bool {
+        self.0.0.closing.load(Ordering::Relaxed)
+    }
+
+    /// Returns how long the connection may be idle between requests.
+    pub(super) fn idle_timeout(&self) -> Duration {
+        self.0.0.limits.keep_alive
     }
 }
 

@@ -12,6 +12,7 @@ mod edits;
 mod hashes;
 mod if_header;
 mod interleaved;
+mod keep_alive;
 mod live_props;
 mod login;
 mod long_requests;
