@@ -99,6 +99,11 @@ impl Txn {
         self.proto.hold_lock(hold)
     }
 
+    /// Gives the lock of [`Txn::hold_lock`] back, and keeps no file open until the transaction is changed.
+    pub fn release(&self) {
+        self.proto.release();
+    }
+
     /// Returns the number of its own node-revisions: its memory grows with them.
     pub fn node_count(&self) -> usize {
         self.state.read().nodes.len()

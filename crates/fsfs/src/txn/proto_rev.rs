@@ -46,11 +46,13 @@ pub(super) struct ProtoRevState {
     pub(super) numbers: ItemNumbers,
     /// Number of items in the index files on disk, and the next item number there.
     on_disk: (usize, u64),
-    /// The open file between two writers; `None` before the first one and while one writes.
+    /// The open file between two writers; `None` before the first one, while one writes, and after [`ProtoRev::release`].
     pub(super) file: Option<Box<dyn DiskWriter>>,
     pub(super) is_writing: bool,
     /// True if the lock of the file stays taken between writers.
     pub(super) is_held: bool,
+    /// The file is closed between writers.
+    pub(super) is_released: bool,
     /// The lock of the file, if it is held and no writer has it.
     pub(super) lock: Option<FileLock>,
 }
@@ -79,6 +81,7 @@ impl ProtoRev {
             file,
             is_writing: false,
             is_held: false,
+            is_released: false,
             lock: None,
         };
         Ok(Self::of(fs, txn, state))
@@ -100,6 +103,7 @@ impl ProtoRev {
             file: None,
             is_writing: false,
             is_held: false,
+            is_released: false,
             lock: None,
         };
         if fs.format().logical {
@@ -245,10 +249,19 @@ impl ProtoRev {
             state.lock = Some(FileLock::take(fs, &path, false)?.ok_or_else(|| self.busy())?);
         }
         state.is_held = hold;
+        state.is_released = false;
         if !hold {
             state.lock = None;
         }
         Ok(())
+    }
+
+    /// Gives the lock of the file back and closes the file, until [`ProtoRev::hold_lock`] is called: a transaction whose client may never come back
+    /// needs no descriptor. The next writer opens both.
+    pub(crate) fn release(&self) {
+        let mut state = self.0.state.lock();
+        (state.is_held, state.is_released) = (false, true);
+        (state.lock, state.file) = (None, None);
     }
 
     fn busy(&self) -> Error {

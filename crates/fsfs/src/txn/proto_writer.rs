@@ -306,10 +306,10 @@ impl Drop for ProtoWriter {
             }
             // A flush may have failed halfway, so the length comes from the file. If it cannot be truncated now, the next writer
             // tries again, or it goes with the transaction.
-            if file
+            let is_cut = file
                 .len()
-                .is_ok_and(|length| length == state.end || file.truncate(state.end).is_ok())
-            {
+                .is_ok_and(|length| length == state.end || file.truncate(state.end).is_ok());
+            if is_cut && !state.is_released {
                 state.file = Some(file);
             }
         }

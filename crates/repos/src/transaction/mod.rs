@@ -143,14 +143,15 @@ impl Transaction {
         Ok(self.txn.fingerprint()? == self.standing)
     }
 
-    /// Writes it to its files, and lets other processes continue with it.
+    /// Writes it to its files, and lets other processes continue with it. It keeps no file open then.
     ///
     /// # Errors
     /// `FS_TRANSACTION_DEAD` if another process has changed it meanwhile: neither the files nor the memory are
     /// complete then, and it must not be committed. The system's.
     pub fn write_to_disk(&mut self) -> Result<()> {
         self.write_down()?;
-        self.let_go()
+        self.let_go();
+        Ok(())
     }
 
     /// One part of [`Transaction::write_to_disk`], for a caller that looks at the transaction from time to time. The
@@ -164,7 +165,10 @@ impl Transaction {
             (false, _) => Ok(()),
             (true, false) => self.write_down(),
             (true, true) => match self.is_in_step()? {
-                true => self.let_go(),
+                true => {
+                    self.let_go();
+                    Ok(())
+                }
                 false => Err(self.torn()),
             },
         }
@@ -183,9 +187,9 @@ impl Transaction {
         }
     }
 
-    fn let_go(&mut self) -> Result<()> {
+    fn let_go(&mut self) {
         self.is_dirty = false;
-        self.txn.hold_lock(false)
+        self.txn.release();
     }
 
     fn torn(&self) -> Error {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use base::{Code, FsPath, Props};
 use repos::Repository;
 use repos::hooks::Hooks;
-use repos::transaction::{Transaction, TransactionStart};
+use repos::transaction::{PutText, Transaction, TransactionEnd, TransactionStart};
 use testkit::tool::Tool;
 
 use crate::commit::pair::{clock, open};
@@ -55,6 +55,28 @@ impl OpenTransaction {
         let mut log = std::fs::OpenOptions::new().append(true).open(log).expect("a log");
         log.write_all(b"_9.0.t0-0 add-dir false false false /other\n\n")
             .expect("room");
+    }
+
+    /// Returns whether this process has a file of new texts open that belongs to the transaction.
+    fn has_descriptor(&self) -> bool {
+        let name = format!("{}.rev", self.transaction.name());
+        let file = self.root.path().join("repo/db/txn-protorevs").join(name);
+        let all = std::fs::read_dir("/proc/self/fd").expect("a directory");
+        let mut targets = all.filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok());
+        targets.any(|target| target == file)
+    }
+
+    fn put(&mut self, name: &str, text: &[u8]) {
+        let path = FsPath::parse(name).expect("canonical");
+        let put = PutText {
+            path: &path,
+            base_md5: None,
+            result_md5: None,
+            is_delta: false,
+        };
+        let mut upload = self.transaction.put(&put).expect("begun");
+        upload.write(text).expect("room");
+        upload.finish(&mut self.transaction).expect("whole");
     }
 
     fn is_locked(&self) -> bool {
@@ -130,4 +152,44 @@ fn others_may_write_only_when_everything_is_written() {
     assert!(!open.is_locked());
     open.change_tree();
     assert!(!open.transaction.is_in_step().expect("there"));
+}
+
+/// Clients abandon transactions. A server that kept a descriptor for each would have none left for others.
+#[test]
+fn a_transaction_that_is_written_has_no_file_open() {
+    let mut open = OpenTransaction::new();
+    assert!(!open.has_descriptor(), "as begun");
+    open.put("/a", b"first");
+    assert!(open.has_descriptor(), "for the next text");
+    open.transaction.write_to_disk().expect("written");
+    assert!(!open.has_descriptor(), "one text written");
+    open.put("/b", b"second");
+    open.transaction.write_stepwise().expect("written");
+    open.transaction.write_stepwise().expect("the same");
+    assert!(!open.has_descriptor(), "two texts written");
+    let path = FsPath::parse("/c").expect("canonical");
+    let put = PutText {
+        path: &path,
+        base_md5: None,
+        result_md5: None,
+        is_delta: false,
+    };
+    let abandoned = open.transaction.put(&put).expect("begun");
+    open.transaction.write_to_disk().expect("another request ends");
+    drop(abandoned);
+    assert!(!open.has_descriptor(), "a text was given up");
+    open.put("/d", b"third");
+    let hooks = Hooks::of(&open.repo, Arc::default());
+    let ending = TransactionEnd {
+        lock_tokens: &[],
+        release_locks: false,
+        user: None,
+        hooks: &hooks,
+    };
+    open.transaction.commit(&ending, &clock()).expect("committed");
+    let url = format!("file://{}/repo", open.root.path().display());
+    for (name, text) in [("a", "first"), ("b", "second"), ("d", "third")] {
+        let shown = Tool::new("svn").arg("cat").arg(format!("{url}/{name}")).ok();
+        assert_eq!(shown.out(), text);
+    }
 }
