@@ -8,6 +8,7 @@ use delta::svndiff::Codec;
 use repos::authz::Authz;
 use repos::config::{Access, AuthzFiles, Passwords, ServerConf};
 use repos::{ReadMode, Repository};
+use rustix::io::Errno;
 use wire::svn::handshake::{Capabilities, Hello, ReposInfo};
 use wire::svn::response;
 
@@ -164,17 +165,27 @@ fn refuse(conn: &mut SvnConnection, error: Error) -> Error {
 }
 
 /// Returns the error for the client. Of a malformed file of passwords or rules the client gets the number alone, and the log the
-/// message.
+/// message. That the server lacks descriptors or memory, the client is told: its password is not the reason.
 fn client_error(service: &Service, origin: Origin<'_>, error: &Error) -> Error {
     match error.code() {
         code @ (Code::AUTHZ_INVALID_CONFIG | Code::AUTHN_FAILED) => {
             if let Some(log) = &service.context.log {
                 log.error(origin, error);
             }
-            Error::bare(code)
+            shortage_of(error).unwrap_or_else(|| Error::bare(code))
         }
         _ => error.clone(),
     }
+}
+
+/// Returns the error for the client if the cause is that the system lacks descriptors or memory. It names no file of the server.
+fn shortage_of(error: &Error) -> Option<Error> {
+    let all = [Errno::MFILE, Errno::NFILE, Errno::NOMEM];
+    let cause = all
+        .into_iter()
+        .find(|errno| error.has(Code(errno.raw_os_error())))?;
+    let message = "The server can't read the repository's passwords or access rules now; try again later";
+    Some(Error::os(&cause.into(), message))
 }
 
 /// Where a URL's repository is.
@@ -293,5 +304,28 @@ fn search<'a>(root: &Path, components: &[&'a [u8]], min: usize) -> Result<Option
             return Ok(None);
         }
         path.pop();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    #[test]
+    fn a_shortage_of_the_system_is_not_called_a_failed_authentication() {
+        let cause = |errno: Errno| {
+            let error = io::Error::from_raw_os_error(errno.raw_os_error());
+            Error::io("Can't open file", Path::new("/secret/passwd"), &error).wrap_bare(Code::AUTHN_FAILED)
+        };
+        let shown = shortage_of(&cause(Errno::MFILE)).expect("it is one");
+        assert_eq!(shown.code(), Code(Errno::MFILE.raw_os_error()));
+        let message = shown.message();
+        assert!(
+            message.contains("Too many open files") && !message.contains("secret"),
+            "{message}"
+        );
+        assert!(shortage_of(&cause(Errno::NOENT)).is_none());
     }
 }
