@@ -73,10 +73,11 @@ impl RequestContext<'_> {
     }
 }
 
-/// Returns the entity tag of a node, as header lines have it.
+/// Returns the entity tag of a node, as header lines have it. The path is escaped as in an attribute: a quote would end the tag. Paths have no
+/// control characters.
 pub(super) fn entity_tag(is_dir: bool, rev: Revnum, path: &FsPath) -> String {
     let mut escaped = String::new();
-    xml::escape_text(path.as_str(), &mut escaped);
+    xml::escape_attribute(path.as_str(), &mut escaped);
     etag(is_dir, rev, &escaped)
 }
 

@@ -364,3 +364,39 @@ fn new_files_get_a_type_by_their_name() {
     crate::pair::compare(&theirs, &ours);
     assert!(ours.contains("image/png"), "{ours}");
 }
+
+/// A tag is the name of a file as well; a quote would end it.
+#[test]
+fn entity_tags_match_themselves_whatever_the_name() {
+    let names = [
+        "q%22x", "b%5cs", "a%26x", "l%3cg%3e", "%27", "%c3%a4", "s%20p", "c,m", "%5bb%5d",
+    ];
+    let tags = Side::BOTH.map(|side| {
+        let place = WebDavServer::new(side);
+        names.map(|name| {
+            let send = |method: &str, condition: (&str, &str)| {
+                let headers = [ALICE, condition];
+                send_request(
+                    place.server.port(),
+                    method,
+                    &format!("/repo/{name}"),
+                    &headers,
+                    "",
+                )
+            };
+            assert_eq!(send("PUT", ("If-None-Match", "*")).status, 201, "{side:?} {name}");
+            let tag = send("HEAD", ("Accept", "*/*")).headers["etag"][0].clone();
+            let status = |method: &str, line: &str| send(method, (line, &tag)).status;
+            assert_eq!(status("GET", "If-None-Match"), 304, "{side:?} {tag}");
+            assert_eq!(status("GET", "If-Match"), 200, "{side:?} {tag}");
+            assert_eq!(status("DELETE", "If-None-Match"), 412, "{side:?} {tag}");
+            let wrong = tag.replace("//", "/");
+            let refused = send("PUT", ("If-Match", &wrong));
+            assert_eq!(refused.status, 412, "{side:?} {tag}");
+            assert_eq!(status("PUT", "If-Match"), 204, "{side:?} {tag}");
+            tag
+        })
+    });
+    assert_eq!(tags[0], tags[1]);
+    assert!(tags[0][0].contains("//q&quot;x\""), "{tags:?}");
+}
