@@ -183,7 +183,7 @@ mod tests {
         }
     }
 
-    /// Each as Apache answers it.
+    /// Each alone as Apache answers it.
     #[test]
     fn verdicts_are_apaches() {
         let modified = Date::parse(b"2026-11-22T04:20:01.993045Z").expect("it is a date");
@@ -238,5 +238,36 @@ mod tests {
             }),
             Precondition::Go
         );
+    }
+
+    /// The order of RFC 9110, 13.2.2. Apache evaluates each.
+    #[test]
+    fn a_date_beside_a_tag_is_ignored() {
+        let modified = Date::parse(b"2026-11-22T04:20:01.993045Z").expect("it is a date");
+        let now = Date(modified.0 + 1_000_000_000);
+        let judge = |conditions: Conditions<'_>| conditions.judge(TAG, Some(modified), now);
+        let none = Conditions::default();
+        let dates = [
+            "Sun, 22 Nov 2026 04:20:01 GMT",
+            "Sun, 22 Nov 2020 04:20:01 GMT",
+            "Sun, 22 Nov 2099 04:20:01 GMT",
+            "junk",
+        ];
+        for since in dates.map(Some) {
+            for list in [Some(TAG), Some("*")] {
+                let both = judge(Conditions {
+                    if_none_match: list,
+                    if_modified_since: since,
+                    ..none
+                });
+                assert_eq!(both, Precondition::NotModified, "{list:?} {since:?}");
+                let both = judge(Conditions {
+                    if_match: list,
+                    if_unmodified_since: since,
+                    ..none
+                });
+                assert_eq!(both, Precondition::Go, "{list:?} {since:?}");
+            }
+        }
     }
 }
