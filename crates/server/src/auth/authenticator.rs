@@ -293,8 +293,11 @@ impl Authenticator {
             path_and_query: &path_and_query,
             realm: &policy.realm,
         };
-        if !response.fits(&target) {
+        if !response.fits_realm(&target) {
             return Ok(AuthOutcome::Rejected { stale: false });
+        }
+        if !response.fits_resource(&target) {
+            return Ok(AuthOutcome::OtherResource);
         }
         for provider in policy.providers.iter() {
             let ha1 = match provider {

@@ -12,11 +12,14 @@ use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 
 use super::same;
+use crate::percent_encoding::percent_decode;
 
 /// How long a nonce may be used, microseconds.
 const LIFETIME: u64 = 300 * 1_000_000;
 /// How far behind the highest count another may arrive.
 const WINDOW: u64 = 4096;
+/// The highest number of digits of a count, so that sums of counts do not overflow.
+const MAX_COUNT_DIGITS: usize = 15;
 /// The highest number of stored nonces.
 const MAX_NONCES: usize = 20_000;
 
@@ -76,8 +79,10 @@ pub(crate) fn parse(header: &str) -> Option<DigestResponse> {
     if !field("qop")?.eq_ignore_ascii_case("auth") {
         return None;
     }
+    // The RFC requires eight digits; some clients send fewer.
     let count = field("nc")?;
-    if count.len() != 8 {
+    let is_number = count.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if !is_number || !(1..=MAX_COUNT_DIGITS).contains(&count.len()) {
         return None;
     }
     Some(DigestResponse {
@@ -95,6 +100,15 @@ pub(crate) fn parse(header: &str) -> Option<DigestResponse> {
             Some(_) => return None,
         },
     })
+}
+
+/// Returns path and query of a URL without host, both decoded. Clients send no fragment.
+fn decoded_parts(url: &str) -> (Vec<u8>, Option<Vec<u8>>) {
+    let url = url.split('#').next().unwrap_or_default();
+    match url.split_once('?') {
+        Some((path, query)) => (percent_decode(path), Some(percent_decode(query))),
+        None => (percent_decode(url), None),
+    }
 }
 
 /// Parses `name=value` and `name="value"`, separated by commas.
@@ -164,15 +178,18 @@ impl DigestResponse {
         self.algorithm == Algorithm::Md5
     }
 
-    /// Returns whether the response is for this realm and this request, as far as that shows without the password.
-    pub(super) fn fits(&self, target: &DigestTarget<'_>) -> bool {
-        // Some clients send the whole URL.
-        let path = self
-            .uri
-            .split_once("://")
-            .and_then(|(_, rest)| rest.find('/').map(|at| &rest[at..]));
+    /// Returns whether the response is for this realm.
+    pub(super) fn fits_realm(&self, target: &DigestTarget<'_>) -> bool {
         self.realm == target.realm
-            && (self.uri == target.path_and_query || path == Some(target.path_and_query))
+    }
+
+    /// Returns whether the response is for the request's resource. A proxy may have encoded the path in another way than the client.
+    pub(super) fn fits_resource(&self, target: &DigestTarget<'_>) -> bool {
+        // Some clients send the whole URL.
+        let whole = self.uri.split_once("://");
+        let path = whole.and_then(|(_, rest)| rest.find('/').map(|at| &rest[at..]));
+        let wanted = decoded_parts(target.path_and_query);
+        decoded_parts(&self.uri) == wanted || path.map(decoded_parts) == Some(wanted)
     }
 
     /// Checks the response with the hash of the right password, and uses up its count.
@@ -380,7 +397,7 @@ mod tests {
             path_and_query: "/dir/index.html",
             realm: "http-auth@example.org",
         };
-        assert!(response.fits(&target));
+        assert!(response.fits_realm(&target) && response.fits_resource(&target));
         let ha1 = response.ha1_of(b"Circle of Life");
         // The password is right, but the nonce is not ours.
         assert_eq!(
@@ -429,6 +446,55 @@ mod tests {
         let twice = format!("{RECORDED}, username=\"Scar\"");
         assert_eq!(parse(&twice), None);
         assert_eq!(parse(&RECORDED.replace("=MD5", "=MD5-sess")), None);
+    }
+
+    /// Each as Apache decides, but for the whole URL, which it accepts with its own name alone.
+    #[test]
+    fn the_resource_may_be_encoded_in_another_way() {
+        for (sent, path_and_query, fits) in [
+            ("/a", "/a", true),
+            ("/%61", "/a", true),
+            ("/a", "/%61", true),
+            ("/~a%20b", "/%7Ea b", true),
+            ("/a?p=%31", "/a?p=1", true),
+            ("/a#x", "/a", true),
+            ("http://host/a", "/%61", true),
+            ("/b", "/a", false),
+            ("/a?p=1", "/a", false),
+            ("/a?", "/a", false),
+            ("/a%3Fp=1", "/a?p=1", false),
+            ("/a/", "/a", false),
+            ("/A", "/a", false),
+            ("*", "/a", false),
+            ("", "/a", false),
+        ] {
+            let response = parse(&RECORDED.replace("/dir/index.html", sent)).expect("it is complete");
+            let target = DigestTarget {
+                method: "GET",
+                path_and_query,
+                realm: "",
+            };
+            assert_eq!(response.fits_resource(&target), fits, "{sent} {path_and_query}");
+        }
+    }
+
+    #[test]
+    fn counts_may_have_fewer_digits() {
+        let with = |count: &str| parse(&RECORDED.replace("nc=00000001", &format!("nc={count}")));
+        for count in [
+            "1",
+            "0001",
+            "000000001",
+            "fFfFfFfF",
+            "100000000",
+            "fffffffffffffff",
+        ] {
+            assert!(with(count).is_some(), "{count}");
+        }
+        // Requests could be sent again with counts that are no numbers.
+        for count in ["", "g", "0x1", "-1", "+1", "1x", "1000000000000000"] {
+            assert!(with(count).is_none(), "{count}");
+        }
     }
 
     #[test]

@@ -56,6 +56,9 @@ pub(crate) enum AuthOutcome {
     Authenticated(User, Option<String>),
     /// The name or the password is wrong, or (`stale`) the nonce is too old.
     Rejected { stale: bool },
+    /// The digest was made for another resource than the request's: a proxy has changed the request. Status 400, because another password does
+    /// not help.
+    OtherResource,
     /// Too many passwords wait to be checked: the client may try again.
     Busy,
 }

@@ -41,13 +41,14 @@ pub(crate) fn authorize(context: &mut RequestContext<'_>, reply: &mut ResponseWr
         AuthOutcome::NoCredentials if check.requires_no_login() && rules.anonymous > Access::None => {
             Err(Fault::html(StatusCode::FORBIDDEN))
         }
-        AuthOutcome::Rejected { .. }
+        AuthOutcome::Rejected { .. } | AuthOutcome::OtherResource
             if check.requires_no_login() && is_allowed_anonymously && rules.authz.is_none() =>
         {
             Ok(rules.anonymous)
         }
         AuthOutcome::NoCredentials => Err(challenge(context, rules, false)),
         AuthOutcome::Busy => Err(Fault::busy()),
+        AuthOutcome::OtherResource => Err(Fault::html(StatusCode::BAD_REQUEST)),
         AuthOutcome::Rejected { stale } => Err(challenge(context, rules, stale)),
         AuthOutcome::Authenticated(user, _) if !check.fulfils_require(context, Some(&user))? => {
             Err(challenge(context, rules, false))
@@ -260,6 +261,7 @@ pub(crate) fn may_read(context: &mut RequestContext<'_>, user: &mut Option<User>
         match check.identify(context)? {
             AuthOutcome::Authenticated(found, _) => *user = Some(found),
             AuthOutcome::Busy => return Err(Fault::busy()),
+            AuthOutcome::OtherResource => return Err(Fault::html(StatusCode::BAD_REQUEST)),
             AuthOutcome::NoCredentials if must_log_in => return Err(challenge(context, rules, false)),
             AuthOutcome::Rejected { stale } if must_log_in => return Err(challenge(context, rules, stale)),
             AuthOutcome::NoCredentials | AuthOutcome::Rejected { .. } => return Ok(false),

@@ -237,6 +237,7 @@ fn log_in(
     match outcome.map_err(|error| Fault::hidden(StatusCode::INTERNAL_SERVER_ERROR, error))? {
         AuthOutcome::NoCredentials => Ok(None),
         AuthOutcome::Busy => Err(Fault::busy()),
+        AuthOutcome::OtherResource => Err(Fault::html(StatusCode::BAD_REQUEST)),
         AuthOutcome::Rejected { stale } => Err(access::challenge_for(service, request, rules, stale)),
         AuthOutcome::Authenticated(user, info) => {
             if let Some(info) = info {

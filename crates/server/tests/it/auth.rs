@@ -167,11 +167,17 @@ fn digests_cannot_be_replayed() {
     for wrong in [
         digest(&asked.nonce, "OPTIONS", uri, "Secret", 4),
         digest(&asked.nonce, "GET", uri, "secret", 4),
-        digest(&asked.nonce, "OPTIONS", "/repo", "secret", 4),
     ] {
         let (status, text) = ask(&wrong);
         assert!(status == 401 && !text.contains("stale=true"), "{text}");
     }
+    let (status, text) = ask(&digest(&asked.nonce, "OPTIONS", "/repo", "secret", 4));
+    assert!(
+        status == 400 && !text.contains("www-authenticate"),
+        "for another resource: {text}"
+    );
+    let (status, text) = ask(&digest(&asked.nonce, "OPTIONS", "/%72epo?p=%31", "secret", 4));
+    assert_eq!(status, 200, "encoded in another way: {text}");
     let (status, text) = ask(&digest("0123", "OPTIONS", uri, "secret", 5));
     assert!(
         status == 401 && text.contains("stale=true"),
