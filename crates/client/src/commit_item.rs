@@ -68,3 +68,6 @@ impl fmt::Display for CommitItem {
 
 /// Returns the revision properties of a commit, with its log message, before it begins; `None` gives up without an error.
 pub type DescribeCommit<'a> = dyn FnMut(&[CommitItem]) -> Result<Option<Props>> + 'a;
+
+/// Returns the log message of a commit before it begins; `None` gives up without an error.
+pub type WriteMessage<'a> = dyn FnMut(&[CommitItem]) -> Result<Option<Vec<u8>>> + 'a;

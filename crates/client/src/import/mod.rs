@@ -16,7 +16,7 @@ use std::thread;
 use base::{Cancel, Code, Depth, Error, NodeKind, Props, RelPath, Result, Url};
 use ra::{Capability, CommitInfo, CommitRequest, DirectoryRequest, Session};
 
-use crate::commit_item::{CommitItem, ItemChange};
+use crate::commit_item::{CommitItem, ItemChange, WriteMessage};
 
 pub use rules::{AutoProps, MimeTypes};
 pub(crate) use rules::{BINARY_HEAD, BINARY_TYPE, is_binary};
@@ -74,7 +74,7 @@ pub fn import(
     url: &Url,
     options: &ImportOptions<'_>,
     open: &dyn Fn(&Url) -> Result<Box<dyn Session>>,
-    describe: &mut dyn FnMut(&[CommitItem]) -> Result<Option<Vec<u8>>>,
+    describe: &mut WriteMessage<'_>,
     notify: &mut dyn FnMut(ImportEvent<'_>) -> Result<()>,
 ) -> Result<()> {
     let items = [CommitItem::new(url.as_str(), ItemChange::Add)];
