@@ -86,8 +86,16 @@ impl Hotcopy<'_> {
         self.fs_type(&self.dst.file("write-lock"))
     }
 
+    /// Writes `fs-type` if a copy of Subversion, which writes it last, was interrupted before.
+    pub(super) fn write_missing_fs_type(&self) -> Result<()> {
+        match self.copier.metadata(&self.dst.file("fs-type"))? {
+            Some(there) if there.len > 0 => Ok(()),
+            _ => self.fs_type(&self.dst.file("format")),
+        }
+    }
+
     /// Writes `fs-type`, with the permissions of the file `like`.
-    pub(super) fn fs_type(&self, like: &Path) -> Result<()> {
+    fn fs_type(&self, like: &Path) -> Result<()> {
         let fs_type = format!("{}\n", self.src.format().back_end.name());
         let path = self.dst.file("fs-type");
         write_atomic(self.copier.disk, &path, fs_type.as_bytes(), like)

@@ -121,11 +121,7 @@ pub fn run(
     let probe = copy(Existing::Copies).copier;
     let is_there = probe.metadata(&layout.file("format"))?.is_some();
     if options.incremental && is_there {
-        let fs_type = probe.metadata(&layout.file("fs-type"))?;
-        if fs_type.is_none_or(|there| there.len == 0) {
-            // Subversion's copy writes it last.
-            copy(Existing::Copies).fs_type(&layout.file("format"))?;
-        }
+        copy(Existing::Copies).write_missing_fs_type()?;
         let cache = Cache::new(SMALL_CACHE);
         let old = Fs::open_on(dst, &cache, src.disk_handle())?;
         // Before the locks, to refuse quickly, and under the locks, to be right.
