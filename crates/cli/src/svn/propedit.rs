@@ -12,7 +12,6 @@ use super::options::{RevisionOption, TargetsOption};
 use super::propset::check_encoding;
 use super::revprops;
 use crate::args::date;
-use crate::args::revision::Revision;
 use crate::client_context::log_message::charset::TextEncoding;
 use crate::client_context::log_message::editor::{self, EditRequest};
 use crate::client_context::log_message::{LogMessage, LogMessageOptions};
@@ -78,7 +77,7 @@ impl PropeditArgs {
         if self.revprop {
             return self.edit_revprop(context, name, &targets, &editor, out);
         }
-        if self.revision.start().is_some_and(|start| start != Revision::Head) {
+        if self.revision.start().is_some() {
             let message = format!("Cannot specify revision for editing versioned property '{name}'");
             return Err(Error::new(Code::CL_ARG_PARSING_ERROR, message));
         }

@@ -176,6 +176,7 @@ fn names_values_and_arguments() {
         "svn pe foo",
         "svn pe foo bar",
         "svn pe -r 1 foo {URL}",
+        "svn pe -r HEAD foo {URL}",
         "svn pe foo {URL}@1",
         "svn pe svn:foo {URL}",
         "svn pe --revprop foo {URL}",
