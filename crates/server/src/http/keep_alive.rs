@@ -1,7 +1,7 @@
 //! The header lines that tell a client whether its connection stays open.
 //!
 //! They are Apache's. A client that asks for an open connection (`Connection: Keep-Alive`) learns how long the connection may be idle: SVNKit
-//! up to 1.8.5 otherwise uses connections that are closed already. A client of HTTP/1.0 is also told that its connection ends. hyper
+//! up to 1.8.5 otherwise uses connections that are closed already. A response of HTTP/1.0 also says that its connection ends. hyper
 //! adds `Connection: close` for HTTP/1.1.
 
 use http::header::{CONNECTION, HeaderMap};

@@ -165,7 +165,7 @@ fn refuse(conn: &mut SvnConnection, error: Error) -> Error {
 }
 
 /// Returns the error for the client. Of a malformed file of passwords or rules the client gets the number alone, and the log the
-/// message. That the server lacks descriptors or memory, the client is told: its password is not the reason.
+/// message. A lack of descriptors or memory is named: the password of the client is not the reason.
 fn client_error(service: &Service, origin: Origin<'_>, error: &Error) -> Error {
     match error.code() {
         code @ (Code::AUTHZ_INVALID_CONFIG | Code::AUTHN_FAILED) => {
