@@ -97,6 +97,7 @@ fn repository() -> Repo {
     stream.rev("wrong externals").mkdirs(["wrong"]);
     let wrong: [(&str, &[u8]); 1] = [("svn:externals", b"^/other\n")];
     stream.change(RecordKind::Dir, "wrong", Content::props(&wrong));
+    stream.copy(RecordKind::File, "renamed", 2, "other/file");
     build(&Spec::small("1.14").with(stream).named("export"))
 }
 
@@ -251,6 +252,7 @@ fn trees_files_and_options() {
             "svn export -r99 {URL}/trunk out",
             "svn export -r0 {URL}/trunk out",
             "svn export -r{2001-01-01} {URL}/trunk out",
+            "svn export -r 2 {URL}/renamed .",
             "svn export {URL}/trunk .",
             "svn export --force {URL}/trunk@4 .",
             "svn export {URL}@6 out --ignore-externals",

@@ -274,17 +274,17 @@ fn misuse() -> Error {
     Error::new(Code::RA_SVN_MALFORMED_DATA, message)
 }
 
-/// Exports the file at the session's URL.
+/// Exports the file at the session's URL. `name` is its name in a target that is a directory.
 pub(super) fn export_file(
     mut session: Box<dyn Session>,
     rev: Revnum,
-    target: &Path,
+    (target, name): (&Path, &str),
     options: &ExportOptions<'_>,
     notify: Notify<'_>,
 ) -> Result<()> {
     let url = session.url().clone();
     let target = match target.is_dir() || target.as_os_str().is_empty() {
-        true => target.join((options.file_name)(&url.basename(), target)?),
+        true => target.join((options.file_name)(name, target)?),
         false => target.to_owned(),
     };
     check_file_target(&target, options.force)?;

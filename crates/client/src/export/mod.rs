@@ -155,7 +155,11 @@ fn export_tree(
         (options.file_name)(&disk_path::shown(name), target.parent().unwrap_or(target))?;
     }
     match kind {
-        NodeKind::File => editor::export_file(session, rev, target, options, notify)?,
+        NodeKind::File => {
+            // As the caller has named it, even if it had another name in that revision.
+            let name = source.url.basename();
+            editor::export_file(session, rev, (target, &name), options, notify)?;
+        }
         NodeKind::Dir => {
             node::make_root(target, options.force)?;
             notify(ExportEvent::Added(target))?;
