@@ -31,11 +31,14 @@ impl OneNode {
         run(&config, &["create", "r"]).expect_ok();
         put(&config, "conf/svnserve.conf", "[general]\nanon-access = write\n");
         let server = TestServer::sven_serve_on(&config, port);
-        OneNode {
+        let node = OneNode {
             dir,
             database,
             server,
-        }
+        };
+        // The socket is open before the signals are handled.
+        wait_for("the node is ready", || node.ready().starts_with("ready"));
+        node
     }
 
     fn path(&self, name: &str) -> PathBuf {
