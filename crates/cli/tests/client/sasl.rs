@@ -16,7 +16,7 @@ fn passwords_are_proven_by_each_mechanism() {
         "[general]\nanon-access = none\nrealm = here\n[sasl]\nuse-sasl = true\nmax-encryption = 0\n",
     )
     .expect("because the repository is a copy");
-    Tool::new("saslpasswd2")
+    Tool::new("/usr/sbin/saslpasswd2")
         .args(["-p", "-c", "-u", "here", "alice", "-f"])
         .arg(path("users"))
         .stdin("secret")
