@@ -182,9 +182,10 @@ impl PoolState {
         Some(idle_thread)
     }
 
-    /// Returns how many threads do not wait for their peers.
+    /// Returns how many threads do not wait for their peers. More may wait than there are threads: a request that an I/O thread answers
+    /// waits too, and a thread that waits for a hook can do so within another wait.
     fn running(&self) -> usize {
-        self.threads - self.blocked.min(MAX_BLOCKED)
+        self.threads.saturating_sub(self.blocked.min(MAX_BLOCKED))
     }
 }
 
@@ -457,6 +458,17 @@ mod tests {
         for _ in 0..20 {
             assert_eq!(finished.recv_timeout(Duration::from_secs(20)), Ok(false));
         }
+    }
+
+    /// An I/O thread that waits is none of the pool's: a job must get a thread nevertheless.
+    #[test]
+    fn more_may_wait_than_there_are_threads() {
+        let pool = pool(1);
+        let waiting: Vec<_> = (0..3).map(|_| pool.block(HERE)).collect();
+        assert!(waiting.iter().all(Option::is_some));
+        let (done, finished) = mpsc::channel();
+        pool.submit(HERE, move || _ = done.send(()));
+        assert_eq!(finished.recv_timeout(Duration::from_secs(20)), Ok(()));
     }
 
     #[test]
