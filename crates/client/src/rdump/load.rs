@@ -155,24 +155,31 @@ pub struct Loader<'a, R> {
 impl<R: BufRead> Loader<'_, R> {
     /// Reads up to the first revision that is to be committed. Returns false if there is none.
     fn begin(&mut self, writer: &mut dyn Session) -> Result<bool> {
-        let mut is_in_zero = false;
+        self.read_to_revision(false)?;
+        while let Some(headers) = &self.next
+            && headers.rev()? == Revnum::ZERO
+        {
+            self.next = None;
+            self.revision_zero(writer)?;
+            self.read_to_revision(true)?;
+        }
+        Ok(self.next.is_some())
+    }
+
+    /// Reads up to the next revision. Revision 0 has no nodes: those after its record are passed over.
+    fn read_to_revision(&mut self, is_in_zero: bool) -> Result<()> {
         while let Some(record) = self.reader.next_record()? {
             match record {
                 DumpRecord::Uuid(_) => {}
-                // Revision 0 has no nodes.
                 DumpRecord::Node(_) if is_in_zero => self.reader.skip_content()?,
                 DumpRecord::Node(_) => return Err(node_before_revision()),
-                DumpRecord::Revision(headers) if headers.rev()? == Revnum::ZERO => {
-                    self.revision_zero(writer)?;
-                    is_in_zero = true;
-                }
                 DumpRecord::Revision(headers) => {
                     self.next = Some(headers);
-                    return Ok(true);
+                    break;
                 }
             }
         }
-        Ok(false)
+        Ok(())
     }
 
     /// The properties of revision 0 replace those of an empty repository.
@@ -197,17 +204,7 @@ impl<R: BufRead> Loader<'_, R> {
     fn later_revision_zero(&mut self) -> Result<()> {
         self.revision_props()?;
         self.observer.loaded(Revnum::ZERO)?;
-        while let Some(record) = self.reader.next_record()? {
-            match record {
-                DumpRecord::Uuid(_) => {}
-                DumpRecord::Node(_) => self.reader.skip_content()?,
-                DumpRecord::Revision(headers) => {
-                    self.next = Some(headers);
-                    break;
-                }
-            }
-        }
-        Ok(())
+        self.read_to_revision(true)
     }
 
     fn revisions(&mut self, session: &mut dyn Session, thread: &mut SessionThread<()>) -> Result<()> {
