@@ -30,6 +30,7 @@ mod own_command;
 mod package_files;
 mod process_owner;
 mod progress;
+mod sasl_folders;
 mod serve;
 mod svn;
 mod svnadmin;

@@ -1,6 +1,6 @@
 //! Bytes and typed messages of the network protocols, for both peers.
 //!
-//! [`svn`] is the `svn://` protocol, [`dav`] what Subversion makes of WebDAV. Decoders take `&[u8]` and answer a value,
+//! [`svn`] is the `svn://` protocol, [`dav`] what Subversion makes of WebDAV, [`sasl`] how users prove who they are by Cyrus SASL's mechanisms. Decoders take `&[u8]` and answer a value,
 //! *more bytes needed*, or an error; encoders append to a buffer.
 //!
 //! What is absent: sockets, threads, repositories, clocks. The server or client supplies those.
@@ -26,5 +26,6 @@
 //! ```
 
 pub mod dav;
+pub mod sasl;
 pub mod svn;
 pub mod text;

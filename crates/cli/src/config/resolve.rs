@@ -19,6 +19,7 @@ use super::address::ListenAddress;
 use super::keys::Mistake;
 use super::value::{OneOrMany, Period};
 use super::{Config, Mistakes, file};
+use crate::sasl_folders::sasl_folders;
 
 /// The default ports of addresses in the configuration file.
 pub const SVN_PORT: u16 = 3690;
@@ -133,10 +134,8 @@ impl Config {
     }
 
     fn service_options(&self, root: Option<&Path>, read_only: bool) -> Options {
-        let file = &self.file;
-        let default = Options::default();
-        let request = file.limits.request;
-        let stall_timeout = file.limits.stall_timeout;
+        let (file, limits, default) = (&self.file, &self.file.limits, Options::default());
+        let stall_timeout = limits.stall_timeout.map(|period| period.0);
         Options {
             root: root.unwrap_or(Path::new("/")).to_owned(),
             read_only,
@@ -144,10 +143,11 @@ impl Config {
             virtual_host: file.serve.virtual_host.unwrap_or(false),
             compression: file.compression.level.unwrap_or(default.compression),
             always_compress: file.compression.level.is_some(),
-            max_request: request.map_or(default.max_request, |size| size.0),
-            max_response: file.limits.response.map_or(0, |size| size.0),
-            stall_timeout: stall_timeout.map_or(default.stall_timeout, |period| period.0),
+            max_request: limits.request.map_or(default.max_request, |size| size.0),
+            max_response: limits.response.map_or(0, |size| size.0),
+            stall_timeout: stall_timeout.unwrap_or(default.stall_timeout),
             tunnel: None,
+            sasl_folders: sasl_folders(),
         }
     }
 

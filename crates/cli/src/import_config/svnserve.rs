@@ -156,7 +156,9 @@ fn over_http(file: &Path, conf: &ServerConf, root: &Path) -> [TableDraft; 2] {
     if let Some(realm) = &conf.realm {
         auth.text("realm", String::from_utf8_lossy(realm).into_owned());
     }
-    if let Some(path) = &conf.password_db {
+    if conf.sasl.is_some() {
+        auth.remark("use-sasl = true: name the users of http:// here, for example in the directory that saslauthd asks (ldap-url).");
+    } else if let Some(path) = &conf.password_db {
         auth.text("passwd-file", path.display().to_string());
         auth.remark("Passwords are sent as they are: use https, or digest = true.");
     }

@@ -11,6 +11,7 @@ use server::{Listener, Options, Threads};
 use crate::args::ArgumentError;
 use crate::args::help::option_line;
 use crate::args::option::CacheSizeOption;
+use crate::sasl_folders::sasl_folders;
 
 /// The mode of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -204,6 +205,7 @@ impl SvnserveArgs {
                 },
             },
             tunnel: None,
+            sasl_folders: sasl_folders(),
         })
     }
 

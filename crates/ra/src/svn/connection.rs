@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use base::{Cancel, Code, Error, Result, Url};
 use rustix::event::PollFlags;
+use wire::sasl::layer::Layer;
 use wire::svn::response::Response;
 use wire::svn::{Item, MessageSink, Scanner, Tuple};
 
@@ -43,6 +44,8 @@ pub(super) struct Connection {
     start: usize,
     scanner: Scanner,
     output: Vec<u8>,
+    /// Protects all bytes in both directions, once the peers have agreed on it.
+    layer: Option<Box<Layer>>,
     /// Bytes received so far.
     received: u64,
     limits: Limits,
@@ -75,6 +78,7 @@ impl Connection {
             start: 0,
             scanner: Scanner::default(),
             output: Vec::new(),
+            layer: None,
             received: 0,
             limits: options.limits,
             cancel: options.cancel.clone(),
@@ -132,6 +136,30 @@ impl Connection {
         &mut self.output
     }
 
+    /// Sends the output, then protects everything that follows in both directions.
+    ///
+    /// # Errors
+    /// If the connection is lost, also by bytes without protection that have arrived already.
+    pub(super) fn protect(&mut self, layer: Box<Layer>) -> Result<()> {
+        self.flush()?;
+        self.layer = Some(layer);
+        let received = self.input.split_off(self.start);
+        self.scanner = Scanner::default();
+        self.open_blocks(&received)
+    }
+
+    /// Appends the text of received bytes to the input.
+    fn open_blocks(&mut self, received: &[u8]) -> Result<()> {
+        let Some(layer) = &mut self.layer else {
+            self.input.extend_from_slice(received);
+            return Ok(());
+        };
+        layer.opener.open(received, &mut self.input).map_err(|_| {
+            let message = "The server sent bytes that are not protected as agreed by SASL";
+            self.lose(Error::new(Code::RA_SVN_MALFORMED_DATA, message))
+        })
+    }
+
     /// The number of bytes received so far.
     pub(super) fn received(&self) -> u64 {
         self.received
@@ -152,6 +180,11 @@ impl Connection {
     pub(super) fn flush(&mut self) -> Result<()> {
         if let Some(error) = &self.lost {
             return Err(error.clone());
+        }
+        if let Some(layer) = &mut self.layer {
+            let mut sealed = Vec::with_capacity(self.output.len() + self.output.len() / 256 + 64);
+            layer.sealer.seal(&self.output, &mut sealed);
+            self.output = sealed;
         }
         let mut sent = 0;
         while sent < self.output.len() {
@@ -268,6 +301,10 @@ impl Connection {
         };
         let count = *result.as_ref().unwrap_or(&0);
         self.input.truncate(have + count);
+        if self.layer.is_some() && count > 0 {
+            let sealed = self.input.split_off(have);
+            self.open_blocks(&sealed)?;
+        }
         self.received += count as u64;
         self.traffic.add_received(count);
         if let Some(asked) = self.asked.take() {

@@ -1,10 +1,10 @@
 //! The start of a conversation, and authentication: at the start, and whenever a command needs more rights.
 
 use base::{Code, Error, Result, Url};
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use delta::svndiff::Codec;
-use wire::svn::auth::{AuthAnswer, AuthResponse, cram_answer};
+use wire::sasl::client::{Credentials, Exchange};
+use wire::sasl::{Failure, Mechanism, token};
+use wire::svn::auth::{AuthAnswer, AuthResponse};
 use wire::svn::handshake::{AuthRequest, Capabilities, Greeting, Hello, ReposInfo};
 use wire::svn::{Malformed, Writer};
 
@@ -76,7 +76,7 @@ impl SvnSession {
             self.exchange_token("EXTERNAL")
         } else if offers("ANONYMOUS") {
             self.exchange_token("ANONYMOUS")
-        } else if let Some(mechanism) = PasswordMechanism::best(offers) {
+        } else if let Some(mechanism) = Exchange::best_mechanism(offers) {
             self.prove_password(mechanism, &request.realm)
         } else {
             Err(Error::bare(Code::RA_SVN_NO_MECHANISMS))
@@ -91,14 +91,14 @@ impl SvnSession {
         let token = Some(&b""[..]);
         AuthResponse { mechanism, token }.write(self.conn.out());
         match self.auth_answer()? {
-            Answer::Success => Ok(()),
+            Answer::Success(_) => Ok(()),
             Answer::Failure(text) => Err(refused(&text)),
             Answer::Step(_) => Err(Malformed::Word.into()),
         }
     }
 
     /// Authenticates with a password until the server accepts one, or there is none left.
-    fn prove_password(&mut self, mechanism: PasswordMechanism, realm: &str) -> Result<()> {
+    fn prove_password(&mut self, mechanism: Mechanism, realm: &str) -> Result<()> {
         let url = self.url.clone();
         let port = url.port_number()?.unwrap_or(match url.scheme() {
             "svn" => PORT,
@@ -132,44 +132,49 @@ impl SvnSession {
     /// Proves one password; returns the server's reason if it refuses. As with SASL, blanks around the user's name do not count.
     ///
     /// # Errors
-    /// `RA_NOT_AUTHORIZED` for an empty name.
-    fn send_password(&mut self, mechanism: PasswordMechanism, password: &Password) -> Result<Option<String>> {
-        let user = password.user.trim_matches(is_blank);
+    /// `RA_NOT_AUTHORIZED` for an empty name, and if the server does not keep to the mechanism.
+    fn send_password(&mut self, mechanism: Mechanism, password: &Password) -> Result<Option<String>> {
         if password.user.is_empty() {
             let message = "SASL authentication error: SASL(-1): generic failure: All-whitespace username.";
             return Err(Error::new(Code::RA_NOT_AUTHORIZED, message));
         }
-        let password = password.password.as_bytes();
-        let plain = [b"\0", user.as_bytes(), b"\0", password].concat();
-        let (name, token) = match mechanism {
-            PasswordMechanism::CramMd5 => ("CRAM-MD5", None),
-            PasswordMechanism::Login => ("LOGIN", None),
-            PasswordMechanism::Plain => ("PLAIN", Some(sasl_base64(&plain))),
+        let credentials = Credentials {
+            user: password.user.trim_matches(is_blank).as_bytes(),
+            password: password.password.as_bytes(),
         };
-        let token = token.as_deref();
+        let host = self.url.host().to_owned();
+        let nonce = uuid::Uuid::new_v4().simple().to_string();
+        let (mut exchange, token) = Exchange::begin(mechanism, nonce, &credentials);
+        let encoded = |token: &[u8]| match mechanism.is_raw() {
+            true => token.to_vec(),
+            false => token::encode(token),
+        };
+        let token = token.as_deref().map(encoded);
         AuthResponse {
-            mechanism: name,
-            token,
+            mechanism: mechanism.name(),
+            token: token.as_deref(),
         }
         .write(self.conn.out());
-        // LOGIN asks for the name, then for the password.
-        let mut asked = [user.as_bytes(), password].into_iter();
+        let decoded = |text: &[u8]| match mechanism.is_raw() {
+            true => text.to_vec(),
+            false => token::decode(text),
+        };
         loop {
-            let challenge = match self.auth_answer()? {
-                Answer::Step(challenge) => challenge,
+            match self.auth_answer()? {
+                Answer::Step(challenge) => {
+                    let answer = exchange.step(&decoded(&challenge), &host, &credentials);
+                    Writer(self.conn.out()).string(encoded(&answer.map_err(sasl_error)?));
+                }
                 Answer::Failure(text) => return Ok(Some(text)),
-                Answer::Success if mechanism == PasswordMechanism::Plain || asked.len() < 2 => {
+                Answer::Success(last) => {
+                    let last = last.as_deref().map(decoded);
+                    let layer = exchange.finish(last.as_deref()).map_err(sasl_error)?;
+                    if let Some(layer) = layer {
+                        self.conn.protect(layer)?;
+                    }
                     return Ok(None);
                 }
-                Answer::Success => return Err(Malformed::Word.into()),
-            };
-            let part = asked.next().ok_or(Malformed::Word)?;
-            let response = match mechanism {
-                PasswordMechanism::CramMd5 if asked.len() == 1 => cram_answer(user, password, &challenge),
-                PasswordMechanism::Login => sasl_base64(part),
-                _ => return Err(Malformed::Word.into()),
-            };
-            Writer(self.conn.out()).string(response);
+            }
         }
     }
 
@@ -177,49 +182,26 @@ impl SvnSession {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         match self.conn.receive_list().map(AuthAnswer::parse)? {
             Ok(AuthAnswer::Step(challenge)) => Ok(Answer::Step(challenge.to_vec())),
-            Ok(AuthAnswer::Success(_)) => Ok(Answer::Success),
+            Ok(AuthAnswer::Success(last)) => Ok(Answer::Success(last.map(<[u8]>::to_vec))),
             Ok(AuthAnswer::Failure(reason)) => Ok(Answer::Failure(text(reason))),
             Err(what) => Err(self.conn.lose(what.into())),
         }
     }
 }
 
-/// A mechanism that proves a password.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum PasswordMechanism {
-    /// A digest of the password and a challenge. The built-in one of Subversion, and one of SASL.
-    CramMd5,
-    /// The name and the password in one token; only with a server that uses SASL, often because it passes the password on to a directory.
-    Plain,
-    /// As `Plain`, in two tokens.
-    Login,
-}
-
-impl PasswordMechanism {
-    /// Returns the one of those that the server offers that tells it the least.
-    fn best(offers: impl Fn(&str) -> bool) -> Option<PasswordMechanism> {
-        let all = [
-            ("CRAM-MD5", PasswordMechanism::CramMd5),
-            ("PLAIN", PasswordMechanism::Plain),
-            ("LOGIN", PasswordMechanism::Login),
-        ];
-        all.into_iter()
-            .find_map(|(name, mechanism)| offers(name).then_some(mechanism))
-    }
-}
-
-/// Returns a token as SASL mechanisms other than CRAM-MD5 send it: base64 with a line feed behind every 76 characters and at the end.
-fn sasl_base64(token: &[u8]) -> Vec<u8> {
-    let text = STANDARD.encode(token);
-    let lines = text.as_bytes().chunks(76);
-    lines.flat_map(|line| [line, b"\n"].concat()).collect()
-}
-
 /// The server's next message of an exchange, owned.
 enum Answer {
     Step(Vec<u8>),
-    Success,
+    Success(Option<Vec<u8>>),
     Failure(String),
+}
+
+/// Returns the error for a server that does not keep to a mechanism.
+fn sasl_error(failure: Failure) -> Error {
+    Error::new(
+        Code::RA_NOT_AUTHORIZED,
+        format!("SASL authentication error: {failure}"),
+    )
 }
 
 fn refused(reason: &str) -> Error {

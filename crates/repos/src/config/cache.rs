@@ -11,11 +11,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::ini::Case;
-use base::{Code, Error, Result, disk_path};
+use base::{Code, Error, Result, ResultExt as _, disk_path};
 use parking_lot::Mutex;
 
 use super::hooks_env::HooksEnv;
 use super::passwd::Passwords;
+use super::sasl::SaslSettings;
+use super::sasldb::SaslDb;
 use super::svnserve_conf::ServerConf;
 use crate::authz::{Authz, FetchRevisioned, Source};
 use crate::config_file::{FileStamp, read_limited};
@@ -26,6 +28,8 @@ pub struct ConfigCache {
     servers: ParsedFiles<PathBuf, ServerConf>,
     passwords: ParsedFiles<PathBuf, Passwords>,
     hooks_envs: ParsedFiles<PathBuf, HooksEnv>,
+    sasl_settings: ParsedFiles<PathBuf, SaslSettings>,
+    sasldbs: ParsedFiles<PathBuf, SaslDb>,
     authzs: ParsedFiles<AuthzFiles, Authz>,
     /// As `authzs`, for files with further groups of a directory service.
     open_authzs: ParsedFiles<AuthzFiles, Authz>,
@@ -136,6 +140,39 @@ impl ConfigCache {
             Some(_) => self.hooks_envs.one(path, |text| {
                 HooksEnv::from_values(&crate::config_file::parse_file(text, path, Case::Sensitive)?)
             }),
+        }
+    }
+
+    /// Returns the settings of Cyrus SASL in the first of `folders` that has the file `svn.conf`; the defaults if none has.
+    ///
+    /// # Errors
+    /// As [`SaslSettings::parse`]; the system's.
+    pub fn sasl_settings(&self, folders: &[PathBuf]) -> Result<Arc<SaslSettings>> {
+        for folder in folders {
+            let path = folder.join("svn.conf");
+            if FileStamp::of(&path)?.is_some() {
+                let in_file = || format!("Error while parsing config file: {}:", disk_path::shown(&path));
+                return self
+                    .sasl_settings
+                    .one(&path, |text| SaslSettings::parse(text).context(in_file));
+            }
+        }
+        Ok(Arc::default())
+    }
+
+    /// Returns the users of Cyrus SASL in the file at `path`; `None` if there is no such file.
+    ///
+    /// # Errors
+    /// As [`SaslDb::parse`]; the system's.
+    pub fn sasldb(&self, path: &Path) -> Result<Option<Arc<SaslDb>>> {
+        match FileStamp::of(path)? {
+            None => Ok(None),
+            Some(_) => {
+                let in_file = || format!("Can't read file '{}':", disk_path::shown(path));
+                self.sasldbs
+                    .one(path, |bytes| SaslDb::parse(bytes).context(in_file))
+                    .map(Some)
+            }
         }
     }
 

@@ -55,6 +55,17 @@ pub struct ServerConf {
     pub username_case: UsernameCase,
     /// `hooks-env`; its default is `hooks-env` in the repository's `conf`.
     pub hooks_env: Option<PathBuf>,
+    /// With `use-sasl`: users prove who they are by the mechanisms of Cyrus SASL, and `password_db` is not used.
+    pub sasl: Option<SaslBounds>,
+}
+
+/// The security layers that SASL may agree on, bits of a key. 0 is none, 1 protects from changes only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SaslBounds {
+    /// `min-encryption`
+    pub min_encryption: u32,
+    /// `max-encryption`
+    pub max_encryption: u32,
 }
 
 impl Default for ServerConf {
@@ -69,6 +80,7 @@ impl Default for ServerConf {
             realm: None,
             username_case: UsernameCase::AsIs,
             hooks_env: None,
+            sasl: None,
         }
     }
 }
@@ -86,7 +98,7 @@ impl ServerConf {
     /// Takes the settings from parsed `values`; relative names are relative to `folder`.
     ///
     /// # Errors
-    /// `BAD_CONFIG_VALUE`, also for `use-sasl = true`: there is no SASL here.
+    /// `BAD_CONFIG_VALUE`; with `use-sasl`, `INCORRECT_PARAMS` for a bound that is no number.
     pub fn from_values(values: &Ini, folder: &Path) -> Result<Self> {
         let general = |option: &str| values.get(b"general", option.as_bytes());
         let access = |option: &str, default| -> Result<Access> {
@@ -103,12 +115,6 @@ impl ServerConf {
         let source = |option: &str| -> Result<Option<Source>> {
             Ok(general(option)?.map(|name| Source::new(&name, folder)))
         };
-        if values.flag("sasl", "use-sasl", false)? {
-            return Err(Error::new(
-                Code::BAD_CONFIG_VALUE,
-                "Config error: '[sasl] use-sasl' is set, but this server does not support SASL",
-            ));
-        }
         Ok(ServerConf {
             anon_access: access("anon-access", Access::Read)?,
             auth_access: access("auth-access", Access::Write)?,
@@ -122,8 +128,32 @@ impl ServerConf {
                 _ => UsernameCase::AsIs,
             },
             hooks_env: file("hooks-env")?,
+            sasl: match values.flag("sasl", "use-sasl", false)? {
+                true => Some(SaslBounds {
+                    min_encryption: strength(values, "min-encryption", 0)?,
+                    max_encryption: strength(values, "max-encryption", 256)?,
+                }),
+                false => None,
+            },
         })
     }
+}
+
+/// Reads a bound on the strength of a security layer.
+fn strength(values: &Ini, option: &str, default: u32) -> Result<u32> {
+    let Some(value) = values.get(b"sasl", option.as_bytes())? else {
+        return Ok(default);
+    };
+    let text = shown(&value);
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(&text);
+    let is_number = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
+    text.parse().map_err(|_| {
+        let message = match is_number {
+            true => format!("Number '{text}' is out of range '[0, {}]'", u32::MAX),
+            false => format!("Could not convert '{text}' into a number"),
+        };
+        Error::new(Code::INCORRECT_PARAMS, message)
+    })
 }
 
 /// Returns the options with values that they cannot have: these count as `none`, silently in the incumbent.
@@ -224,15 +254,44 @@ mod tests {
         }
     }
 
+    /// Each was tried on svnserve 1.14.2.
     #[test]
-    fn sasl_is_refused() {
-        for text in [
-            "[sasl]\nuse-sasl=true",
-            "[sasl]\nuse-sasl=foo",
-            "[sasl]\nuse-sasl=",
+    fn bounds_of_sasl() {
+        let bounds = |text: &str| conf(&format!("[sasl]\n{text}")).map(|conf| conf.sasl);
+        let some = |min_encryption, max_encryption| {
+            Some(SaslBounds {
+                min_encryption,
+                max_encryption,
+            })
+        };
+        assert_eq!(bounds("use-sasl=true").ok(), Some(some(0, 256)));
+        assert_eq!(bounds("use-sasl=no\nmin-encryption=foo").ok(), Some(None));
+        let both = "use-sasl=yes\nmin-encryption=128\nmax-encryption=4294967295";
+        assert_eq!(bounds(both).ok(), Some(some(128, u32::MAX)));
+        for (text, code, message) in [
+            (
+                "use-sasl=foo",
+                Code::BAD_CONFIG_VALUE,
+                "Config error: invalid boolean value 'foo' for '[sasl] use-sasl'",
+            ),
+            (
+                "use-sasl=1\nmin-encryption=foo",
+                Code::INCORRECT_PARAMS,
+                "Could not convert 'foo' into a number",
+            ),
+            (
+                "use-sasl=1\nmin-encryption=-1",
+                Code::INCORRECT_PARAMS,
+                "Number '-1' is out of range '[0, 4294967295]'",
+            ),
+            (
+                "use-sasl=1\nmax-encryption=4294967296",
+                Code::INCORRECT_PARAMS,
+                "Number '4294967296' is out of range '[0, 4294967295]'",
+            ),
         ] {
-            let e = conf(text).expect_err("no SASL");
-            assert_eq!(e.code(), Code::BAD_CONFIG_VALUE);
+            let error = bounds(text).expect_err("it is a mistake");
+            assert_eq!((error.code(), error.message()), (code, message.into()), "{text}");
         }
     }
 }

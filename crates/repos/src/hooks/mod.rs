@@ -46,6 +46,11 @@ impl HookWait {
     pub fn within(around: impl Fn(&mut dyn FnMut()) + Send + Sync + 'static) -> HookWait {
         HookWait(Arc::new(around))
     }
+
+    /// Runs `wait`, which waits for a process of the system.
+    pub fn run(&self, wait: &mut dyn FnMut()) {
+        (self.0)(wait);
+    }
 }
 
 impl Default for HookWait {
@@ -347,7 +352,7 @@ impl Hooks {
             capture,
         };
         let mut printed = Ok(Vec::new());
-        (self.0.waiting.0)(&mut || printed = run::run(&program, &call));
+        self.0.waiting.run(&mut || printed = run::run(&program, &call));
         printed
     }
 }

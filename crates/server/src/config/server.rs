@@ -26,6 +26,8 @@ pub struct Options {
     pub stall_timeout: Option<Duration>,
     /// The tunnel that has authenticated the peer, if there is one.
     pub tunnel: Option<Tunnel>,
+    /// The directories that may have the configuration of Cyrus SASL, `svn.conf`; the first counts.
+    pub sasl_folders: Vec<PathBuf>,
 }
 
 /// A tunnel, as `svn+ssh://` makes one.
@@ -48,9 +50,22 @@ impl Default for Options {
             max_response: 0,
             stall_timeout: Some(Duration::from_secs(30 * 60)),
             tunnel: None,
+            sasl_folders: SASL_FOLDERS.map(PathBuf::from).to_vec(),
         }
     }
 }
+
+/// Where Cyrus SASL looks for its configuration, as distributions build it.
+const SASL_FOLDERS: [&str; 5] = [
+    "/etc/sasl2",
+    "/etc/sasl",
+    #[cfg(target_arch = "aarch64")]
+    "/usr/lib/aarch64-linux-gnu/sasl2",
+    #[cfg(not(target_arch = "aarch64"))]
+    "/usr/lib/x86_64-linux-gnu/sasl2",
+    "/usr/lib64/sasl2",
+    "/usr/lib/sasl2",
+];
 
 /// The limits on the threads for busy sessions.
 #[derive(Clone, Copy, Debug)]

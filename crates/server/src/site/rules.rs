@@ -147,12 +147,9 @@ fn of_repository(context: &RequestContext<'_>) -> Result<RepositoryRules, Error>
         (None, Some(realm)) => plain_realm(&String::from_utf8_lossy(realm)),
         (None, None) => repository.uuid(),
     };
-    let providers: Vec<Provider> = conf
-        .password_db
-        .clone()
-        .map(Provider::Passwd)
-        .into_iter()
-        .collect();
+    // With SASL the users are elsewhere: the file of passwords, if there is one, is not theirs.
+    let passwords = conf.password_db.clone().filter(|_| conf.sasl.is_none());
+    let providers: Vec<Provider> = passwords.map(Provider::Passwd).into_iter().collect();
     Ok(RepositoryRules {
         anonymous: conf.anon_access,
         authenticated: conf.auth_access,

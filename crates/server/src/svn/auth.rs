@@ -8,10 +8,12 @@ use base::{Code, Error, FsPath, Result};
 use repos::config::Access;
 use wire::svn::auth::{AuthAnswer, AuthResponse, CramRefusal, cram_challenge, cram_check};
 use wire::svn::handshake::AuthRequest;
+use wire::svn::response;
 
 use crate::auth::is_plain;
 use crate::clock::now;
 use crate::svn::repo_session::RepoSession;
+use crate::svn::sasl::{self, SaslExchange};
 
 impl RepoSession {
     /// Fails unless the session has a right on `path`, or without a path on any. Writes an authentication request; the client must
@@ -28,7 +30,7 @@ impl RepoSession {
         self.access.log_denial(access, path);
         let can_log_in = self.access.user.is_none()
             && self.access.repo.conf.auth_access.min(self.access.max_access()) >= access;
-        if can_log_in && !self.access.mechanisms(access, true).is_empty() {
+        if can_log_in && self.access.has_mechanisms(access, true) {
             self.authenticate(access, true)?;
             if self.access.may(access, path, needs_user) {
                 return Ok(());
@@ -53,7 +55,17 @@ impl RepoSession {
 
     /// Writes an authentication request. Returns `None` if it lists no mechanism: then the client does not answer.
     pub(crate) fn begin_exchange(&mut self, access: Access, user_required: bool) -> Option<AuthExchange> {
-        let mechanisms = self.access.mechanisms(access, user_required);
+        let sasl = SaslExchange::new(&self.access, access, user_required);
+        let mechanisms = match &sasl {
+            Some(sasl) => sasl.offered(),
+            None => self.access.mechanisms(access, user_required),
+        };
+        if sasl.is_some() && mechanisms.is_empty() {
+            // In place of a request, as from the incumbent: the client goes on as it is.
+            let message = "Could not obtain the list of SASL mechanisms";
+            response::write_failure(self.conn.out(), &Error::new(Code::RA_NOT_AUTHORIZED, message));
+            return None;
+        }
         let request = AuthRequest {
             mechanisms,
             realm: self.access.repo.realm.clone(),
@@ -63,9 +75,12 @@ impl RepoSession {
             return None;
         }
         self.conn.limit_next_message(LONGEST_ANSWER);
-        Some(AuthExchange {
-            request,
-            challenge: None,
+        Some(match sasl {
+            Some(sasl) => AuthExchange::Sasl(Box::new(sasl)),
+            None => AuthExchange::BuiltIn {
+                request,
+                challenge: None,
+            },
         })
     }
 
@@ -82,20 +97,28 @@ impl RepoSession {
             );
             return Err(self.conn.lose(error));
         }
-        let is_last = match exchange.challenge.take() {
-            Some(challenge) => self.check_cram_response(&challenge)?,
-            None => self.begin_mechanism(exchange)?,
+        let is_last = match exchange {
+            AuthExchange::Sasl(exchange) => self.take_sasl_answer(exchange)?,
+            AuthExchange::BuiltIn { request, challenge } => {
+                let is_last = match challenge.take() {
+                    Some(challenge) => self.check_cram_response(&challenge)?,
+                    None => self.begin_mechanism(request, challenge)?,
+                };
+                if is_last {
+                    AuthAnswer::Success(None).write(self.conn.out());
+                }
+                is_last
+            }
         };
-        match is_last {
-            true => AuthAnswer::Success(None).write(self.conn.out()),
-            false => self.conn.limit_next_message(LONGEST_ANSWER),
+        if !is_last {
+            self.conn.limit_next_message(LONGEST_ANSWER);
         }
         Ok(is_last)
     }
 
-    fn begin_mechanism(&mut self, exchange: &mut AuthExchange) -> Result<bool> {
+    fn begin_mechanism(&mut self, request: &AuthRequest, pending: &mut Option<String>) -> Result<bool> {
         let (mechanism, token) = self.read_choice()?;
-        if !exchange.request.mechanisms.contains(&mechanism) {
+        if !request.mechanisms.contains(&mechanism) {
             self.refuse("Must authenticate with listed mechanism");
             return Ok(false);
         }
@@ -112,16 +135,20 @@ impl RepoSession {
                 Ok(true)
             }
             _ => {
-                let challenge = cram_challenge(nonce()?, now(), &self.access.service.host);
+                let challenge = cram_challenge(
+                    u64::from_le_bytes(sasl::random()?),
+                    now(),
+                    &self.access.service.host,
+                );
                 AuthAnswer::Step(challenge.as_bytes()).write(self.conn.out());
-                exchange.challenge = Some(challenge);
+                *pending = Some(challenge);
                 Ok(false)
             }
         }
     }
 
     /// Reads the client's choice: a mechanism, and its first token.
-    fn read_choice(&mut self) -> Result<(String, Option<Vec<u8>>)> {
+    pub(super) fn read_choice(&mut self) -> Result<(String, Option<Vec<u8>>)> {
         let response = self.conn.receive()?.list().and_then(AuthResponse::parse);
         match response.map(|r| (r.mechanism.to_owned(), r.token.map(<[u8]>::to_vec))) {
             Ok(choice) => Ok(choice),
@@ -154,32 +181,28 @@ impl RepoSession {
         }
     }
 
-    fn log_in(&mut self, user: String) {
+    pub(super) fn log_in(&mut self, user: String) {
         self.access.user = Some(user);
         self.access.look_up_rights();
     }
 
-    fn refuse(&mut self, why: &str) {
+    pub(super) fn refuse(&mut self, why: &str) {
         self.refusals += 1;
         AuthAnswer::Failure(why.as_bytes()).write(self.conn.out());
     }
 }
 
-fn nonce() -> Result<u64> {
-    let mut bytes = [0; 8];
-    let got = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
-        .map_err(|e| Error::os(&e.into(), "Can't get random bytes"))?;
-    match got {
-        8 => Ok(u64::from_le_bytes(bytes)),
-        _ => Err(Error::new(Code::AUTHN_FAILED, "Can't get random bytes")),
-    }
-}
-
 /// An authentication exchange that has not ended. Between two messages it is data only.
-pub(crate) struct AuthExchange {
-    request: AuthRequest,
-    /// The challenge of CRAM-MD5 that the client must answer.
-    challenge: Option<String>,
+pub(crate) enum AuthExchange {
+    /// With the mechanisms that Subversion has built in.
+    BuiltIn {
+        /// What the client was sent.
+        request: AuthRequest,
+        /// The challenge of CRAM-MD5 that the client must answer.
+        challenge: Option<String>,
+    },
+    /// With those of SASL.
+    Sasl(Box<SaslExchange>),
 }
 
 /// The longest message of a client that authenticates, bytes.

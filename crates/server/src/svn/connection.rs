@@ -11,6 +11,7 @@ use std::io;
 use std::time::Duration;
 
 use base::{Code, Error, Result};
+use wire::sasl::layer::Layer;
 use wire::svn::handshake::AuthRequest;
 use wire::svn::response::Response;
 use wire::svn::{Item, MessageSink, Scanner, Writer};
@@ -51,6 +52,8 @@ pub(crate) struct SvnConnection {
     /// As `max_request`, for the next message.
     max_next: Option<u64>,
     max_response: u64,
+    /// Protects all bytes in both directions, once the peers have agreed on it.
+    layer: Option<Box<Layer>>,
     /// The share of the memory for requests that `input` takes.
     memory: QuotaShare,
     lost: Option<Error>,
@@ -76,6 +79,7 @@ impl SvnConnection {
             max_request: limit(max_request),
             max_next: None,
             max_response: limit(max_response),
+            layer: None,
             memory,
             lost: None,
         }
@@ -84,6 +88,31 @@ impl SvnConnection {
     /// Returns the stream.
     pub(crate) fn stream(&self) -> &Stream {
         &self.stream
+    }
+
+    /// Sends the output, then protects everything that follows in both directions.
+    ///
+    /// # Errors
+    /// If the connection is lost, also by bytes without protection that have arrived already.
+    pub(crate) fn protect(&mut self, layer: Box<Layer>) -> Result<()> {
+        self.flush()?;
+        self.layer = Some(layer);
+        let received = self.input.split_off(self.start);
+        self.whole = None;
+        self.scanner = Scanner::default();
+        self.open_blocks(&received)
+    }
+
+    /// Appends the text of protected bytes to the input.
+    fn open_blocks(&mut self, received: &[u8]) -> Result<()> {
+        let Some(layer) = &mut self.layer else {
+            self.input.extend_from_slice(received);
+            return Ok(());
+        };
+        layer.opener.open(received, &mut self.input).map_err(|_| {
+            let message = "The peer sent bytes that are not protected as agreed by SASL";
+            self.lose(Error::new(Code::RA_SVN_MALFORMED_DATA, message))
+        })
     }
 
     /// Limits the length of the next message.
@@ -201,6 +230,11 @@ impl SvnConnection {
         if self.sent > self.max_response {
             return Err(self.lose(Error::bare(Code::RA_SVN_RESPONSE_SIZE)));
         }
+        if let Some(layer) = &mut self.layer {
+            let mut sealed = Vec::with_capacity(self.output.len() + self.output.len() / 256 + 64);
+            layer.sealer.seal(&self.output, &mut sealed);
+            self.output = sealed;
+        }
         self.speed.begin();
         let result = self.stream.write_all(&self.output);
         if let Ok(waited) = result {
@@ -317,6 +351,10 @@ impl SvnConnection {
         let received = *result.as_ref().unwrap_or(&0);
         self.received += received as u64;
         self.input.truncate(have + received);
+        if self.layer.is_some() && received > 0 {
+            let sealed = self.input.split_off(have);
+            self.open_blocks(&sealed)?;
+        }
         self.count_input()?;
         match result {
             Ok(len) => Ok(len > 0),

@@ -20,6 +20,7 @@ use crate::svn::auth::AuthExchange;
 use crate::svn::connection::SvnConnection;
 use crate::svn::repo_access::RepoAccess;
 use crate::svn::repo_session::RepoSession;
+use crate::svn::sasl::SaslAuth;
 use crate::svn::url::SvnUrl;
 
 /// The longest path of a directory, bytes.
@@ -30,6 +31,8 @@ pub(crate) struct SessionRepository {
     pub(crate) repository: Repository,
     pub(crate) conf: Arc<ServerConf>,
     pub(crate) passwords: Option<Arc<Passwords>>,
+    /// With `use-sasl`.
+    pub(crate) sasl: Option<SaslAuth>,
     pub(crate) authz: Option<Arc<Authz>>,
     pub(crate) realm: String,
     /// The name in authz sections; `None` for a repository that is the server's root.
@@ -81,31 +84,26 @@ impl RepoSession {
             pending_report: None,
             refusals: 0,
         };
-        let Some(exchange) = session.begin_login() else {
+        if !session.access.has_mechanisms(Access::Read, false) {
             let error = Error::new(Code::RA_NOT_AUTHORIZED, "No access allowed to this repository");
             // As the incumbent, this is logged twice: here with the repository's name, then without as the end of the session.
             session.access.log_error(&error);
             return Err(refuse(&mut session.conn, error));
-        };
+        }
+        let exchange = session.begin_exchange(Access::Read, false);
         Ok(PendingLogin {
             session,
             exchange,
             hello,
         })
     }
-
-    fn begin_login(&mut self) -> Option<AuthExchange> {
-        match self.access.mechanisms(Access::Read, false).is_empty() {
-            true => None,
-            false => self.begin_exchange(Access::Read, false),
-        }
-    }
 }
 
 /// A session whose client is authenticating.
 pub(crate) struct PendingLogin {
     pub(crate) session: RepoSession,
-    exchange: AuthExchange,
+    /// `None` if no mechanism was offered.
+    exchange: Option<AuthExchange>,
     hello: Hello,
 }
 
@@ -115,7 +113,15 @@ impl PendingLogin {
     /// # Errors
     /// If the connection is lost.
     pub(crate) fn take_answer(&mut self) -> Result<bool> {
-        self.session.take_answer(&mut self.exchange)
+        match &mut self.exchange {
+            Some(exchange) => self.session.take_answer(exchange),
+            None => Ok(true),
+        }
+    }
+
+    /// Returns whether the client has to send something.
+    pub(crate) fn awaits_answer(&self) -> bool {
+        self.exchange.is_some()
     }
 
     /// Ends the authentication and describes the repository.
@@ -245,9 +251,13 @@ fn find(service: &Service, url: &str, origin: Origin<'_>) -> Result<(SessionRepo
         ..origin
     };
     let for_client = |error: Error| client_error(service, origin, &error);
-    let passwords = match &conf.password_db {
-        Some(path) => service.config.passwords(path).map_err(for_client)?,
+    let sasl = match conf.sasl {
+        Some(bounds) => Some(SaslAuth::open(service, bounds, origin)?),
         None => None,
+    };
+    let passwords = match &conf.password_db {
+        Some(path) if sasl.is_none() => service.config.passwords(path).map_err(for_client)?,
+        _ => None,
     };
     let authz = authz_of(
         service,
@@ -267,6 +277,7 @@ fn find(service: &Service, url: &str, origin: Origin<'_>) -> Result<(SessionRepo
         repository,
         conf,
         passwords,
+        sasl,
         authz,
         realm,
         authz_name,

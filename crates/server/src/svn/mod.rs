@@ -1,6 +1,6 @@
 //! The server side of the svn:// protocol.
 //!
-//! A [`Session`] greets its client, finds the repository (`login`), authenticates the user (`auth`), and then carries out
+//! A [`Session`] greets its client, finds the repository (`login`), authenticates the user (`auth`, or `sasl`), and then carries out
 //! commands one by one (`commands`). The commands are grouped by subject: nodes, history, revision properties, locks, reports of
 //! working copies, replay, commits. A session runs on a thread of the pool ([`SessionScheduler`]); between two commands it is
 //! parked without a thread ([`ParkedSessions`]).
@@ -21,6 +21,8 @@ mod repo_access;
 mod repo_session;
 mod report;
 mod revprops;
+mod sasl;
+mod saslauthd;
 mod scheduler;
 mod session;
 mod url;

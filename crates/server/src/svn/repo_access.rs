@@ -144,7 +144,7 @@ impl RepoAccess {
         });
     }
 
-    /// Returns the mechanisms that could give this access.
+    /// Returns the built-in mechanisms that could give this access.
     pub(crate) fn mechanisms(&self, access: Access, user_required: bool) -> Vec<String> {
         let conf = &self.repo.conf;
         let is_for_users = conf.auth_access.min(self.max_access()) >= access;
@@ -159,6 +159,19 @@ impl RepoAccess {
             all.push(auth::CRAM_MD5.to_owned());
         }
         all
+    }
+
+    /// Returns whether a mechanism may give this access. With SASL one always may: what it offers is seen in the exchange.
+    pub(crate) fn has_mechanisms(&self, access: Access, user_required: bool) -> bool {
+        let conf = &self.repo.conf;
+        let most = match user_required {
+            true => conf.auth_access,
+            false => conf.auth_access.max(conf.anon_access),
+        };
+        match &self.repo.sasl {
+            Some(_) => most.min(self.max_access()) >= access,
+            None => !self.mechanisms(access, user_required).is_empty(),
+        }
     }
 
     /// Adds a line to the operational log.

@@ -235,8 +235,12 @@ impl Session {
             return Ok(false);
         };
         let login = RepoSession::open(&self.service, conn, hello)?;
+        let awaits_answer = login.awaits_answer();
         self.phase = Phase::Login(Box::new(login));
-        Ok(true)
+        match awaits_answer {
+            true => Ok(true),
+            false => self.finish_login(),
+        }
     }
 
     /// Goes from [`Phase::Login`] to [`Phase::Open`].
