@@ -119,6 +119,15 @@ pub trait Disk: Send + Sync {
         Err(read_only())
     }
 
+    /// Creates a symbolic link at `path`, whose name is free.
+    ///
+    /// # Errors
+    /// `AlreadyExists` if the name is taken; else whatever the system says, also if the file system has no symbolic links.
+    fn symlink(&self, target: &Path, path: &Path) -> io::Result<()> {
+        let _ = (target, path);
+        Err(read_only())
+    }
+
     /// Creates a directory, whose parent exists.
     ///
     /// # Errors

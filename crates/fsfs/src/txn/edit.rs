@@ -342,8 +342,11 @@ impl Txn {
 impl Drop for Txn {
     fn drop(&mut self) {
         if self.status == TxnStatus::Open {
-            // The transaction stays open. Other processes find whatever can be written of it.
-            _ = self.write_to_disk();
+            // The transaction stays open. Other processes find whatever can be written of it, and refuse it if changes are missing
+            // that they would need. After a panic, not even a successful write is known to be complete.
+            if self.write_to_disk().is_ok() && !std::thread::panicking() {
+                _ = self.proto.release();
+            }
         }
         self.fs.open_txns().remove(self.id);
     }

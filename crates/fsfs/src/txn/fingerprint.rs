@@ -94,14 +94,25 @@ impl Txn {
     /// of this process.
     ///
     /// # Errors
-    /// `FS_REP_BEING_WRITTEN` if another process writes; the system's.
+    /// `FS_REP_BEING_WRITTEN` if another process writes; `FS_TRANSACTION_DEAD` if another process holds changes that are not in the
+    /// files, or held them when it ended; the system's.
     pub fn hold_lock(&self, hold: bool) -> Result<()> {
         self.proto.hold_lock(hold)
     }
 
     /// Gives the lock of [`Txn::hold_lock`] back, and keeps no file open until the transaction is changed.
-    pub fn release(&self) {
-        self.proto.release();
+    ///
+    /// # Errors
+    /// The system's, if other processes would still be refused. The lock is kept then.
+    pub fn release(&self) -> Result<()> {
+        self.proto.release()
+    }
+
+    /// Makes all other processes refuse the transaction until the lock, which is held, is given back. If this process ends
+    /// before that, they refuse it for good. Needed before a client learns of a change that is not in the files. False if it
+    /// cannot be done: then the change must be written to disk first.
+    pub fn refuse_others(&self) -> bool {
+        self.proto.refuse_others()
     }
 
     /// Returns the number of its own node-revisions: its memory grows with them.

@@ -5,14 +5,21 @@
 //! written. The bytes of a text go to the file at once. The index stays in memory until [`ProtoRev::write_to_disk`], for other
 //! processes, or until the end of the revision is written.
 //!
+//! While this process holds changes of the transaction that its client knows to be made and the files lack, the name of the lock
+//! file is a symbolic link to itself ([`ProtoRev::refuse_others`]). No program can open it, so none can write a text or commit:
+//! neither Subversion nor another process of ours, also after this process has died. Such a transaction can still be listed,
+//! looked at and removed.
+//!
 //! An item is addressed by number (logical addressing) or by offset (physical addressing). [`ProtoWriter::next_item`] returns the
 //! address before the item is written, [`ProtoWriter::append_item`] after it.
 
+use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 
 use base::{Code, Error, Result};
 use parking_lot::Mutex;
+use rustix::io::Errno;
 
 use super::item_numbers::ItemNumbers;
 pub(crate) use super::proto_writer::ProtoWriter;
@@ -55,6 +62,8 @@ pub(super) struct ProtoRevState {
     pub(super) is_released: bool,
     /// The lock of the file, if it is held and no writer has it.
     pub(super) lock: Option<FileLock>,
+    /// The lock file cannot be opened: see [`ProtoRev::refuse_others`].
+    pub(super) refuses_others: bool,
 }
 
 impl ProtoRev {
@@ -83,6 +92,7 @@ impl ProtoRev {
             is_held: false,
             is_released: false,
             lock: None,
+            refuses_others: false,
         };
         Ok(Self::of(fs, txn, state))
     }
@@ -105,6 +115,7 @@ impl ProtoRev {
             is_held: false,
             is_released: false,
             lock: None,
+            refuses_others: false,
         };
         if fs.format().logical {
             let items = read_proto_index(fs, txn, P2L_FILE)?;
@@ -147,7 +158,7 @@ impl ProtoRev {
     pub(crate) fn remove(fs: &Fs, txn: TxnId) -> Result<()> {
         for path in [fs.layout().proto_rev(txn), fs.layout().proto_rev_lock(txn)] {
             match fs.disk().remove_file(&path) {
-                Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                Err(e) if e.kind() != io::ErrorKind::NotFound => {
                     return Err(Error::io("Can't remove file", &path, &e));
                 }
                 _ => {}
@@ -172,16 +183,15 @@ impl ProtoRev {
     /// `FS_REP_BEING_WRITTEN` if there is a writer already, in this process or another; `FS_INDEX_INCONSISTENT` if the file is
     /// shorter than its index says; the system's.
     pub(crate) fn writer(&self) -> Result<ProtoWriter> {
-        let busy = || self.busy();
         let (file, lock) = {
             let mut state = self.0.state.lock();
             if state.is_writing {
-                return Err(busy());
+                return Err(self.busy());
             }
             state.is_writing = true;
             (state.file.take(), state.lock.take())
         };
-        let writer = self.lock_and_open(file, lock, busy);
+        let writer = self.lock_and_open(file, lock);
         if writer.is_err() {
             self.0.state.lock().is_writing = false;
         }
@@ -192,16 +202,12 @@ impl ProtoRev {
         &self,
         file: Option<Box<dyn DiskWriter>>,
         held: Option<FileLock>,
-        busy: impl Fn() -> Error,
     ) -> Result<ProtoWriter> {
         let ProtoRevInner { fs, path, .. } = &*self.0;
         let lock = match held {
             Some(lock) => Some(lock),
             None if fs.is_group_view() => None,
-            None => {
-                let path = fs.layout().proto_rev_lock(self.0.txn);
-                Some(FileLock::take(fs, &path, false)?.ok_or_else(busy)?)
-            }
+            None => Some(self.take_lock()?),
         };
         let mut file = match file {
             Some(file) => file,
@@ -240,28 +246,79 @@ impl ProtoRev {
     /// transaction or commit it: needed while this process holds changes that are not on disk.
     ///
     /// # Errors
-    /// `FS_REP_BEING_WRITTEN` if another process writes; the system's.
+    /// `FS_REP_BEING_WRITTEN` if another process writes; `FS_TRANSACTION_DEAD` if another process holds changes that are not on
+    /// disk, or held them when it ended; the system's.
     pub(crate) fn hold_lock(&self, hold: bool) -> Result<()> {
-        let ProtoRevInner { fs, txn, state, .. } = &*self.0;
-        let mut state = state.lock();
-        if hold && !state.is_held && !state.is_writing && !fs.is_group_view() {
-            let path = fs.layout().proto_rev_lock(*txn);
-            state.lock = Some(FileLock::take(fs, &path, false)?.ok_or_else(|| self.busy())?);
+        let mut state = self.0.state.lock();
+        if !hold {
+            self.admit_others(&mut state)?;
+            state.lock = None;
+        } else if !state.is_held && !state.is_writing && !self.0.fs.is_group_view() {
+            state.lock = Some(self.take_lock()?);
         }
         state.is_held = hold;
         state.is_released = false;
-        if !hold {
-            state.lock = None;
-        }
         Ok(())
     }
 
     /// Gives the lock of the file back and closes the file, until [`ProtoRev::hold_lock`] is called: a transaction whose client may never come back
     /// needs no descriptor. The next writer opens both.
-    pub(crate) fn release(&self) {
+    ///
+    /// # Errors
+    /// The system's, if other processes would still be refused. The lock is kept then.
+    pub(crate) fn release(&self) -> Result<()> {
         let mut state = self.0.state.lock();
+        self.admit_others(&mut state)?;
         (state.is_held, state.is_released) = (false, true);
         (state.lock, state.file) = (None, None);
+        Ok(())
+    }
+
+    /// Makes all other processes refuse the transaction until the lock, which is held, is given back, and for good if this process
+    /// ends before that. Returns false if that cannot be done, as where the file system has no symbolic links.
+    pub(crate) fn refuse_others(&self) -> bool {
+        let ProtoRevInner { fs, txn, state, .. } = &*self.0;
+        let mut state = state.lock();
+        if state.refuses_others || !state.is_held || fs.is_group_view() {
+            return state.refuses_others;
+        }
+        let path = fs.layout().proto_rev_lock(*txn);
+        let Some(name) = path.file_name() else {
+            return false;
+        };
+        let new = path.with_extension("rev-new");
+        let linked = match fs.disk().symlink(name.as_ref(), &new) {
+            // Left by a crash.
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            linked => linked,
+        };
+        // At no time is the name free: a program that finds no lock file creates one.
+        state.refuses_others = linked.and_then(|()| fs.disk().rename(&new, &path)).is_ok();
+        state.refuses_others
+    }
+
+    /// Ends [`ProtoRev::refuse_others`]. The next process that needs the lock file creates it. While a text is being written, the
+    /// file of the lock that is held has no name, so others are refused until the writer ends.
+    pub(super) fn admit_others(&self, state: &mut ProtoRevState) -> Result<()> {
+        if state.refuses_others && !state.is_writing {
+            let path = self.0.fs.layout().proto_rev_lock(self.0.txn);
+            match self.0.fs.disk().remove_file(&path) {
+                Err(e) if e.kind() != io::ErrorKind::NotFound => {
+                    return Err(Error::io("Can't remove file", &path, &e));
+                }
+                _ => state.refuses_others = false,
+            }
+        }
+        Ok(())
+    }
+
+    fn take_lock(&self) -> Result<FileLock> {
+        let ProtoRevInner { fs, txn, .. } = &*self.0;
+        match FileLock::take(fs, &fs.layout().proto_rev_lock(*txn), false) {
+            Ok(lock) => lock.ok_or_else(|| self.busy()),
+            Err(e) if e.code().0 == Errno::LOOP.raw_os_error() => Err(incomplete(&txn.to_string())),
+            Err(e) => Err(e),
+        }
     }
 
     fn busy(&self) -> Error {
@@ -306,6 +363,21 @@ impl ProtoRev {
     }
 }
 
+impl Fs {
+    /// Checks that no other process holds changes of a transaction that its files lack ([`ProtoRev::refuse_others`]).
+    ///
+    /// # Errors
+    /// `FS_TRANSACTION_DEAD` if one does, or did when it ended; `FS_MALFORMED_TXN_ID`.
+    pub fn check_txn_complete(&self, name: &str) -> Result<()> {
+        let path = self.layout().proto_rev_lock(self.parse_txn_name(name)?);
+        match self.disk().metadata(&path) {
+            Err(e) if Errno::from_io_error(&e) == Some(Errno::LOOP) => Err(incomplete(name)),
+            // It may be missing: the next writer creates it.
+            _ => Ok(()),
+        }
+    }
+}
+
 impl OpenProtoRev for ProtoRevInner {
     fn item_offset(&self, item: u64) -> Option<u64> {
         find(&self.state.lock().items, item)
@@ -324,6 +396,17 @@ fn find(items: &[P2lEntry], item: u64) -> Option<u64> {
     let found = items.get(at).filter(|entry| entry.item == item);
     let found = found.or_else(|| items.iter().find(|entry| entry.item == item));
     found.map(|entry| entry.offset)
+}
+
+/// Returns the error of a transaction whose files lack changes that its client knows to be made.
+fn incomplete(txn: &str) -> Error {
+    Error::new(
+        Code::FS_TRANSACTION_DEAD,
+        format!(
+            "The files of transaction '{txn}' lack changes: a server that took them has not written them yet, or has ended without \
+             writing them; commit again"
+        ),
+    )
 }
 
 /// Limit for item numbers: `MAX_GAP` numbers for each item and `MAX_UNUSED` besides. More are damage, and the index of the

@@ -312,6 +312,10 @@ impl Drop for ProtoWriter {
             if is_cut && !state.is_released {
                 state.file = Some(file);
             }
+            if !state.is_held {
+                // The lock was given back meanwhile, with complete files. If others cannot be admitted, they refuse the transaction.
+                _ = self.proto.admit_others(&mut state);
+            }
         }
     }
 }

@@ -7,11 +7,17 @@
 //! A transaction stays in memory between its requests. [`Transaction::write_to_disk`] writes it where another process
 //! finds it, and [`Transaction::is_in_step`] returns whether another process has changed it meanwhile. If it is
 //! dropped without being finished or aborted, it is left open: it is listed, can be opened again, and can be removed.
+//!
+//! A client must not learn of a step whose changes a crash would lose while the rest of its transaction could still be committed. So
+//! before each response the changes are written, or [`Transaction::defer_writing`] makes all other processes refuse the transaction.
 
 mod activities;
 mod edit;
 mod put;
 mod read;
+
+use std::thread;
+use std::time::Duration;
 
 use base::{Code, Error, FsPath, Props, Result, Revnum, props};
 use fsfs::{LockAccess, Txn, TxnFingerprint};
@@ -26,6 +32,8 @@ use crate::repo::Repository;
 
 /// How often the reading of a transaction is repeated while another process changes it.
 const READINGS: usize = 5;
+/// The wait before a reading is repeated because another process has not written its changes: it does so when its client pauses.
+const READING_PAUSE: Duration = Duration::from_millis(40);
 
 /// An open transaction. It belongs to one user and takes one step at a time.
 pub struct Transaction {
@@ -102,7 +110,8 @@ impl Transaction {
     /// Opens a transaction that exists, even if another process began it.
     ///
     /// # Errors
-    /// `FS_MALFORMED_TXN_ID`, `FS_NO_SUCH_TRANSACTION`; the system's.
+    /// `FS_MALFORMED_TXN_ID`, `FS_NO_SUCH_TRANSACTION`; `FS_TRANSACTION_DEAD` if its files lack changes that its client knows to be
+    /// made; the system's.
     pub fn open(repo: &Repository, name: &str) -> Result<Transaction> {
         let (txn, standing) = read(repo, name)?;
         Ok(Transaction {
@@ -135,12 +144,20 @@ impl Transaction {
         self.is_dirty
     }
 
-    /// True unless its files have changed since they were read or written here.
+    /// True unless its files have changed since they were read or written here, or lack changes that another process holds.
     ///
     /// # Errors
     /// The system's.
     pub fn is_in_step(&self) -> Result<bool> {
-        Ok(self.txn.fingerprint()? == self.standing)
+        // In this order: the other process writes the files first.
+        let is_complete = self.is_dirty || self.repo.fs().check_txn_complete(self.name()).is_ok();
+        Ok(is_complete && self.txn.fingerprint()? == self.standing)
+    }
+
+    /// Leaves changes unwritten although a client will learn of them: no other process accepts the transaction until they are written,
+    /// also if this process ends before that. False if that cannot be done; then they must be written.
+    pub fn defer_writing(&self) -> bool {
+        !self.is_dirty || self.txn.refuse_others()
     }
 
     /// Writes it to its files, and lets other processes continue with it. It keeps no file open then.
@@ -150,8 +167,7 @@ impl Transaction {
     /// complete then, and it must not be committed. The system's.
     pub fn write_to_disk(&mut self) -> Result<()> {
         self.write_down()?;
-        self.let_go();
-        Ok(())
+        self.let_go()
     }
 
     /// One part of [`Transaction::write_to_disk`], for a caller that looks at the transaction from time to time. The
@@ -165,10 +181,7 @@ impl Transaction {
             (false, _) => Ok(()),
             (true, false) => self.write_down(),
             (true, true) => match self.is_in_step()? {
-                true => {
-                    self.let_go();
-                    Ok(())
-                }
+                true => self.let_go(),
                 false => Err(self.torn()),
             },
         }
@@ -187,9 +200,10 @@ impl Transaction {
         }
     }
 
-    fn let_go(&mut self) {
+    fn let_go(&mut self) -> Result<()> {
+        self.txn.release()?;
         self.is_dirty = false;
-        self.txn.release();
+        Ok(())
     }
 
     fn torn(&self) -> Error {
@@ -314,7 +328,14 @@ impl Transaction {
 
 /// Reads a transaction while no other process changes it, as far as can be seen.
 fn read(repo: &Repository, name: &str) -> Result<(Txn, TxnFingerprint)> {
-    for _ in 0..READINGS {
+    for reading in 1..=READINGS {
+        if let Err(incomplete) = repo.fs().check_txn_complete(name) {
+            match reading < READINGS {
+                true => thread::sleep(READING_PAUSE),
+                false => return Err(incomplete),
+            }
+            continue;
+        }
         let txn = repo.fs().open_txn(name)?;
         let standing = txn.fingerprint()?;
         if txn.has_read_log_of(&standing) {

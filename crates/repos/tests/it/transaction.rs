@@ -154,6 +154,67 @@ fn others_may_write_only_when_everything_is_written() {
     assert!(!open.transaction.is_in_step().expect("there"));
 }
 
+/// As a server that is killed between two requests, and one that goes on after it.
+#[test]
+fn a_transaction_whose_writing_was_deferred_cannot_be_continued_from_its_files() {
+    let mut open = OpenTransaction::new();
+    open.make("/a");
+    open.transaction.write_to_disk().expect("written");
+    let name = open.transaction.name().to_owned();
+    open.make("/b");
+    assert!(open.transaction.defer_writing());
+    let path = open.root.path().join("repo");
+    assert!(listed(&path, &name));
+    open.transaction.leave();
+    let opened = Transaction::open(&open.repo, &name);
+    let error = opened.err().expect("/b is missing");
+    assert_eq!(error.code(), Code::FS_TRANSACTION_DEAD);
+    open.repo.remove_transaction(&name).expect("removed");
+    assert!(!listed(&path, &name));
+    let left = std::fs::read_dir(path.join("db/txn-protorevs")).expect("a directory");
+    assert_eq!(left.count(), 0);
+}
+
+#[test]
+fn a_transaction_whose_deferred_changes_are_written_can_be_continued() {
+    let mut open = OpenTransaction::new();
+    open.make("/a");
+    assert!(open.transaction.defer_writing());
+    open.put("/b", b"text");
+    open.transaction.write_stepwise().expect("written");
+    open.transaction.write_stepwise().expect("the same");
+    assert!(!open.is_locked());
+    let name = open.transaction.name().to_owned();
+    // This server has begun a text when its client pauses, so that everything is written, and gives the text up.
+    let path = FsPath::parse("/c").expect("canonical");
+    let put = PutText {
+        path: &path,
+        base_md5: None,
+        result_md5: None,
+        is_delta: false,
+    };
+    let upload = open.transaction.put(&put).expect("begun");
+    assert!(open.transaction.defer_writing());
+    open.transaction.write_to_disk().expect("written");
+    assert!(
+        open.repo.fs().check_txn_complete(&name).is_err(),
+        "a text is being written"
+    );
+    drop(upload);
+    open.transaction.leave();
+    let mut again = Transaction::open(&open.repo, &name).expect("whole");
+    again
+        .make_dir(&FsPath::parse("/d").expect("canonical"))
+        .expect("made");
+    assert!(again.defer_writing());
+    drop(again);
+    let again = Transaction::open(&open.repo, &name).expect("written when it was dropped");
+    for name in ["/a", "/b", "/c", "/d"] {
+        let kind = again.kind(&FsPath::parse(name).expect("canonical"));
+        assert_ne!(kind.expect("readable"), base::NodeKind::None, "{name}");
+    }
+}
+
 /// Clients abandon transactions. A server that kept a descriptor for each would have none left for others.
 #[test]
 fn a_transaction_that_is_written_has_no_file_open() {

@@ -2,8 +2,9 @@
 //!
 //! A transaction stays in memory from its first request to its last. It is written to disk after each of its first steps, and
 //! later when its client has paused: so another server can carry out the next step, and this one can go on after it, while
-//! a client that sends thousands of files costs no more than their bytes. Before each step the files on disk are compared with what
-//! this server has written. A transaction that is unused for long, or that takes too much memory, is written to disk and dropped;
+//! a client that sends thousands of files costs no more than their bytes. While the files lack a step that was acknowledged, every
+//! other server refuses the transaction, and for good if this server ends without writing it: a commit never lacks a step. Before
+//! each step the files on disk are compared with what this server has written. A transaction that is unused for long, or that takes too much memory, is written to disk and dropped;
 //! the next request opens it again.
 //!
 //! A transaction takes one step at a time, and no step waits for a client: a request that sends a text begins it in one step, reads
@@ -262,7 +263,7 @@ impl OpenTransactions {
         let all: Vec<Arc<TxnSlot>> = self.slots.lock().drain().map(|(_, slot)| slot).collect();
         for slot in all {
             if let Some(mut state) = slot.state.try_lock_for(STOP_WAIT) {
-                // On an error the files stay as they are.
+                // After an error other servers refuse the transaction, and the client gets an error.
                 _ = state.write(Transaction::write_to_disk);
                 if let Some(transaction) = state.transaction.take() {
                     transaction.leave();
@@ -381,10 +382,11 @@ impl TxnSlotState {
     fn after_step(&mut self) -> Result<()> {
         self.last_used = Some(Instant::now());
         self.steps = self.steps.saturating_add(1);
-        match self.is_shared || self.steps <= FIRST_STEPS {
-            true => self.write(Transaction::write_to_disk),
-            false => Ok(()),
+        let is_written = self.is_shared || self.steps <= FIRST_STEPS;
+        if !is_written && self.transaction.as_ref().is_none_or(Transaction::defer_writing) {
+            return Ok(());
         }
+        self.write(Transaction::write_to_disk)
     }
 
     /// Writes changes to disk with `write`, if there are any. A transaction that another process has changed meanwhile is removed: it
@@ -399,7 +401,13 @@ impl TxnSlotState {
         };
         match &done {
             Err(error) if error.code() == Code::FS_TRANSACTION_DEAD => _ = transaction.abort(),
-            _ => self.transaction = Some(transaction),
+            _ => {
+                if done.is_err() {
+                    // The files may have a part of the changes. If others cannot be kept from them, the steps before are whole.
+                    _ = transaction.defer_writing();
+                }
+                self.transaction = Some(transaction);
+            }
         }
         done
     }

@@ -13,6 +13,7 @@ mod hashes;
 mod if_header;
 mod interleaved;
 mod keep_alive;
+mod killed_servers;
 mod live_props;
 mod login;
 mod long_requests;

@@ -116,6 +116,10 @@ macro_rules! machine {
                 fs::remove_file(path)
             }
 
+            fn symlink(&self, target: &Path, path: &Path) -> io::Result<()> {
+                std::os::unix::fs::symlink(target, path)
+            }
+
             fn create_dir(&self, path: &Path) -> io::Result<()> {
                 fs::create_dir(path)
             }

@@ -149,6 +149,10 @@ impl Disk for MeteredDisk {
         self.disk.create_dir(path)
     }
 
+    fn symlink(&self, target: &Path, path: &Path) -> io::Result<()> {
+        self.disk.symlink(target, path)
+    }
+
     fn remove_dir(&self, path: &Path) -> io::Result<()> {
         self.disk.remove_dir(path)
     }
