@@ -52,14 +52,15 @@ impl Fs {
     }
 
     /// Takes the directory of a committed transaction away from it, for the next transaction of the group. False if there is no group,
-    /// if the file in it has a name of its own, or if it fails.
+    /// if the file in it has a name of its own, or if it fails. Its new name is that of a directory which is about to become a
+    /// transaction's, so that no other process removes its file in the moment in which it becomes one.
     pub(super) fn keep_txn_dir(&self, name: &str) -> bool {
         if !self.is_group_view() || !self.format().has_fixed_root_name() {
             return false;
         }
-        let gone = self.layout().transactions().join(format!("{name}{GONE_SUFFIX}"));
-        let is_kept = self.disk().rename(&self.layout().txn(name), &gone).is_ok();
-        if is_kept && let Some(older) = self.replace_spare_txn_dir(Some(gone)) {
+        let spare = self.layout().transactions().join(format!("{name}{NEW_SUFFIX}"));
+        let is_kept = self.disk().rename(&self.layout().txn(name), &spare).is_ok();
+        if is_kept && let Some(older) = self.replace_spare_txn_dir(Some(spare)) {
             // One that stays is removed as what a crash has left.
             _ = self.remove_files_and_dir(&older);
         }

@@ -24,6 +24,32 @@ fn steps() -> Vec<CommitStep> {
     steps
 }
 
+/// A load and `rmtxns` at the same time.
+#[test]
+fn removing_a_transaction_leaves_the_directories_of_a_group_alone() {
+    let repository = Repository::create("1.14", 7, "");
+    let (fs, other) = (compare::open(&repository), compare::open(&repository));
+    let mut batch = fs.commit_group().unwrap();
+    let mut txn = batch.begin_txn(TxnOptions::default(), now()).unwrap();
+    apply(batch.fs(), &mut txn, &[Mkdir("a")]).unwrap();
+    batch.commit(txn, &now).unwrap();
+    let txn = other.begin_txn(Revnum(0), TxnOptions::default(), now()).unwrap();
+    txn.abort().unwrap();
+    // The next transaction of the group gets the directory of the first, with the file in it.
+    let names = std::fs::read_dir(repository.db().join("transactions")).unwrap();
+    let kept: Vec<_> = names.map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(kept.len(), 1, "{kept:?}");
+    assert_eq!(std::fs::read_dir(&kept[0]).unwrap().count(), 1);
+    batch.flush().unwrap();
+    drop(batch);
+    assert_eq!(
+        std::fs::read_dir(repository.db().join("transactions"))
+            .unwrap()
+            .count(),
+        0
+    );
+}
+
 #[test]
 fn groups_make_the_same_revisions_and_are_visible_when_flushed() {
     for (version, shard) in [("1.4", 0), ("1.8", 7), ("1.14", 7), ("fsx", 7)] {
