@@ -23,6 +23,7 @@ use rustix::io::Errno;
 
 use super::item_numbers::ItemNumbers;
 pub(crate) use super::proto_writer::ProtoWriter;
+use super::write_files::write_file;
 use crate::format::id::TxnId;
 use crate::format::p2l::P2lEntry;
 use crate::format::proto_index;
@@ -51,8 +52,8 @@ pub(super) struct ProtoRevState {
     pub(super) items: Vec<P2lEntry>,
     /// The numbers of items (logical addressing).
     pub(super) numbers: ItemNumbers,
-    /// Number of items in the index files on disk, and the next item number there.
-    on_disk: (usize, u64),
+    /// The number of items in each of the index files on disk, the one by number first, and the next item number there.
+    on_disk: ([usize; 2], u64),
     /// The open file between two writers; `None` before the first one, while one writes, and after [`ProtoRev::release`].
     pub(super) file: Option<Box<dyn DiskWriter>>,
     pub(super) is_writing: bool,
@@ -86,7 +87,7 @@ impl ProtoRev {
             end: 0,
             items: Vec::new(),
             numbers,
-            on_disk: (0, proto_index::FIRST_ITEM),
+            on_disk: ([0; 2], proto_index::FIRST_ITEM),
             file,
             is_writing: false,
             is_held: false,
@@ -109,7 +110,7 @@ impl ProtoRev {
             end: stat.len,
             items: Vec::new(),
             numbers: ItemNumbers::starting_at(proto_index::FIRST_ITEM),
-            on_disk: (0, 0),
+            on_disk: ([0; 2], 0),
             file: None,
             is_writing: false,
             is_held: false,
@@ -129,7 +130,7 @@ impl ProtoRev {
             }
             state.numbers = ItemNumbers::starting_at(next);
             state.end = state.items.last().map_or(0, P2lEntry::end);
-            state.on_disk = (state.items.len(), next);
+            state.on_disk = ([state.items.len(); 2], next);
         }
         Ok(Self::of(fs, txn, state))
     }
@@ -338,27 +339,27 @@ impl ProtoRev {
         let ProtoRevInner { fs, txn, state, .. } = &*self.0;
         let mut state = state.lock();
         let now = (state.items.len(), state.numbers.next());
-        if !fs.format().logical || state.on_disk == now {
+        if !fs.format().logical || state.on_disk == ([now.0; 2], now.1) {
             return Ok(());
         }
-        let (mut l2p, mut p2l) = (Vec::new(), Vec::new());
-        for entry in &state.items[state.on_disk.0..] {
-            fs.format().back_end.push_proto_item(entry, &mut l2p, &mut p2l);
-        }
         let directory = fs.layout().txn(&txn.to_string());
-        let next = now.1.to_string().into_bytes();
-        for (name, how, bytes) in [
-            (PROTO_L2P, Create::Append, l2p),
-            (P2L_FILE, Create::Append, p2l),
-            (NEXT_ITEM_FILE, Create::Replace, next),
-        ] {
-            let path = directory.join(name);
-            fs.disk()
-                .write(&path, how)
-                .and_then(|mut file| file.append(&bytes))
-                .map_err(|e| Error::io("Can't write to file", &path, &e))?;
+        // If one file cannot be written, a repetition does not append to the other one twice.
+        for (nth, name) in [PROTO_L2P, P2L_FILE].into_iter().enumerate() {
+            let [mut l2p, mut p2l] = [Vec::new(), Vec::new()];
+            for entry in &state.items[state.on_disk.0[nth]..] {
+                fs.format().back_end.push_proto_item(entry, &mut l2p, &mut p2l);
+            }
+            write_file(fs, &directory.join(name), Create::Append, [&l2p, &p2l][nth])?;
+            state.on_disk.0[nth] = now.0;
         }
-        state.on_disk = now;
+        let next = now.1.to_string();
+        write_file(
+            fs,
+            &directory.join(NEXT_ITEM_FILE),
+            Create::Replace,
+            next.as_bytes(),
+        )?;
+        state.on_disk.1 = now.1;
         Ok(())
     }
 }

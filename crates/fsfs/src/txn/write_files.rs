@@ -3,6 +3,7 @@
 //! Nothing here is made durable: a transaction need not survive a crash of the machine. Unchanged parts are not written again;
 //! directories and the log are appended to, as the incumbent does.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use base::{Error, Result};
@@ -137,11 +138,21 @@ pub(super) fn remove_if_there(fs: &Fs, path: &Path) -> Result<()> {
     }
 }
 
-fn write_file(fs: &Fs, path: &Path, how: Create, bytes: &[u8]) -> Result<()> {
+/// Writes or appends `bytes`. If they cannot be appended, the file keeps its length, so that a repetition does not append a part of
+/// them twice. A file that cannot be replaced has a part of them.
+pub(super) fn write_file(fs: &Fs, path: &Path, how: Create, bytes: &[u8]) -> Result<()> {
+    let failed = |e: io::Error| Error::io("Can't write to file", path, &e);
     let mut file = fs
         .disk()
         .write(path, how)
         .map_err(|e| Error::io("Can't open file", path, &e))?;
-    let wrote = file.append(bytes);
-    wrote.map_err(|e| Error::io("Can't write to file", path, &e))
+    let length = match how {
+        Create::Append => file.len().map_err(failed)?,
+        Create::New | Create::Replace => 0,
+    };
+    file.append(bytes).map_err(|e| {
+        // A file that stays longer is noticed by `Txn::has_read_log_of`, or is damaged.
+        _ = file.truncate(length);
+        failed(e)
+    })
 }

@@ -1,6 +1,7 @@
 //! A disk whose n-th call fails, for every n during a commit: afterwards the youngest revision is the old one or the
 //! new one, and complete.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
 use std::path::Path;
@@ -265,6 +266,64 @@ fn permanent_failure_in_format_4() {
 #[test]
 fn one_failed_call_in_format_2() {
     fail_everywhere("1.4", false);
+}
+
+/// Returns the files of the transaction with this name.
+fn txn_files(repository: &Repository, name: &str) -> BTreeMap<OsString, Vec<u8>> {
+    let dir = repository.db().join(format!("transactions/{name}.txn"));
+    let files = std::fs::read_dir(dir).unwrap().map(|entry| {
+        let entry = entry.unwrap();
+        (entry.file_name(), std::fs::read(entry.path()).unwrap())
+    });
+    files.collect()
+}
+
+/// After each failure, which may leave a part of what is appended, the second attempt writes what is missing.
+#[test]
+fn a_transaction_is_written_in_the_second_attempt() {
+    for version in ["1.4", "1.14", "fsx"] {
+        let template = start(version);
+        let write = |disk_fails_after: i64| {
+            let repository = copy_of(&template);
+            let (fs, disk) = open(&repository);
+            let mut txn = begin(&fs);
+            let name = txn.name().to_owned();
+            apply(&fs, &mut txn, &[Put("a/f", b"first\n".to_vec())]).unwrap();
+            txn.write_to_disk().unwrap();
+            apply(&fs, &mut txn, &edits()).unwrap();
+            disk.fail_after(disk_fails_after, false);
+            let written = txn.write_to_disk();
+            let has_failed = disk.has_failed();
+            disk.never_fail();
+            txn.write_to_disk().unwrap();
+            let mut files = txn_files(&repository, &name);
+            // Lists of directories are written as a whole then, without the names that were replaced.
+            files.retain(|name, _| !name.to_string_lossy().ends_with(".children"));
+            txn.close_unwritten();
+            let mut again = open(&repository).0.open_txn(&name).unwrap();
+            assert_eq!(again.commit(&now).unwrap().rev, Revnum(3));
+            verify(&repository);
+            let revision = std::fs::read(repository.rev_file(3)).unwrap();
+            (files, revision, has_failed, written.is_err())
+        };
+        let (files, revision, ..) = write(i64::MAX);
+        let mut failures = 0;
+        for call in 0.. {
+            let (written, committed, has_failed, is_refused) = write(call);
+            for (name, text) in &files {
+                assert_eq!(written.get(name), Some(text), "{version} call {call} {name:?}");
+            }
+            assert!(
+                written.len() == files.len() && committed == revision,
+                "{version} call {call}"
+            );
+            failures += usize::from(is_refused);
+            if !has_failed {
+                break;
+            }
+        }
+        assert!(failures > 10, "{version} {failures}");
+    }
 }
 
 #[test]
