@@ -31,8 +31,9 @@
 //! Steps 1 to 5 are done before the write lock is taken, so that the lock is held for a short time. They are repeated at most
 //! once, under the lock, so no commit starves. Texts are already in the proto-revision file when the commit begins.
 //!
-//! A commit that fails leaves the transaction as it was: it can be committed again or removed. After step 10 it has no texts any
-//! more and can only be removed.
+//! A commit that fails leaves the transaction as it was: it can be committed again or removed. If step 5 fails, texts may be lost
+//! that were written long before, and the system reports that only once; after step 10 the transaction has no texts any more. Then
+//! it can only be removed.
 //!
 //! In a group ([`CommitMode::Grouped`]) the caller holds the write lock; steps 5, 9 and 12, and the renaming in step 7, are done
 //! for the whole group by `commit_group`. Step 13 comes before step 12 then: a crash before the flush loses the transactions of the
@@ -174,7 +175,13 @@ impl Txn {
         let written = written.write()?;
         check_root(&self.fs, &state, previous)?;
         // The end of step 4, and step 5.
-        proto.finish(rev, written.root, written.changes, mode == CommitMode::Single)?;
+        proto.finish(rev, written.root, written.changes)?;
+        if mode == CommitMode::Single
+            && let Err(e) = proto.sync()
+        {
+            self.status = TxnStatus::Broken;
+            return Err(e);
+        }
         Ok(PreparedRevision {
             rev,
             proto,

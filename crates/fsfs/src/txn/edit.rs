@@ -81,7 +81,7 @@ pub struct Txn {
 pub(super) enum TxnStatus {
     /// All of them.
     Open,
-    /// Removal only: a commit has failed after the texts had left the transaction.
+    /// Removal only: a commit has failed after the texts had left the transaction, or because they could not be made durable.
     Broken,
     /// None: the transaction has become a revision, was removed, or was closed.
     Ended,

@@ -200,11 +200,11 @@ impl ProtoWriter {
     }
 
     /// Appends the end of the revision: indexes and footer (logical addressing) or the trailer line (physical addressing). Then
-    /// all is written to the file, and made durable if `sync`.
+    /// all is written to the file.
     ///
     /// # Errors
     /// The system's.
-    pub(crate) fn finish(&mut self, rev: Revnum, root: u64, changes: u64, sync: bool) -> Result<()> {
+    pub(crate) fn finish(&mut self, rev: Revnum, root: u64, changes: u64) -> Result<()> {
         let mut end = Vec::new();
         if self.is_logical() {
             self.encode_indexes(rev, &mut end);
@@ -212,11 +212,19 @@ impl ProtoWriter {
             RevTrailer { root, changes }.encode(&mut end);
         }
         self.buffer.append(&mut end);
-        self.flush()?;
+        self.flush()
+    }
+
+    /// After [`ProtoWriter::finish`]: makes the whole file durable, with the texts that other writers have written before.
+    ///
+    /// # Errors
+    /// The system's. It is unknown then which bytes are lost, and a later call may succeed without them: the file must not become
+    /// a revision.
+    pub(crate) fn sync(&mut self) -> Result<()> {
         let path = &self.proto.0.path;
         match &mut self.file {
-            Some(file) if sync => file.sync().map_err(|e| Error::io("Can't flush file", path, &e)),
-            _ => Ok(()),
+            Some(file) => file.sync().map_err(|e| Error::io("Can't flush file", path, &e)),
+            None => Ok(()),
         }
     }
 

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use base::{Code, Revnum};
 use fsfs::disk::{Create, Disk, DiskFile, DiskLock, DiskWriter, FileMeta, RealDisk};
 use fsfs::{Cache, Fs};
+use testkit::disk::{CallDecision, DiskCall, WatchedDisk, Watcher};
 
 use super::script::CommitStep::{Cp, Mkdir, Propset, Put};
 use super::script::{CommitStep, apply, begin, copy_of, now, ours, verify};
@@ -323,6 +324,44 @@ fn a_transaction_is_written_in_the_second_attempt() {
             }
         }
         assert!(failures > 10, "{version} {failures}");
+    }
+}
+
+/// The system reports once that it has lost data, and a second flush would succeed without them.
+#[test]
+fn a_transaction_whose_texts_cannot_be_made_durable_is_not_committed_again() {
+    for version in ["1.4", "1.14", "fsx"] {
+        let repository = start(version);
+        let disk = WatchedDisk::new(FirstSyncFails::default());
+        let fs = Fs::open_on(&repository.db(), &Cache::new(16 << 20), Arc::new(disk)).unwrap();
+        let mut txn = begin(&fs);
+        let name = txn.name().to_owned();
+        apply(&fs, &mut txn, &edits()).unwrap();
+        let error = txn.commit(&now).unwrap_err();
+        assert_eq!(error.code().0, 5, "{version} {error}");
+        let error = txn.commit(&now).unwrap_err();
+        assert_eq!(error.code(), Code::FS_TRANSACTION_DEAD, "{version} {error}");
+        assert_eq!(fs.youngest().unwrap(), Revnum(2));
+        txn.abort().unwrap();
+        assert!(!fs.list_txns().unwrap().contains(&name));
+        verify(&repository);
+    }
+}
+
+/// The first flush of a proto-revision file fails.
+#[derive(Default)]
+struct FirstSyncFails(AtomicBool);
+
+impl Watcher for FirstSyncFails {
+    fn before(&self, call: DiskCall<'_>) -> CallDecision {
+        match call {
+            DiskCall::Sync(path, _)
+                if path.to_string_lossy().ends_with("rev") && !self.0.swap(true, Ordering::SeqCst) =>
+            {
+                CallDecision::Fail(io::Error::from_raw_os_error(5))
+            }
+            _ => CallDecision::Proceed,
+        }
     }
 }
 
