@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use fsfs::disk::{Create, Disk, DiskFile, DiskLock, DiskWriter, FileMeta, UnsyncedDisk};
+use fsfs::disk::{Create, Disk, DiskFile, DiskLock, DiskVolume, DiskWriter, FileMeta, UnsyncedDisk};
 
 pub use crash::{CrashDisk, Loss};
 pub use failing::{CountedCalls, DiskFault, FailingDisk};
@@ -51,6 +51,8 @@ pub enum DiskCall<'a> {
     Permissions(&'a Path),
     /// Makes the names in a directory durable.
     SyncDir(&'a Path),
+    /// Opens a file system, to make everything durable later.
+    OpenVolume(&'a Path),
     /// Makes everything durable.
     SyncAll(&'a Path),
     /// Takes a lock.
@@ -193,8 +195,12 @@ impl<W: Watcher> Disk for WatchedDisk<W> {
         self.watch(DiskCall::SyncDir(path), || Ok(()))
     }
 
-    fn sync_all(&self, path: &Path) -> io::Result<()> {
-        self.watch(DiskCall::SyncAll(path), || Ok(()))
+    fn open_volume(&self, path: &Path) -> io::Result<Box<dyn DiskVolume>> {
+        let volume = self.watch(DiskCall::OpenVolume(path), || UnsyncedDisk.open_volume(path))?;
+        let (disk, path) = (self.clone(), path.to_owned());
+        Ok(Box::new(move || {
+            disk.watch(DiskCall::SyncAll(&path), || volume.sync())
+        }))
     }
 
     fn lock(&self, path: &Path, wait: bool) -> io::Result<Option<Box<dyn DiskLock>>> {

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use base::{Cancel, Code, Depth, Error, FsPath, Result, Revnum, hashdump};
 use fsfs::admin::{pack::packed_revprops, rep_cache};
-use fsfs::disk::{Disk as _, DiskFile, RealDisk, is_missing, is_stale};
+use fsfs::disk::{DiskFile, RealDisk, Volumes, is_missing, is_stale};
 use fsfs::shared::{Head, SharedFs};
 use fsfs::{Cache, Fs};
 
@@ -144,6 +144,8 @@ struct Copy<'a> {
     /// The state of the export.
     youngest: Option<u64>,
     min_unpacked: u64,
+    /// The file systems of the export, open before anything is written.
+    volumes: Volumes,
 }
 
 impl<'a> Copy<'a> {
@@ -159,6 +161,7 @@ impl<'a> Copy<'a> {
             packs_props: number >= 6,
             youngest: number_in(&db.join("current"))?,
             min_unpacked: number_in(&db.join("min-unpacked-rev"))?.unwrap_or(0),
+            volumes: Volumes::open(&RealDisk, db)?,
         })
     }
 
@@ -289,9 +292,7 @@ impl<'a> Copy<'a> {
 
     /// Makes durable what was written.
     fn sync(&self) -> Result<()> {
-        RealDisk
-            .sync_all(&self.db)
-            .map_err(|e| Error::io("Can't flush", &self.db, &e))
+        self.volumes.sync()
     }
 
     fn in_shard(&self, kind: &str, rev: Revnum) -> PathBuf {

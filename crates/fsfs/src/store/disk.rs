@@ -21,6 +21,7 @@ mod metered;
 mod names;
 mod replace;
 mod throttle;
+mod volumes;
 
 use std::ffi::OsString;
 use std::io;
@@ -35,8 +36,9 @@ use rustix::process::{Resource, getrlimit};
 pub use machine::{RealDisk, UnsyncedDisk};
 pub use metered::{IoCounts, IoMeter, MeteredDisk};
 pub use replace::write_atomic;
-pub(crate) use replace::{MoveMode, create_unique, move_file, sync_db, write_volatile};
+pub(crate) use replace::{MoveMode, create_unique, move_file, write_volatile};
 pub use throttle::{Clock, SystemClock, Throttle};
+pub use volumes::{DiskVolume, Volumes};
 
 /// The operations that the engine needs.
 pub trait Disk: Send + Sync {
@@ -229,11 +231,11 @@ pub trait Disk: Send + Sync {
         Err(read_only())
     }
 
-    /// Makes all data durable that was written to the file system that contains `path`.
+    /// Opens the file system that contains a directory, to sync what is written to it from now on.
     ///
     /// # Errors
     /// The system's.
-    fn sync_all(&self, path: &Path) -> io::Result<()> {
+    fn open_volume(&self, path: &Path) -> io::Result<Box<dyn DiskVolume>> {
         let _ = path;
         Err(read_only())
     }

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use base::{Date, Error, Result, Revnum};
 
 use crate::store::GROUP_PREFIX;
-use crate::store::disk::{Create, MoveMode, move_file, sync_db, write_atomic};
+use crate::store::disk::{Create, MoveMode, Volumes, move_file, write_atomic};
 use crate::store::guard::WriteLock;
 use crate::store::rep_cache::RepCacheRow;
 use crate::store::shared::{NewRevision, Outcome, SharedFs, SharedHold};
@@ -59,6 +59,8 @@ pub struct CommitGroup {
     refused: Option<Error>,
     /// The error by which the group was lost.
     failed: Option<Error>,
+    /// Open from before the first transaction, whose text is written before the group has the write lock.
+    volumes: Volumes,
 }
 
 impl Fs {
@@ -68,6 +70,7 @@ impl Fs {
     /// The system's.
     pub fn commit_group(&self) -> Result<CommitGroup> {
         let youngest = self.youngest()?;
+        let volumes = Volumes::open(self.disk(), self.path())?;
         Ok(CommitGroup {
             committed_fs: self.clone(),
             group_fs: self.group_view(youngest),
@@ -81,6 +84,7 @@ impl Fs {
             set_aside: Vec::new(),
             refused: None,
             failed: None,
+            volumes,
         })
     }
 
@@ -211,7 +215,7 @@ impl CommitGroup {
     /// whose files have their names.
     fn publish(&self, youngest: Revnum, named: &mut Revnum) -> Result<()> {
         let (fs, disk) = (&self.committed_fs, self.committed_fs.disk());
-        sync_db(disk, fs.path())?;
+        self.volumes.sync()?;
         // A crash here leaves complete and durable revision files with a marker, which the next commit renames.
         let marked = self.name_files(youngest, named)?;
         // The commit of the group: a crash before it leaves the old youngest revision, after it the new one.

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use base::{Code, Error, Result, Revnum};
 
-use crate::store::disk::{Create, Disk, is_missing};
+use crate::store::disk::{Create, Disk, Volumes, is_missing};
 use crate::store::guard::WriteLock;
 use crate::tree::Fs;
 
@@ -241,8 +241,10 @@ pub(crate) fn set_aside(disk: &dyn Disk, db: &Path, path: &Path, name: &str) -> 
         match disk.rename(path, &target) {
             // `db/` may consist of several file systems.
             Err(e) if e.kind() == io::ErrorKind::CrossesDevices => {
-                let copied = disk.copy(path, &target).and_then(|()| disk.sync_all(db));
-                copied.map_err(|e| failed("Can't copy file", path, e))?;
+                let volumes = Volumes::open(disk, db)?;
+                disk.copy(path, &target)
+                    .map_err(|e| failed("Can't copy file", path, e))?;
+                volumes.sync()?;
                 disk.remove_file(path)
                     .map_err(|e| failed("Can't remove file", path, e))?;
             }

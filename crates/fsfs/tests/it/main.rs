@@ -41,3 +41,4 @@ mod txns;
 mod upgrade;
 mod verify;
 mod write;
+mod write_back;

@@ -141,6 +141,7 @@ impl Watcher for Recorder {
             | DiskCall::ReadAt(_)
             | DiskCall::List(_)
             | DiskCall::Metadata(_)
+            | DiskCall::OpenVolume(_)
             | DiskCall::Lock(_) => {
                 return;
             }

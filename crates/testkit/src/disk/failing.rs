@@ -79,7 +79,8 @@ impl Watcher for FailingCall {
             | DiskCall::ReadSmall(_)
             | DiskCall::ReadAt(_)
             | DiskCall::List(_)
-            | DiskCall::Metadata(_) => CountedCalls::Reads,
+            | DiskCall::Metadata(_)
+            | DiskCall::OpenVolume(_) => CountedCalls::Reads,
             _ => CountedCalls::Changes,
         };
         if kind != self.counted || !self.is_on.load(Ordering::Relaxed) {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use base::hashdump::{self, Terminator};
 use base::{Code, Error, Result, Revnum};
 
-use crate::store::disk::{Create, Disk, is_missing, sync_db, write_atomic};
+use crate::store::disk::{Create, Disk, Volumes, is_missing, write_atomic};
 use crate::tree::Fs;
 
 /// The contents of the file.
@@ -48,7 +48,6 @@ impl Checkpoint {
 /// The checkpoint of a copy that is running.
 pub(super) struct CheckpointFile<'a> {
     disk: &'a dyn Disk,
-    db: &'a Path,
     path: PathBuf,
     /// The contents of the file.
     stored: Checkpoint,
@@ -107,7 +106,6 @@ impl<'a> CheckpointFile<'a> {
     fn of(src: &'a Fs, db: &'a Path, stored: Checkpoint, interval: Duration) -> Self {
         CheckpointFile {
             disk: src.disk(),
-            db,
             path: db.join(NAME),
             copied: Revnum::ZERO,
             stored,
@@ -125,11 +123,11 @@ impl<'a> CheckpointFile<'a> {
     ///
     /// # Errors
     /// The system's.
-    pub(super) fn copied(&mut self, next: Revnum) -> Result<()> {
+    pub(super) fn copied(&mut self, next: Revnum, volumes: &Volumes) -> Result<()> {
         self.copied = next;
         match self.saved.elapsed() < self.interval {
             true => Ok(()),
-            false => self.save(),
+            false => self.save(volumes),
         }
     }
 
@@ -137,10 +135,10 @@ impl<'a> CheckpointFile<'a> {
     ///
     /// # Errors
     /// The system's.
-    pub(super) fn save(&mut self) -> Result<()> {
+    pub(super) fn save(&mut self, volumes: &Volumes) -> Result<()> {
         if self.copied > self.stored.next {
             let start = Instant::now();
-            sync_db(self.disk, self.db)?;
+            volumes.sync()?;
             let new = Checkpoint {
                 next: self.copied,
                 ..self.stored.clone()

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use base::{Error, Result};
 
-use crate::store::disk::{Create, Disk, DiskFile, FileMeta, is_missing, remove_file_in};
+use crate::store::disk::{Create, Disk, DiskFile, FileMeta, Volumes, is_missing, remove_file_in};
 use crate::txn::strays::{STRAY_PREFIX, set_aside};
 
 /// Copies files.
@@ -69,14 +69,15 @@ impl FileCopier<'_> {
         let mut name = std::ffi::OsString::from(format!("svn-{:x}-", std::process::id()));
         name.push(to.file_name().unwrap_or_default());
         let temporary = to.with_file_name(name);
+        let volumes = match (self.existing, to.parent()) {
+            // Such a file is rare. It may be read-only, so that it cannot be opened to sync it alone.
+            (Existing::Durable, Some(dir)) => Some(Volumes::open(self.disk, dir)?),
+            _ => None,
+        };
         let copy = || {
             let copied = self.disk.copy(from, &temporary);
             copied.map_err(|e| Error::io("Can't copy file", from, &e))?;
-            if self.existing == Existing::Durable {
-                // Such a file is rare. It may be read-only, so that it cannot be opened to sync it alone.
-                let synced = self.disk.sync_all(&temporary);
-                synced.map_err(|e| Error::io("Can't flush file", &temporary, &e))?;
-            }
+            volumes.as_ref().map_or(Ok(()), Volumes::sync)?;
             let renamed = self.disk.rename(&temporary, to);
             renamed.map_err(|e| Error::io("Can't move a file to", to, &e))
         };

@@ -22,7 +22,7 @@ use self::copier::{Existing, FileCopier};
 use self::shard::{CopyJob, RevisionCopier};
 use crate::format::short_line::leading_revision;
 use crate::store::cache::Cache;
-use crate::store::disk::{ATTEMPTS, is_missing, read_replaced, sync_db, write_atomic};
+use crate::store::disk::{ATTEMPTS, Volumes, is_missing, read_replaced, write_atomic};
 use crate::store::layout::Layout;
 use crate::store::rep_cache::RepCache;
 use crate::tree::Fs;
@@ -109,19 +109,23 @@ pub fn run(
 ) -> Result<()> {
     src.check_not_shared("'hotcopy'")?;
     let layout = Layout::new(dst, *src.format());
-    let copy = |existing| Hotcopy {
+    let copier = |existing| FileCopier {
+        disk: src.disk(),
+        existing,
+    };
+    let copy = |existing, volumes| Hotcopy {
         src,
         dst: &layout,
-        copier: FileCopier {
-            disk: src.disk(),
-            existing,
-        },
+        copier: copier(existing),
+        volumes,
         cancel,
     };
-    let probe = copy(Existing::Copies).copier;
+    let probe = copier(Existing::Copies);
     let is_there = probe.metadata(&layout.file("format"))?.is_some();
     if options.incremental && is_there {
-        copy(Existing::Copies).write_missing_fs_type()?;
+        let volumes = Volumes::open(src.disk(), dst)?;
+        let copy = copy(Existing::Copies, &volumes);
+        copy.write_missing_fs_type()?;
         let cache = Cache::new(SMALL_CACHE);
         let old = Fs::open_on(dst, &cache, src.disk_handle())?;
         // Before the locks, to refuse quickly, and under the locks, to be right.
@@ -130,7 +134,6 @@ pub fn run(
         check_compatible(src, &old)?;
         // Files of shards that are packed now are removed, and network file systems keep the directories of open ones.
         cache.close_files();
-        let copy = copy(Existing::Copies);
         copy.revisions(notify, None)?;
         copy.other_files()?;
         if probe.metadata(&layout.file(checkpoint::NAME))?.is_some() {
@@ -156,6 +159,8 @@ pub fn run(
             (Some(new), Existing::None)
         }
     };
+    let volumes = Volumes::open(src.disk(), dst)?;
+    let copy = |existing| copy(existing, &volumes);
     if existing == Existing::Untrusted {
         copy(existing).remove_remains()?;
     }
@@ -225,6 +230,8 @@ struct Hotcopy<'a> {
     src: &'a Fs,
     dst: &'a Layout,
     copier: FileCopier<'a>,
+    /// The file systems of the destination, open before anything is written.
+    volumes: &'a Volumes,
     cancel: &'a Cancel,
 }
 
@@ -257,7 +264,7 @@ impl Hotcopy<'_> {
                     }
                     attempt += 1;
                     if let Some(checkpoint) = &mut checkpoint {
-                        checkpoint.save()?;
+                        checkpoint.save(self.volumes)?;
                     }
                     if copier.existing == Existing::None {
                         copier.existing = Existing::Untrusted;
@@ -326,7 +333,7 @@ impl Hotcopy<'_> {
             |(end, copied)| {
                 copied?.into_iter().for_each(&mut *notify);
                 match &mut checkpoint {
-                    Some(checkpoint) => checkpoint.copied(end),
+                    Some(checkpoint) => checkpoint.copied(end, self.volumes),
                     None => Ok(()),
                 }
             },
@@ -447,7 +454,7 @@ impl Hotcopy<'_> {
     }
 
     fn sync(&self) -> Result<()> {
-        sync_db(self.copier.disk, self.dst.db())
+        self.volumes.sync()
     }
 }
 

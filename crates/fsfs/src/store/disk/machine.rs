@@ -29,7 +29,7 @@ use rustix::path::Arg;
 
 use super::copy;
 use super::directory::RealDir;
-use super::{Create, Disk, DiskDir, DiskFile, DiskLock, DiskWriter, FileMeta};
+use super::{Create, Disk, DiskDir, DiskFile, DiskLock, DiskVolume, DiskWriter, FileMeta};
 
 /// Opens a file of a repository for reading; `path` is relative to `directory`. A FIFO in its place reads as an empty
 /// file, without waiting for a writer.
@@ -166,8 +166,8 @@ macro_rules! machine {
                 if $syncs { sync_dir(path) } else { Ok(()) }
             }
 
-            fn sync_all(&self, path: &Path) -> io::Result<()> {
-                if $syncs { sync_all(path) } else { Ok(()) }
+            fn open_volume(&self, path: &Path) -> io::Result<Box<dyn DiskVolume>> {
+                if $syncs { open_volume(path) } else { Ok(Box::new(|| Ok(()))) }
             }
 
             fn lock(&self, path: &Path, wait: bool) -> io::Result<Option<Box<dyn DiskLock>>> {
@@ -404,9 +404,11 @@ fn sync_dir(path: &Path) -> io::Result<()> {
     }
 }
 
-fn sync_all(path: &Path) -> io::Result<()> {
-    let file = File::open(path)?;
-    Ok(retry_on_signal(|| rustix::fs::syncfs(&file))?)
+fn open_volume(path: &Path) -> io::Result<Box<dyn DiskVolume>> {
+    let directory = File::open(path)?;
+    Ok(Box::new(move || {
+        Ok(retry_on_signal(|| rustix::fs::syncfs(&directory))?)
+    }))
 }
 
 /// The pause before the next attempt after a false deadlock.

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use base::Cancel;
 use rustix::io::Errno;
 
-use super::{Create, Disk, DiskDir, DiskFile, DiskLock, DiskWriter, FileMeta, Throttle};
+use super::{Create, Disk, DiskDir, DiskFile, DiskLock, DiskVolume, DiskWriter, FileMeta, Throttle};
 
 /// The counters of a run, and its limit if there is one. The threads of the run share it.
 #[derive(Debug, Default)]
@@ -198,8 +198,8 @@ impl Disk for MeteredDisk {
         self.disk.sync_dir(path)
     }
 
-    fn sync_all(&self, path: &Path) -> io::Result<()> {
-        self.disk.sync_all(path)
+    fn open_volume(&self, path: &Path) -> io::Result<Box<dyn DiskVolume>> {
+        self.disk.open_volume(path)
     }
 
     fn lock(&self, path: &Path, wait: bool) -> io::Result<Option<Box<dyn DiskLock>>> {

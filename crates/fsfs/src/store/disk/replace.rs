@@ -116,27 +116,6 @@ pub(crate) fn move_file(disk: &dyn Disk, from: &Path, to: &Path, mode: MoveMode)
 /// Bytes that are copied at once.
 const COPY_SIZE: usize = 128 << 10;
 
-/// Makes durable what was written below `db`, whose directories `revs` and `revprops` may be on other file systems.
-///
-/// # Errors
-/// The system's.
-pub(crate) fn sync_db(disk: &dyn Disk, db: &Path) -> Result<()> {
-    let mut devices = Vec::new();
-    for path in [db.to_owned(), db.join("revs"), db.join("revprops")] {
-        let meta = match disk.metadata(&path) {
-            // FSX has no directory of its own for revision properties.
-            Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
-            meta => meta.map_err(|e| Error::io("Can't stat", &path, &e))?,
-        };
-        if !devices.contains(&meta.identity.0) {
-            devices.push(meta.identity.0);
-            disk.sync_all(&path)
-                .map_err(|e| Error::io("Can't flush filesystem of", &path, &e))?;
-        }
-    }
-    Ok(())
-}
-
 /// Creates a file in `directory` under a name that no other file has.
 ///
 /// # Errors

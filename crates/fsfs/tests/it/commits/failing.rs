@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use base::{Code, Revnum};
-use fsfs::disk::{Create, Disk, DiskFile, DiskLock, DiskWriter, FileMeta, RealDisk};
+use fsfs::disk::{Create, Disk, DiskFile, DiskLock, DiskVolume, DiskWriter, FileMeta, RealDisk};
 use fsfs::{Cache, Fs};
 use testkit::disk::{CallDecision, DiskCall, WatchedDisk, Watcher};
 
@@ -148,9 +148,12 @@ impl Disk for CountdownDisk {
         self.step()?;
         RealDisk.sync_dir(path)
     }
-    fn sync_all(&self, path: &Path) -> io::Result<()> {
-        self.step()?;
-        RealDisk.sync_all(path)
+    fn open_volume(&self, path: &Path) -> io::Result<Box<dyn DiskVolume>> {
+        let (disk, volume) = (self.clone(), RealDisk.open_volume(path)?);
+        Ok(Box::new(move || {
+            disk.step()?;
+            volume.sync()
+        }))
     }
     fn lock(&self, path: &Path, wait: bool) -> io::Result<Option<Box<dyn DiskLock>>> {
         self.step()?;

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use base::Revnum;
-use fsfs::disk::{Create, Disk, DiskFile, DiskLock, DiskWriter, FileMeta, RealDisk};
+use fsfs::disk::{Create, Disk, DiskFile, DiskLock, DiskVolume, DiskWriter, FileMeta, RealDisk};
 use fsfs::{Cache, Fs, TxnOptions};
 
 use super::script::CommitStep::{Cp, Mkdir, Propset, Put};
@@ -223,15 +223,18 @@ impl Disk for RecordingDisk {
         });
         RealDisk.sync_dir(path)
     }
-    fn sync_all(&self, path: &Path) -> io::Result<()> {
-        self.record(|machine| {
-            machine.cut_power("sync_all");
-            for file in &mut machine.files {
-                file.1 = file.0.clone();
-            }
-            machine.durable = machine.names.clone();
-        });
-        RealDisk.sync_all(path)
+    fn open_volume(&self, path: &Path) -> io::Result<Box<dyn DiskVolume>> {
+        let (disk, volume) = (self.clone(), RealDisk.open_volume(path)?);
+        Ok(Box::new(move || {
+            disk.record(|machine| {
+                machine.cut_power("sync of all");
+                for file in &mut machine.files {
+                    file.1 = file.0.clone();
+                }
+                machine.durable = machine.names.clone();
+            });
+            volume.sync()
+        }))
     }
     fn lock(&self, path: &Path, wait: bool) -> io::Result<Option<Box<dyn DiskLock>>> {
         RealDisk.lock(path, wait)

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use base::{Code, Revnum};
-use fsfs::disk::{Create, Disk, DiskFile, DiskLock, DiskWriter, FileMeta, RealDisk};
+use fsfs::disk::{Create, Disk, DiskFile, DiskLock, DiskVolume, DiskWriter, FileMeta, RealDisk};
 use fsfs::{Cache, Fs};
 
 use super::script::CommitStep::{Mkdir, Put};
@@ -102,8 +102,8 @@ impl Disk for StaleNames {
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
         RealDisk.sync_dir(path)
     }
-    fn sync_all(&self, path: &Path) -> io::Result<()> {
-        RealDisk.sync_all(path)
+    fn open_volume(&self, path: &Path) -> io::Result<Box<dyn DiskVolume>> {
+        RealDisk.open_volume(path)
     }
     fn lock(&self, path: &Path, wait: bool) -> io::Result<Option<Box<dyn DiskLock>>> {
         RealDisk.lock(path, wait)
