@@ -207,17 +207,35 @@ pub(crate) fn make_dir(path: &Path) -> Result<()> {
     }
 }
 
-/// Replaces `to` by a copy in one step.
+/// Replaces `to` by a copy in one step, unless it is one already.
 fn copy_file(from: &Path, to: &Path) -> Result<()> {
+    let exists = to.exists();
+    if exists && is_copy(from, to) {
+        return Ok(());
+    }
     let failed = |e: io::Error| Error::io("Can't copy to", to, &e);
     let mut name = to.file_name().unwrap_or_default().to_owned();
     name.push(".sven-copy");
     let temporary = to.with_file_name(name);
-    let copied = fs::copy(from, &temporary).and_then(|_| fs::rename(&temporary, to));
-    copied.map_err(|e| {
+    let copied = || {
+        fs::copy(from, &temporary)?;
+        if exists {
+            // After a power cut the old file or the new one is there, and not an empty one.
+            fs::File::open(&temporary)?.sync_all()?;
+        }
+        fs::rename(&temporary, to)
+    };
+    copied().map_err(|e| {
         _ = fs::remove_file(&temporary);
         failed(e)
     })
+}
+
+/// True if two files have the same contents and permissions.
+fn is_copy(from: &Path, to: &Path) -> bool {
+    let mode = |path: &Path| fs::metadata(path).map(|meta| (meta.len(), meta.permissions()));
+    let is_like = matches!((mode(from), mode(to)), (Ok(from), Ok(to)) if from == to);
+    is_like && matches!((fs::read(from), fs::read(to)), (Ok(from), Ok(to)) if from == to)
 }
 
 fn copy_link(from: &Path, to: &Path) -> Result<()> {

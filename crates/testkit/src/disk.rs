@@ -12,6 +12,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
 
 use fsfs::disk::{Create, Disk, DiskFile, DiskLock, DiskVolume, DiskWriter, FileMeta, UnsyncedDisk};
 
@@ -47,6 +48,8 @@ pub enum DiskCall<'a> {
     CreateDir(&'a Path),
     /// Removes a directory.
     RemoveDir(&'a Path),
+    /// Sets the time of a file.
+    SetModified(&'a Path, SystemTime),
     /// Changes the permissions of a file.
     Permissions(&'a Path),
     /// Makes the names in a directory durable.
@@ -180,6 +183,12 @@ impl<W: Watcher> Disk for WatchedDisk<W> {
     fn copy_permissions(&self, like: &Path, path: &Path) -> io::Result<()> {
         self.watch(DiskCall::Permissions(path), || {
             UnsyncedDisk.copy_permissions(like, path)
+        })
+    }
+
+    fn set_modified(&self, path: &Path, time: SystemTime) -> io::Result<()> {
+        self.watch(DiskCall::SetModified(path, time), || {
+            UnsyncedDisk.set_modified(path, time)
         })
     }
 

@@ -157,7 +157,8 @@ pub trait Disk: Send + Sync {
         Err(read_only())
     }
 
-    /// Copies a file with its permissions to a new path, or over the file there.
+    /// Copies a file with its permissions and its time to a new path, or over the file there. The time is that of the bytes, or
+    /// an earlier one if they change meanwhile.
     ///
     /// # Errors
     /// The system's.
@@ -177,6 +178,7 @@ pub trait Disk: Send + Sync {
         part: u32,
         copied: &mut dyn FnMut(u64) -> io::Result<()>,
     ) -> io::Result<()> {
+        let modified = self.metadata(from)?.modified;
         let source = self.open(from)?;
         let mut copy = self.write(to, Create::Replace)?;
         let (mut buffer, mut at) = (vec![0; part.max(1) as usize], 0);
@@ -191,7 +193,17 @@ pub trait Disk: Send + Sync {
             }
         }
         drop(copy);
-        self.copy_permissions(from, to)
+        self.copy_permissions(from, to)?;
+        self.set_modified(to, modified)
+    }
+
+    /// Sets the time of the last modification of a file.
+    ///
+    /// # Errors
+    /// The system's.
+    fn set_modified(&self, path: &Path, time: SystemTime) -> io::Result<()> {
+        let _ = (path, time);
+        Ok(())
     }
 
     /// Gives the owner of a file or directory the permission to write it.

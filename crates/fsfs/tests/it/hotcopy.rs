@@ -179,6 +179,40 @@ fn incremental_copies_follow_commits_locks_and_packs() {
     }
 }
 
+/// A property list was written before the copy was made, and got its name after that.
+#[test]
+fn a_property_that_changes_during_the_copy_is_in_the_next_one() {
+    let source = build(&Spec::small("1.14").shard(4).named("unpacked")).copy();
+    let folder = testkit::scratch();
+    let db = folder.path().join("db");
+    copy(&source, folder.path(), true).expect("copies");
+    let list = |db: &Path, rev: u64| db.join(format!("revprops/0/{rev}"));
+    let earlier = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
+    let set_time = |path: &Path, time| {
+        let file = std::fs::File::open(path).expect("opens");
+        file.set_modified(time).expect("sets the time");
+    };
+    // Subversion's copies have the time of the copying, and Sven's that of the source.
+    set_time(&list(&db, 1), std::time::SystemTime::now());
+    let fs = open(&source.db());
+    for rev in [1, 2] {
+        let old = std::fs::metadata(list(&source.db(), rev)).expect("exists").len();
+        let message = fs.revprops(Revnum(rev)).expect("reads");
+        let message = vec![b'x'; message.get("svn:log").expect("has a message").len()];
+        fs.change_revprop(Revnum(rev), "svn:log", None, Some(&message))
+            .expect("changes");
+        let changed = list(&source.db(), rev);
+        assert_eq!(std::fs::metadata(&changed).expect("exists").len(), old);
+        set_time(&changed, earlier);
+    }
+    assert!(!copy(&source, folder.path(), true).expect("copies").is_empty());
+    for rev in [1, 2] {
+        let read = |db: &Path| std::fs::read(list(db, rev)).expect("reads");
+        assert_eq!(read(&source.db()), read(&db), "r{rev}");
+    }
+    assert_eq!(copy(&source, folder.path(), true).expect("copies"), "");
+}
+
 #[test]
 fn invalid_destinations_have_the_incumbents_errors() {
     let repo = build(&Spec::small("1.14").shard(4).pack(When::Halfway)).copy();

@@ -90,12 +90,15 @@ fn change(source: &Repo, what: &str) {
     pack::run(&fs, &mut |_| {}, &Cancel::new()).expect("packs");
 }
 
-/// Writes the image of a power cut with the times of the copying, before a change of the source.
+/// Writes the image of a power cut. Files to which the copy has set no time have one from before a change of the source.
 fn image(disk: &CrashDisk, moment: usize, loss: Loss, copied: SystemTime, root: &Path) {
     disk.image(moment, loss, root);
     for name in files(root).into_keys().filter(|name| !name.ends_with('/')) {
         let file = File::open(root.join(name)).expect("opens");
-        file.set_modified(copied).expect("sets the time");
+        let modified = file.metadata().and_then(|meta| meta.modified());
+        if modified.expect("has a time") > copied {
+            file.set_modified(copied).expect("sets the time");
+        }
     }
 }
 
@@ -177,6 +180,104 @@ fn a_continued_copy_continues_after_another_power_cut() {
             });
             std::fs::remove_dir_all(&root).expect("removes");
         }
+    }
+}
+
+/// What a reader finds in a filesystem: its youngest revision, the properties of each, and that all of them are readable.
+fn readable(db: &Path, what: &str) -> Vec<Vec<u8>> {
+    let fs = Fs::open(db, &Cache::new(1 << 20)).unwrap_or_else(|e| panic!("{what}: {e}"));
+    let youngest = fs.youngest().unwrap_or_else(|e| panic!("{what}: {e}"));
+    let mut transcript = Transcript::default();
+    let verified = verify::run(
+        &fs,
+        &VerifyOptions::range(Revnum::ZERO, youngest),
+        &mut transcript,
+    );
+    verified.unwrap_or_else(|e| panic!("{what}: {e}"));
+    assert!(
+        transcript.failures.is_empty(),
+        "{what}: {:?}",
+        transcript.failures
+    );
+    let lists = (0..=youngest.0).map(|rev| {
+        let list = fs.revprops(Revnum(rev));
+        let list = list.unwrap_or_else(|e| panic!("{what}: r{rev}: {e}"));
+        assert!(list.get("svn:date").is_some(), "{what}: r{rev}");
+        list.get("later").map(<[u8]>::to_vec).unwrap_or_default()
+    });
+    lists.collect()
+}
+
+/// A copy, and a source that has changed since: properties of old revisions, new revisions, and with `packs` packed shards. A second
+/// copy to the same destination is recorded.
+fn changed_since(spec: &Spec, packs: bool, folder: &Path) -> (Repo, CrashDisk) {
+    let (source, db) = (build(spec).copy(), folder.join("db"));
+    copy(&source, &db, real()).expect("copies");
+    let fs = Fs::open(&source.db(), &Cache::new(1 << 20)).expect("opens");
+    for rev in [1, 5].map(Revnum) {
+        fs.change_revprop(rev, "later", None, Some(&[b'x'; 700]))
+            .expect("changes");
+    }
+    for name in ["new", "newer"] {
+        let url = format!("{}/{name}", source.url());
+        Tool::new("svn").args(["mkdir", "-q", "-m", name]).arg(url).ok();
+    }
+    if packs {
+        pack::run(&fs, &mut |_| {}, &Cancel::new()).expect("packs");
+    }
+    let crash = CrashDisk::recording(folder);
+    copy(&source, &db, Arc::new(crash.clone())).expect("copies");
+    (source, crash)
+}
+
+#[test]
+fn a_power_cut_leaves_the_destination_of_an_incremental_copy_whole() {
+    let unpacked = Spec::small("1.14").shard(4).named("unpacked");
+    let packed = Spec::small("1.14").shard(4).pack(When::Halfway).named("packed");
+    for (at, (spec, packs)) in [(&unpacked, false), (&packed, false), (&unpacked, true)]
+        .into_iter()
+        .enumerate()
+    {
+        let folder = testkit::scratch();
+        let (source, crash) = changed_since(spec, packs, folder.path());
+        let expected = content(&folder.path().join("db"));
+        let after = readable(&folder.path().join("db"), "the end");
+        let youngest = after.len();
+        let losses = |moment: usize| {
+            let losses = [
+                Loss::Nothing,
+                Loss::Bytes,
+                Loss::Zeros,
+                Loss::Everything,
+                Loss::Names,
+            ];
+            losses.into_iter().chain([Loss::Some(moment as u64)])
+        };
+        let cuts = (0..=crash.moment()).flat_map(|moment| losses(moment).map(move |loss| (moment, loss)));
+        let mut images = 0;
+        for (moment, loss) in testkit::sample_from(at, 17, cuts) {
+            let what = format!("{} {packs}: power cut at {moment}, lost {loss:?}", spec.name);
+            let root = folder.path().join("image");
+            crash.image(moment, loss, &root);
+            let lists = readable(&root.join("db"), &what);
+            assert!(
+                [youngest, youngest - 2].contains(&lists.len()),
+                "{what}: {}",
+                lists.len()
+            );
+            let is_old_or_new = |(list, new): (&Vec<u8>, &Vec<u8>)| list == new || list.is_empty();
+            assert!(lists.iter().zip(&after).all(is_old_or_new), "{what}");
+            copy(&source, &root.join("db"), real()).unwrap_or_else(|e| panic!("{what}: {e}"));
+            assert_eq!(readable(&root.join("db"), &what), after, "{what}");
+            // Files of packed shards that were not removed yet, and temporary ones, may stay.
+            let found = content(&root.join("db"));
+            for (name, value) in &expected {
+                assert!(found.get(name) == Some(value), "{what}: {name} differs");
+            }
+            std::fs::remove_dir_all(&root).expect("removes");
+            images += 1;
+        }
+        assert!(images > 10, "{images} images");
     }
 }
 

@@ -7,10 +7,13 @@ use std::{io, path::Path};
 
 use base::{Cancel, Date, FsPath, Result, Revnum};
 use fsfs::admin::hotcopy::{self, HotcopyOptions};
-use fsfs::disk::Disk;
+use fsfs::disk::{Disk, RealDisk};
 use fsfs::{Cache, Fs, TxnOptions};
+use testkit::Tool;
 use testkit::disk::{CallDecision, DiskCall, WatchedDisk, Watcher};
 use testkit::repo::{Repo, Spec, build};
+
+use crate::files::files;
 
 /// Every write fails later. As on Linux, the error reaches the descriptors that were open at the write.
 #[derive(Default)]
@@ -67,6 +70,24 @@ fn a_group_is_lost_if_its_text_was_not_stored() {
     drop(group);
     let fs = Fs::open(&repo.db(), &Cache::new(1 << 20)).expect("opens");
     assert_eq!(fs.youngest().expect("reads"), youngest);
+}
+
+/// The files that were not stored have no names afterwards, so that the next copy writes them again.
+#[test]
+fn an_incremental_copy_does_not_rely_on_files_that_were_not_stored() {
+    let source = build(&Spec::small("1.14").named("write-back")).copy();
+    let folder = testkit::scratch();
+    let db = folder.path().join("db");
+    let real: Arc<dyn Disk> = Arc::new(RealDisk);
+    copy(&source, &db, real.clone()).expect("copies");
+    let url = format!("{}/new", source.url());
+    Tool::new("svn").args(["mkdir", "-q", "-m", "new"]).arg(url).ok();
+    let new = source.youngest().to_string();
+    copy(&source, &db, disk()).expect_err("a write failed");
+    let has_new = || files(&db).keys().any(|name| name.ends_with(&format!("/{new}")));
+    assert!(!has_new(), "{:?}", files(&db).keys());
+    copy(&source, &db, real).expect("copies");
+    assert!(has_new());
 }
 
 #[test]

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -53,6 +54,7 @@ enum DiskChange {
     Remove(PathBuf),
     CreateDir(PathBuf),
     Mode(PathBuf, u32),
+    Modified(PathBuf, SystemTime),
     SyncDir(PathBuf),
     SyncAll,
 }
@@ -133,6 +135,7 @@ impl Watcher for Recorder {
             DiskCall::Rename(from, to) => DiskChange::Rename(self.inside(from), self.inside(to)),
             DiskCall::RemoveFile(path) | DiskCall::RemoveDir(path) => DiskChange::Remove(self.inside(path)),
             DiskCall::CreateDir(path) => DiskChange::CreateDir(self.inside(path)),
+            DiskCall::SetModified(path, time) => DiskChange::Modified(self.inside(path), time),
             DiskCall::Permissions(path) => DiskChange::Mode(self.inside(path), mode(path)),
             DiskCall::SyncDir(path) => DiskChange::SyncDir(self.inside(path)),
             DiskCall::SyncAll(_) => DiskChange::SyncAll,
@@ -163,6 +166,8 @@ struct FileState {
     bytes: Vec<u8>,
     durable: Vec<u8>,
     mode: u32,
+    /// The time that a program has set, or that of a file at the start. No loss affects it.
+    modified: Option<SystemTime>,
 }
 
 /// A change of a directory that is not durable yet: a name and its new target.
@@ -198,6 +203,7 @@ impl DiskImage {
                         durable: bytes.clone(),
                         bytes,
                         mode: mode(&path),
+                        modified: fs::metadata(&path).and_then(|meta| meta.modified()).ok(),
                     });
                     NameTarget::File(tree.files.len() - 1)
                 };
@@ -213,7 +219,11 @@ impl DiskImage {
             DiskChange::Write(path, how, number) => {
                 open.insert(*number, self.open(path, *how));
             }
-            DiskChange::Append(number, bytes) => self.files[open[number]].bytes.extend_from_slice(bytes),
+            DiskChange::Append(number, bytes) => {
+                let file = &mut self.files[open[number]];
+                file.bytes.extend_from_slice(bytes);
+                file.modified = None;
+            }
             DiskChange::Truncate(number, length) => self.files[open[number]].bytes.truncate(*length as usize),
             DiskChange::Sync(number) => {
                 let file = &mut self.files[open[number]];
@@ -227,6 +237,11 @@ impl DiskImage {
                 Some(NameTarget::Dir(old)) => *old = *mode,
                 None => {}
             },
+            DiskChange::Modified(path, time) => {
+                if let Some(NameTarget::File(file)) = self.names.get(path) {
+                    self.files[*file].modified = Some(*time);
+                }
+            }
             DiskChange::SyncDir(dir) => {
                 let changes = self.pending.remove(dir).unwrap_or_default();
                 apply_changes(&mut self.durable, &changes);
@@ -251,6 +266,7 @@ impl DiskImage {
                     bytes: Vec::new(),
                     durable: Vec::new(),
                     mode: 0o644,
+                    modified: None,
                 });
                 let file = self.files.len() - 1;
                 self.set(path, Some(NameTarget::File(file)));
@@ -341,6 +357,9 @@ impl DiskImage {
                         Loss::Some(_) => &file.durable[..],
                     };
                     fs::write(&path, bytes).unwrap_or_else(|e| panic!("can't write {}: {e}", path.display()));
+                    if let Some(time) = file.modified {
+                        set_modified(&path, time);
+                    }
                     set_mode(&path, file.mode);
                 }
             }
@@ -368,6 +387,11 @@ fn mode(path: &Path) -> u32 {
 fn set_mode(path: &Path, mode: u32) {
     let set = fs::set_permissions(path, fs::Permissions::from_mode(mode));
     set.unwrap_or_else(|e| panic!("can't set the mode of {}: {e}", path.display()));
+}
+
+fn set_modified(path: &Path, time: SystemTime) {
+    let set = fs::File::open(path).and_then(|file| file.set_modified(time));
+    set.unwrap_or_else(|e| panic!("can't set the time of {}: {e}", path.display()));
 }
 
 /// A random number generator with a seed.

@@ -1,13 +1,16 @@
 //! Copying files from one filesystem to another, except those that the destination has already.
 //!
-//! A file with the size of its source that is not older counts as a copy of it: a copy's time is that of the copying. That holds
-//! only where no power cut may have left a file with its length but without its bytes, see [`Existing`].
+//! A copy has the time of its source. A file with the size and the time of its source is a copy of it. So is a revision file that is
+//! younger than its source: copies of Subversion have the time of the copying. Property lists change, and such a copy may have been
+//! made while a change was written, so their contents are compared then. All that holds only where no power cut may have left a file
+//! with its length but without its bytes, see [`Existing`].
 
 use std::path::{Path, PathBuf};
 
 use base::{Error, Result};
 
-use crate::store::disk::{Create, Disk, DiskFile, FileMeta, Volumes, is_missing, remove_file_in};
+use super::pending::PendingFiles;
+use crate::store::disk::{Create, Disk, DiskFile, FileMeta, is_missing, remove_file_in};
 use crate::txn::strays::{STRAY_PREFIX, set_aside};
 
 /// Copies files.
@@ -15,6 +18,8 @@ use crate::txn::strays::{STRAY_PREFIX, set_aside};
 pub(super) struct FileCopier<'a> {
     pub(super) disk: &'a dyn Disk,
     pub(super) existing: Existing,
+    /// The files that are not durable yet.
+    pub(super) pending: &'a PendingFiles,
 }
 
 /// The files that are in the destination already.
@@ -25,10 +30,12 @@ pub(super) enum Existing {
     /// They are a filesystem or an earlier copy. Complete copies stay; a file that is no part of a copy may be all that is left
     /// of a revision.
     Copies,
+    /// As `Copies`, but no filesystem names them: they may be what an interrupted copy of another program has left. Those with the
+    /// time of their source stay, as they are durable.
+    Unnamed,
     /// They are what an interrupted copy has left. They are replaced.
     Untrusted,
-    /// They are what an interrupted copy had made durable. Complete copies stay; what replaces them is durable before it has its
-    /// name.
+    /// They are what an interrupted copy had made durable. Complete copies stay.
     Durable,
 }
 
@@ -38,21 +45,41 @@ impl FileCopier<'_> {
     /// # Errors
     /// The system's; "no such file" if the source is missing.
     pub(super) fn file(&self, from: &Path, to: &Path) -> Result<bool> {
-        let failed = |e| Error::io("Can't copy file", from, &e);
         if self.existing == Existing::None {
-            self.disk.copy(from, to).map_err(failed)?;
-            return Ok(true);
+            return self.store(from, to, false);
         }
         let source = self.metadata(from)?.ok_or_else(|| missing(from))?;
-        match self.metadata(to)? {
-            Some(copy) if self.existing != Existing::Untrusted && is_copy(&source, &copy) => {
-                return Ok(false);
+        let there = self.metadata(to)?;
+        match there.is_some_and(|there| self.is_copy(&source, &there)) {
+            true => Ok(false),
+            false => self.store(from, to, there.is_some()),
+        }
+    }
+
+    /// Copies a file; true.
+    fn store(&self, from: &Path, to: &Path, exists: bool) -> Result<bool> {
+        match (self.existing, exists) {
+            (Existing::None, _) | (Existing::Untrusted, false) => {
+                let copied = self.disk.copy(from, to);
+                copied.map_err(|e| Error::io("Can't copy file", from, &e))?;
             }
-            None if self.existing != Existing::Durable => self.disk.copy(from, to).map_err(failed)?,
             // The existing file may be open or read-only: it is replaced by rename.
-            _ => self.replace(from, to)?,
+            (Existing::Untrusted, true) => self.replace(from, to)?,
+            (Existing::Copies | Existing::Unnamed | Existing::Durable, _) => {
+                self.pending.copy(self.disk, from, to)?;
+            }
         }
         Ok(true)
+    }
+
+    /// True if an existing file counts as a copy of its source.
+    fn is_copy(&self, source: &FileMeta, there: &FileMeta) -> bool {
+        let is_like = source.is_dir == there.is_dir && source.len == there.len;
+        match self.existing {
+            Existing::None | Existing::Untrusted => false,
+            Existing::Unnamed => is_like && source.modified == there.modified,
+            Existing::Copies | Existing::Durable => is_like && source.modified <= there.modified,
+        }
     }
 
     /// Writes a file that is not read before the whole copy is made durable.
@@ -69,51 +96,55 @@ impl FileCopier<'_> {
         let mut name = std::ffi::OsString::from(format!("svn-{:x}-", std::process::id()));
         name.push(to.file_name().unwrap_or_default());
         let temporary = to.with_file_name(name);
-        let volumes = match (self.existing, to.parent()) {
-            // Such a file is rare. It may be read-only, so that it cannot be opened to sync it alone.
-            (Existing::Durable, Some(dir)) => Some(Volumes::open(self.disk, dir)?),
-            _ => None,
-        };
         let copy = || {
             let copied = self.disk.copy(from, &temporary);
             copied.map_err(|e| Error::io("Can't copy file", from, &e))?;
-            volumes.as_ref().map_or(Ok(()), Volumes::sync)?;
             let renamed = self.disk.rename(&temporary, to);
             renamed.map_err(|e| Error::io("Can't move a file to", to, &e))
         };
         copy().inspect_err(|_| _ = self.disk.remove_file(&temporary))
     }
 
-    /// As [`FileCopier::file`], for a small file that Subversion's copy first makes as of a new filesystem: such a file is younger
-    /// than its source, and may have the same length. So the contents are compared. A missing source is ignored.
-    pub(super) fn by_content(&self, from: &Path, to: &Path) -> Result<bool> {
-        if self.existing == Existing::Copies
-            && let (Ok(source), Ok(copy)) = (self.disk.read_small(from), self.disk.read_small(to))
-        {
-            return match source == copy {
-                true => Ok(false),
-                false => self.replace(from, to).map(|()| true),
-            };
+    /// As [`FileCopier::file`], for a small file that changes: the contents are compared if only the times differ. Subversion's copy
+    /// first makes some files as of a new filesystem, which are younger than their sources.
+    pub(super) fn changeable(&self, from: &Path, to: &Path) -> Result<bool> {
+        let (Some(source), Some(there)) = (self.metadata(from)?, self.metadata(to)?) else {
+            return self.file(from, to);
+        };
+        let is_like = source.is_dir == there.is_dir && source.len == there.len;
+        let is_relied_on = matches!(self.existing, Existing::Copies | Existing::Durable);
+        if !is_relied_on || !is_like || source.modified == there.modified {
+            return self.file(from, to);
         }
-        self.file_if_there(from, to)
+        let read = |path: &Path| {
+            let read = self.disk.read_small(path);
+            read.map_err(|e| Error::io("Can't open file", path, &e))
+        };
+        if read(from)? != read(to)? {
+            return self.store(from, to, true);
+        }
+        // The next copy need not compare them. The owner of the file may be another user.
+        _ = self.disk.set_modified(to, source.modified);
+        Ok(false)
     }
 
-    /// As [`FileCopier::file`]; a missing source is ignored.
-    pub(super) fn file_if_there(&self, from: &Path, to: &Path) -> Result<bool> {
-        match self.file(from, to) {
+    /// As [`FileCopier::changeable`]; a missing source is ignored.
+    pub(super) fn changeable_if_there(&self, from: &Path, to: &Path) -> Result<bool> {
+        match self.changeable(from, to) {
             Err(e) if is_missing(&e) && self.metadata(from)?.is_none() => Ok(false),
             result => result,
         }
     }
 
-    /// As [`FileCopier::file`], for a revision or pack file. If the destination has a file that is no part of a copy, it may be
-    /// the only copy of acknowledged revisions: it is renamed to a name in `db`, and the second result is true.
-    pub(super) fn revisions(&self, from: &Path, to: &Path, db: &Path, name: &str) -> Result<(bool, bool)> {
-        let is_other = self.existing == Existing::Copies && self.is_other(from, to)?;
+    /// Does what comes before the copying of a revision or pack file. If the destination has a file that is no part of a copy, it may
+    /// be the only copy of acknowledged revisions: it is renamed to a name in `db`, and the result is true.
+    pub(super) fn set_other_aside(&self, from: &Path, to: &Path, db: &Path, name: &str) -> Result<bool> {
+        let may_be_other = matches!(self.existing, Existing::Copies | Existing::Unnamed);
+        let is_other = may_be_other && self.is_other(from, to)?;
         if is_other {
             set_aside(self.disk, db, to, name)?;
         }
-        Ok((self.file(from, to)?, is_other))
+        Ok(is_other)
     }
 
     /// True if the file `to` exists and is not a beginning of the file `from`.
@@ -121,7 +152,7 @@ impl FileCopier<'_> {
         let (Some(source), Some(copy)) = (self.metadata(from)?, self.metadata(to)?) else {
             return Ok(false);
         };
-        if is_copy(&source, &copy) || copy.is_dir {
+        if self.is_copy(&source, &copy) || copy.is_dir {
             return Ok(false);
         }
         if copy.len > source.len {
@@ -177,7 +208,7 @@ impl FileCopier<'_> {
                     Some(meta) if meta.is_dir => left.push((from, to)),
                     // A temporary file of another process.
                     _ if name.to_string_lossy().starts_with("svn-") => {}
-                    _ => drop(self.file_if_there(&from, &to)?),
+                    _ => drop(self.changeable_if_there(&from, &to)?),
                 }
             }
         }
@@ -248,10 +279,6 @@ impl FileCopier<'_> {
             Err(e) => Err(e),
         }
     }
-}
-
-fn is_copy(source: &FileMeta, copy: &FileMeta) -> bool {
-    source.is_dir == copy.is_dir && source.len == copy.len && source.modified <= copy.modified
 }
 
 fn missing(path: &Path) -> Error {

@@ -11,6 +11,7 @@ use crate::store::uuid::new_uuid;
 impl Hotcopy<'_> {
     /// Removes what an interrupted copy has left and this one will not replace.
     pub(super) fn remove_remains(&self) -> Result<()> {
+        self.copier.remove_tree(self.copier.pending.dir())?;
         self.copier.remove_temporary(self.dst.db())?;
         for name in ["revs", "revprops", "node-origins"] {
             let dir = self.dst.file(name);

@@ -4,11 +4,14 @@
 //! packed meanwhile, missing files are read from the pack. The destination of an incremental copy is held by all its locks.
 //! Revisions are copied on all cores, and made durable before `current` names them. `format`, without which a directory is no
 //! filesystem, is written last. So an interrupted copy is no filesystem yet, or the one that it was, and the next copy continues
-//! it. A first copy leaves a checkpoint, so that the next one knows which files it can rely on.
+//! it. A first copy leaves a checkpoint, so that the next one knows which files it can rely on. An incremental copy gives a file its
+//! name only when it is durable, see [`pending`], so every file that has its name can be relied on.
 
 pub(crate) mod checkpoint;
 mod copier;
 mod first_copy;
+mod packs;
+mod pending;
 mod shard;
 
 use std::path::Path;
@@ -19,21 +22,22 @@ use base::{Cancel, Code, Error, Result, Revnum};
 
 use self::checkpoint::CheckpointFile;
 use self::copier::{Existing, FileCopier};
-use self::shard::{CopyJob, RevisionCopier};
+use self::pending::{PendingFiles, PublishInterval};
+use self::shard::{CopyJob, NamedRevisions, RevisionCopier};
 use crate::format::short_line::leading_revision;
 use crate::store::cache::Cache;
 use crate::store::disk::{ATTEMPTS, Volumes, is_missing, read_replaced, write_atomic};
 use crate::store::layout::Layout;
 use crate::store::rep_cache::RepCache;
 use crate::tree::Fs;
-use crate::txn::strays::set_aside;
 
 /// Options of a copy.
 #[derive(Clone, Copy, Debug)]
 pub struct HotcopyOptions {
     /// True to copy only what the destination lacks: everything, if it has no filesystem.
     pub incremental: bool,
-    /// The time between two checkpoints of a first copy. It grows where checkpoints take long. Zero for one after each job.
+    /// The time between two checkpoints of a first copy, or after which an incremental copy gives names to the files that it has
+    /// copied. It grows where that takes long. Zero to do it after each job.
     pub checkpoint_interval: Duration,
 }
 
@@ -62,9 +66,11 @@ pub struct CopiedRevisions {
 /// The system's.
 pub fn begin(src: &Fs, dst: &Path) -> Result<()> {
     src.check_not_shared("'hotcopy'")?;
+    let pending = PendingFiles::new(dst);
     let copier = FileCopier {
         disk: src.disk(),
         existing: Existing::Untrusted,
+        pending: &pending,
     };
     copier.directory(dst)?;
     match copier.names(dst)?.is_none_or(|names| names.is_empty()) {
@@ -86,9 +92,11 @@ pub fn begin(src: &Fs, dst: &Path) -> Result<()> {
 /// The system's.
 pub fn is_interrupted(src: &Fs, dst: &Path) -> Result<bool> {
     src.check_not_shared("'hotcopy'")?;
+    let pending = PendingFiles::new(dst);
     let probe = FileCopier {
         disk: src.disk(),
         existing: Existing::Copies,
+        pending: &pending,
     };
     let is_there = |name: &str| Ok::<_, Error>(probe.metadata(&dst.join(name))?.is_some());
     // A copy that ends between `format` and the removal of the checkpoint has both.
@@ -109,15 +117,18 @@ pub fn run(
 ) -> Result<()> {
     src.check_not_shared("'hotcopy'")?;
     let layout = Layout::new(dst, *src.format());
+    let pending = PendingFiles::new(dst);
     let copier = |existing| FileCopier {
         disk: src.disk(),
         existing,
+        pending: &pending,
     };
     let copy = |existing, volumes| Hotcopy {
         src,
         dst: &layout,
         copier: copier(existing),
         volumes,
+        interval: options.checkpoint_interval,
         cancel,
     };
     let probe = copier(Existing::Copies);
@@ -125,22 +136,7 @@ pub fn run(
     if options.incremental && is_there {
         let volumes = Volumes::open(src.disk(), dst)?;
         let copy = copy(Existing::Copies, &volumes);
-        copy.write_missing_fs_type()?;
-        let cache = Cache::new(SMALL_CACHE);
-        let old = Fs::open_on(dst, &cache, src.disk_handle())?;
-        // Before the locks, to refuse quickly, and under the locks, to be right.
-        check_compatible(src, &old)?;
-        let _locks = old.all_locks()?;
-        check_compatible(src, &old)?;
-        // Files of shards that are packed now are removed, and network file systems keep the directories of open ones.
-        cache.close_files();
-        copy.revisions(notify, None)?;
-        copy.other_files()?;
-        if probe.metadata(&layout.file(checkpoint::NAME))?.is_some() {
-            // The first copy was interrupted in its last step.
-            copy.protect_format()?;
-        }
-        return checkpoint::remove(src.disk(), dst);
+        return copy.bring_up_to_date(notify);
     }
     if is_there {
         let message = format!("'{}' is a filesystem already", dst.display());
@@ -164,14 +160,17 @@ pub fn run(
     if existing == Existing::Untrusted {
         copy(existing).remove_remains()?;
     }
-    copy(existing).create_skeleton()?;
-    copy(existing).revisions(notify, checkpoint.as_mut())?;
-    let existing = match existing {
-        Existing::None => Existing::Untrusted,
-        other => other,
-    };
-    copy(existing).other_files()?;
-    copy(existing).format()?;
+    let first = copy(existing);
+    first.create_skeleton()?;
+    first.with_pending(|| {
+        first.revisions(notify, checkpoint.as_mut())?;
+        let existing = match existing {
+            Existing::None => Existing::Untrusted,
+            other => other,
+        };
+        copy(existing).other_files()
+    })?;
+    first.format()?;
     // A crash here leaves a complete filesystem with a checkpoint, which the next copy to it removes.
     checkpoint::remove(src.disk(), dst)
 }
@@ -232,10 +231,46 @@ struct Hotcopy<'a> {
     copier: FileCopier<'a>,
     /// The file systems of the destination, open before anything is written.
     volumes: &'a Volumes,
+    /// See [`HotcopyOptions::checkpoint_interval`].
+    interval: Duration,
     cancel: &'a Cancel,
 }
 
 impl Hotcopy<'_> {
+    /// Copies what a destination that is a filesystem lacks.
+    fn bring_up_to_date(&self, notify: &mut dyn FnMut(CopiedRevisions)) -> Result<()> {
+        let (src, dst) = (self.src, self.dst.db());
+        self.write_missing_fs_type()?;
+        let cache = Cache::new(SMALL_CACHE);
+        let old = Fs::open_on(dst, &cache, src.disk_handle())?;
+        // Before the locks, to refuse quickly, and under the locks, to be right.
+        check_compatible(src, &old)?;
+        let _locks = old.all_locks()?;
+        check_compatible(src, &old)?;
+        // Files of shards that are packed now are removed, and network file systems keep the directories of open ones.
+        cache.close_files();
+        self.with_pending(|| {
+            self.revisions(notify, None)?;
+            self.other_files()
+        })?;
+        if self.copier.metadata(&self.dst.file(checkpoint::NAME))?.is_some() {
+            // The first copy was interrupted in its last step.
+            self.protect_format()?;
+        }
+        checkpoint::remove(src.disk(), dst)
+    }
+
+    /// Copies files that may be pending meanwhile.
+    fn with_pending(&self, copy: impl FnOnce() -> Result<()>) -> Result<()> {
+        let (copier, dir) = (self.copier, self.copier.pending.dir());
+        // What a killed copy has left is incomplete.
+        copier.remove_tree(dir)?;
+        copier.directory(dir)?;
+        let copied = copy();
+        let removed = copier.remove_tree(dir);
+        copied.and(removed)
+    }
+
     /// Copies revisions with their properties, and makes them visible.
     fn revisions(
         &self,
@@ -245,16 +280,23 @@ impl Hotcopy<'_> {
         let disk = self.copier.disk;
         let conf = format!("{}.conf", self.src.format().back_end.name());
         self.copier
-            .by_content(&self.src.layout().file(&conf), &self.dst.file(&conf))?;
+            .changeable_if_there(&self.src.layout().file(&conf), &self.dst.file(&conf))?;
         // Revisions that are committed from here on belong to the next copy.
         let current = read_replaced(disk, &self.src.layout().file("current"))?;
         let youngest = leading_revision(&current)?;
+        let named = self.named();
         let mut attempt = 1;
         let mut copier = self.copier;
         let packed = loop {
             self.src.refresh_min_unpacked_rev()?;
             let packed = self.src.min_unpacked_rev();
-            match self.copy_all(copier, youngest, packed, notify, checkpoint.as_deref_mut()) {
+            match self.copy_all(
+                copier,
+                named,
+                (packed, youngest),
+                notify,
+                checkpoint.as_deref_mut(),
+            ) {
                 Ok(()) => break packed,
                 // A shard was packed meanwhile.
                 Err(e) if is_missing(&e) && attempt < ATTEMPTS => {
@@ -263,6 +305,7 @@ impl Hotcopy<'_> {
                         return Err(e);
                     }
                     attempt += 1;
+                    self.publish()?;
                     if let Some(checkpoint) = &mut checkpoint {
                         checkpoint.save(self.volumes)?;
                     }
@@ -273,10 +316,10 @@ impl Hotcopy<'_> {
                 Err(e) => return Err(e),
             }
         };
-        self.sync()?;
+        self.publish()?;
         // A crash from here on leaves a destination with the old revisions, or with all.
         if self.src.format().has_packing() {
-            self.switch_to_packs(packed, checkpoint.is_some())?;
+            self.switch_to_packs(named, packed, checkpoint.is_some())?;
         }
         let text = match self.src.format().has_ids_in_current() {
             // With the IDs that belong to this revision.
@@ -296,8 +339,8 @@ impl Hotcopy<'_> {
     fn copy_all(
         &self,
         copier: FileCopier<'_>,
-        youngest: Revnum,
-        packed: Revnum,
+        named: NamedRevisions,
+        (packed, youngest): (Revnum, Revnum),
         notify: &mut dyn FnMut(CopiedRevisions),
         mut checkpoint: Option<&mut CheckpointFile<'_>>,
     ) -> Result<()> {
@@ -311,14 +354,22 @@ impl Hotcopy<'_> {
                 true => Existing::Durable,
                 false => copier.existing,
             };
+            let pending = self.copier.pending.of_job();
             let shards = RevisionCopier {
                 src: self.src,
                 dst: self.dst,
-                copier: FileCopier { existing, ..copier },
+                copier: FileCopier {
+                    existing,
+                    pending: &pending,
+                    ..copier
+                },
+                named,
                 cancel: self.cancel,
             };
-            (end, shards.copy(job))
+            let copied = shards.copy(job);
+            (end, copied, pending)
         };
+        let mut names = PublishInterval::new(self.interval);
         let threads = cores().min(MAX_WORKERS);
         let limits = Limits {
             tasks: 4 * threads,
@@ -330,82 +381,16 @@ impl Hotcopy<'_> {
             limits,
             jobs,
             |job| (copy(job), 0),
-            |(end, copied)| {
+            |(end, copied, pending)| {
                 copied?.into_iter().for_each(&mut *notify);
+                self.copier.pending.append(pending);
+                names.publish(self.copier.pending, self.copier.disk, self.volumes)?;
                 match &mut checkpoint {
                     Some(checkpoint) => checkpoint.copied(end, self.volumes),
                     None => Ok(()),
                 }
             },
         )
-    }
-
-    /// Makes the packs at the destination valid, and removes the unpacked files. In a first copy all files are copies.
-    fn switch_to_packs(&self, packed: Revnum, is_first: bool) -> Result<()> {
-        let path = self.dst.file("min-unpacked-rev");
-        let disk = self.copier.disk;
-        let text = read_replaced(disk, &path)?;
-        let old = Revnum::parse(text.trim_ascii_end()).unwrap_or(Revnum::ZERO);
-        if old >= packed {
-            return Ok(());
-        }
-        write_atomic(disk, &path, format!("{packed}\n").as_bytes(), &path)?;
-        let size = self.src.format().shard_size;
-        let youngest = self.old_youngest();
-        for shard in old.0 / size..packed.0 / size {
-            let unpacked = self.dst.file("revs").join(shard.to_string());
-            // Files beyond the youngest revision were not copied.
-            let is_stray = |rev| self.copier.metadata(&self.dst.rev(Revnum(rev)));
-            let mut beyond = (youngest.0 + 1).max(shard * size)..(shard + 1) * size;
-            if self.copier.metadata(&unpacked)?.is_some() {
-                let has_strays = !is_first
-                    && beyond.try_fold(false, |found, rev| {
-                        Ok::<_, Error>(found || is_stray(rev)?.is_some())
-                    })?;
-                match has_strays {
-                    true => drop(set_aside(
-                        disk,
-                        self.dst.db(),
-                        &unpacked,
-                        &format!("shard-{shard}"),
-                    )?),
-                    false => self.copier.remove_tree(&unpacked)?,
-                }
-            }
-            // In FSX, property lists are in the directories of the revisions.
-            if !self.src.format().has_packed_revprops() || self.src.format().is_fsx() {
-                continue;
-            }
-            if shard > 0 {
-                self.copier
-                    .remove_tree(&self.dst.file("revprops").join(shard.to_string()))?;
-                continue;
-            }
-            // The properties of revision 0 are never packed.
-            let dir = self.dst.file("revprops").join("0");
-            for name in self.copier.names(&dir)?.unwrap_or_default() {
-                let rev = name.to_str().and_then(|name| name.parse::<u64>().ok());
-                if !rev.is_some_and(|rev| (1..size).contains(&rev)) {
-                    continue;
-                }
-                let path = dir.join(name);
-                match disk
-                    .remove_file(&path)
-                    .map_err(|e| Error::io("Can't remove file", &path, &e))
-                {
-                    Err(e) if !is_missing(&e) => return Err(e),
-                    _ => {}
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Returns the youngest revision of the destination before this copy.
-    fn old_youngest(&self) -> Revnum {
-        let text = read_replaced(self.copier.disk, &self.dst.file("current"));
-        let rev = text.ok().and_then(|text| leading_revision(&text).ok());
-        rev.unwrap_or(Revnum::ZERO)
     }
 
     /// Copies what belongs to no revision.
@@ -423,9 +408,9 @@ impl Hotcopy<'_> {
         }
         if self.src.format().has_protorevs_dir() {
             self.copier
-                .file(&from.file("txn-current"), &self.dst.file("txn-current"))?;
+                .changeable(&from.file("txn-current"), &self.dst.file("txn-current"))?;
         }
-        self.sync()
+        self.publish()
     }
 
     fn rep_cache(&self) -> Result<()> {
@@ -453,8 +438,9 @@ impl Hotcopy<'_> {
         }
     }
 
-    fn sync(&self) -> Result<()> {
-        self.volumes.sync()
+    /// Makes durable what was copied, and gives the files their names.
+    fn publish(&self) -> Result<()> {
+        self.copier.pending.publish(self.copier.disk, self.volumes)
     }
 }
 

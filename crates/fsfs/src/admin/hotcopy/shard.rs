@@ -64,7 +64,18 @@ pub(super) struct RevisionCopier<'a> {
     pub(super) src: &'a Fs,
     pub(super) dst: &'a Layout,
     pub(super) copier: FileCopier<'a>,
+    /// The revisions that the filesystem in the destination has, if there is one.
+    pub(super) named: NamedRevisions,
     pub(super) cancel: &'a Cancel,
+}
+
+/// The revisions that the files of a destination name.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct NamedRevisions {
+    /// The youngest of `current`; `None` without one.
+    pub(super) youngest: Option<Revnum>,
+    /// The revisions before this one are in packs.
+    pub(super) min_unpacked: Revnum,
 }
 
 impl RevisionCopier<'_> {
@@ -79,11 +90,30 @@ impl RevisionCopier<'_> {
         copied.map_err(|e| self.cancel.check().err().unwrap_or(e))
     }
 
+    /// Returns the copier for a file: `is_named` if the filesystem in the destination names its revisions.
+    fn copier(&self, is_named: bool) -> FileCopier<'_> {
+        match self.copier.existing {
+            Existing::Copies if !is_named => FileCopier {
+                existing: Existing::Unnamed,
+                ..self.copier
+            },
+            _ => self.copier,
+        }
+    }
+
+    fn copier_of_revision(&self, rev: Revnum) -> FileCopier<'_> {
+        self.copier(self.named.youngest.is_some_and(|youngest| rev <= youngest))
+    }
+
+    fn copier_of_pack(&self, shard: u64) -> FileCopier<'_> {
+        self.copier((shard + 1) * self.src.format().shard_size <= self.named.min_unpacked.0)
+    }
+
     fn packed(&self, shard: u64) -> Result<Vec<CopiedRevisions>> {
         let size = self.src.format().shard_size;
         let revs = shard * size..(shard + 1) * size;
         let from = self.src.layout();
-        let mut is_copied = self.pack_dir(&from.pack(shard), &self.dst.pack(shard))?;
+        let mut is_copied = self.pack_dir(shard, &from.pack(shard), &self.dst.pack(shard))?;
         if self.src.format().has_packed_revprops() {
             if shard == 0 && !self.src.format().is_fsx() {
                 self.directory_of(&self.dst.revprops(Revnum::ZERO))?;
@@ -111,14 +141,12 @@ impl RevisionCopier<'_> {
         for rev in revs.map(Revnum) {
             self.cancel.check()?;
             let (from, to) = (self.src.layout().rev(rev), self.dst.rev(rev));
-            let (is_copied, is_other) =
-                self.copier
-                    .revisions(&from, &to, self.dst.db(), &format!("r{rev}"))?;
-            if is_other {
+            let copier = self.copier_of_revision(rev);
+            if copier.set_other_aside(&from, &to, self.dst.db(), &format!("r{rev}"))? {
                 self.set_revprops_aside(rev)?;
             }
-            // Both are copied: no short circuit.
-            let is_copied = is_copied | self.revprops(rev)?;
+            // The properties get their name first: without them a revision is not complete. Both are copied: no short circuit.
+            let is_copied = self.revprops(rev)? | copier.file(&from, &to)?;
             copied.extend(is_copied.then_some(CopiedRevisions { start: rev, end: rev }));
         }
         Ok(copied)
@@ -127,9 +155,10 @@ impl RevisionCopier<'_> {
     /// Copies one unpacked property list into a directory that exists.
     fn revprops(&self, rev: Revnum) -> Result<bool> {
         let (from, to) = (self.src.layout().revprops(rev), self.dst.revprops(rev));
+        let copier = self.copier_of_revision(rev);
         match rev {
-            Revnum::ZERO => self.copier.by_content(&from, &to),
-            _ => self.copier.file(&from, &to),
+            Revnum::ZERO => copier.changeable_if_there(&from, &to),
+            _ => copier.changeable(&from, &to),
         }
     }
 
@@ -146,18 +175,17 @@ impl RevisionCopier<'_> {
     }
 
     /// Copies a pack file and its manifest, which never change.
-    fn pack_dir(&self, pack: &Path, to: &Path) -> Result<bool> {
+    fn pack_dir(&self, shard: u64, pack: &Path, to: &Path) -> Result<bool> {
         self.directory_of(to)?;
+        let copier = self.copier_of_pack(shard);
         let mut is_copied = false;
         if !self.src.format().logical {
             let manifest = OsString::from("manifest");
-            is_copied |= self
-                .copier
-                .file(&pack.with_file_name(&manifest), &to.with_file_name(&manifest))?;
+            is_copied |= copier.file(&pack.with_file_name(&manifest), &to.with_file_name(&manifest))?;
         }
-        let shard = to.parent().and_then(Path::file_name).unwrap_or_default();
-        let name = format!("{}.file", shard.to_string_lossy());
-        Ok(is_copied | self.copier.revisions(pack, to, self.dst.db(), &name)?.0)
+        let name = format!("{shard}.pack.file");
+        copier.set_other_aside(pack, to, self.dst.db(), &name)?;
+        Ok(is_copied | copier.file(pack, to)?)
     }
 
     /// Copies the packed properties of a shard: the files that the manifest names, and then that manifest. If a file is gone, it
@@ -196,30 +224,37 @@ impl RevisionCopier<'_> {
             let names = (0..count).filter_map(|at| manifest.name(at));
             names.map(pack_file_name).collect()
         };
+        let copier = self.copier_of_pack(shard);
         let mut is_copied = false;
         for name in &names {
-            is_copied |= self.copier.file(&from.join(name), &to.join(name))?;
+            is_copied |= copier.file(&from.join(name), &to.join(name))?;
         }
-        let list = to.join("manifest");
-        if self.copier.existing == Existing::None {
-            self.copier.write(&list, &text, &from.join("manifest"))?;
-            is_copied = true;
-        } else if !self.copier.disk.read_small(&list).is_ok_and(|old| old == text) {
-            write_atomic(self.copier.disk, &list, &text, &from.join("manifest"))?;
-            is_copied = true;
-        }
+        is_copied |= self.revprops_manifest(copier, &text, &from.join("manifest"), &to.join("manifest"))?;
         // Files that no manifest names any more are useless.
-        if self.copier.existing != Existing::None {
+        if copier.existing != Existing::None {
             for name in self.copier.names(to)?.unwrap_or_default() {
                 if name
                     .to_str()
                     .is_some_and(|name| !["manifest", "pack"].contains(&name) && !names.contains(name))
                 {
-                    _ = self.copier.disk.remove_file(&to.join(name));
+                    copier.pending.remove(to.join(&name));
                 }
             }
         }
         Ok(is_copied)
+    }
+
+    /// Writes the list of the files that have packed properties, after these files.
+    fn revprops_manifest(&self, copier: FileCopier<'_>, text: &[u8], from: &Path, to: &Path) -> Result<bool> {
+        let disk = copier.disk;
+        let is_there = || disk.read_small(to).is_ok_and(|old| old == text);
+        match copier.existing {
+            Existing::None => copier.write(to, text, from)?,
+            Existing::Untrusted => write_atomic(disk, to, text, from)?,
+            Existing::Copies | Existing::Durable if is_there() => return Ok(false),
+            _ => copier.pending.write(disk, to, text, from)?,
+        }
+        Ok(true)
     }
 
     /// Creates the directory of a file.

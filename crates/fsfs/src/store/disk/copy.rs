@@ -1,4 +1,4 @@
-//! Copying a file of the machine with its permissions.
+//! Copying a file of the machine with its permissions and its time.
 //!
 //! Most files of a repository are small: an unpacked revision, a list of properties. For these a read and a write cost less than
 //! preparing a copy within the kernel, which larger files get.
@@ -45,16 +45,19 @@ pub(super) fn copy_in_parts(
         copy.set_permissions(permissions)?;
     }
     let part = u64::from(part.max(1));
-    if meta.len() <= part.min(SMALL as u64) && copy_small(&mut source, &mut copy, meta.len(), part, copied)? {
-        return Ok(());
-    }
-    loop {
-        // The system may copy within the kernel, or share the blocks.
-        match io::copy(&mut (&mut source).take(part), &mut copy)? {
-            0 => return Ok(()),
-            length => copied(length)?,
+    let is_small = meta.len() <= part.min(SMALL as u64);
+    if !is_small || !copy_small(&mut source, &mut copy, meta.len(), part, copied)? {
+        loop {
+            // The system may copy within the kernel, or share the blocks.
+            match io::copy(&mut (&mut source).take(part), &mut copy)? {
+                0 => break,
+                length => copied(length)?,
+            }
         }
     }
+    // A file system without this gives the copy the time of the copying. The time of the source was read before its bytes.
+    _ = meta.modified().and_then(|modified| copy.set_modified(modified));
+    Ok(())
 }
 
 /// Copies a file of `expected` bytes, at most [`SMALL`] and `part`, by one read. False if it turned out to have another length: more may

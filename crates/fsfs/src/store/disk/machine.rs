@@ -18,7 +18,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt as _};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use rustix::buffer::spare_capacity;
 #[cfg(target_os = "linux")]
@@ -144,6 +144,10 @@ macro_rules! machine {
                 copied: &mut dyn FnMut(u64) -> io::Result<()>,
             ) -> io::Result<()> {
                 copy::copy_in_parts(from, to, part, copied)
+            }
+
+            fn set_modified(&self, path: &Path, time: SystemTime) -> io::Result<()> {
+                File::open(path)?.set_modified(time)
             }
 
             fn set_read_only(&self, path: &Path) -> io::Result<()> {

@@ -8,6 +8,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
 
 use base::Cancel;
 use rustix::io::Errno;
@@ -180,6 +181,10 @@ impl Disk for MeteredDisk {
             }
             copied(length)
         })
+    }
+
+    fn set_modified(&self, path: &Path, time: SystemTime) -> io::Result<()> {
+        self.disk.set_modified(path, time)
     }
 
     fn set_writable(&self, path: &Path) -> io::Result<()> {
