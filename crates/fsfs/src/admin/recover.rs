@@ -37,7 +37,7 @@ pub fn run_on(db: &Path, disk: Arc<dyn Disk>, cancel: &Cancel) -> Result<Revnum>
     let locks = fs.all_locks()?;
     fs.write_uuid(&fs.uuid(), fs.format(), locks.write())?;
     let named = locks.write().youngest();
-    let youngest = find_youngest(&fs, cancel)?;
+    let youngest = find_youngest(&fs, named, cancel)?;
     if named > youngest {
         let message = format!("Expected current rev to be <= {youngest} but found {named}");
         return Err(Error::new(Code::FS_CORRUPT, message));
@@ -96,50 +96,67 @@ fn open(db: &Path, disk: Arc<dyn Disk>, cancel: &Cancel) -> Result<Fs> {
     // The youngest revision is right; the IDs of formats 1 and 2 follow under the locks. A lower number would be wrong: a commit
     // that waits for the write lock would use it.
     let fs = Fs::open_without_current(db, &cache, disk)?;
-    let text = format!("{} 1 1\n", find_youngest(&fs, cancel)?);
+    let text = format!("{} 1 1\n", search_youngest(&fs, cancel)?);
     write_atomic(fs.disk(), &path, text.as_bytes(), &fs.layout().file("uuid"))?;
     Ok(fs)
 }
 
-/// Returns the youngest revision that has a file. There must be no gaps.
-fn find_youngest(fs: &Fs, cancel: &Cancel) -> Result<Revnum> {
+/// Returns the youngest revision. Those after `named`, the one in `current`, are looked at one by one up to the first that is missing or
+/// incomplete: a copy that was killed may have left later ones. If `named` has no file, the result is an older revision.
+fn find_youngest(fs: &Fs, named: Revnum, cancel: &Cancel) -> Result<Revnum> {
     fs.refresh_min_unpacked_rev()?;
-    let exists = |rev: u64| -> Result<bool> {
-        cancel.check()?;
-        let path = match fs.layout().shard(Revnum(rev)) {
-            Some(shard) if Revnum(rev) < fs.min_unpacked_rev() => fs.layout().pack(shard),
-            _ => fs.layout().rev(Revnum(rev)),
-        };
-        match fs
-            .disk()
-            .metadata(&path)
-            .map_err(|e| Error::io("Can't stat", &path, &e))
-        {
-            Ok(meta) if meta.is_dir => Ok(false),
-            // A file that cannot be opened is an error, not a revision.
-            Ok(_) => match fs.disk().open(&path) {
-                Ok(_) => Ok(true),
-                Err(e) => Err(Error::io("Can't open file", &path, &e)),
-            },
-            Err(e) if is_missing(&e) => Ok(false),
-            Err(e) => Err(e),
-        }
-    };
+    if named > Revnum::ZERO && !has_file(fs, named.0, cancel)? {
+        return Ok(search_youngest(fs, cancel)?.min(Revnum(named.0 - 1)));
+    }
+    let mut youngest = named;
+    while has_file(fs, youngest.0 + 1, cancel)? && has_root(fs, youngest.next()) {
+        youngest = youngest.next();
+    }
+    Ok(youngest)
+}
+
+/// True if the root directory of a revision can be read, whose place is at the end of the file.
+fn has_root(fs: &Fs, rev: Revnum) -> bool {
+    fs.group_view(rev).root_noderev(rev).is_ok()
+}
+
+/// Searches for the youngest revision that has a file. There must be no gaps.
+fn search_youngest(fs: &Fs, cancel: &Cancel) -> Result<Revnum> {
+    fs.refresh_min_unpacked_rev()?;
     let mut above = 1u64;
-    while above < Revnum::MAX.0 && exists(above)? {
+    while above < Revnum::MAX.0 && has_file(fs, above, cancel)? {
         above = above.saturating_mul(2).min(Revnum::MAX.0);
     }
     // Revision 0 always exists.
     let mut below = above / 2;
     while below + 1 < above {
         let middle = below + (above - below) / 2;
-        if exists(middle)? {
+        if has_file(fs, middle, cancel)? {
             below = middle;
         } else {
             above = middle;
         }
     }
     Ok(Revnum(below))
+}
+
+fn has_file(fs: &Fs, rev: u64, cancel: &Cancel) -> Result<bool> {
+    cancel.check()?;
+    let path = match fs.layout().shard(Revnum(rev)) {
+        Some(shard) if Revnum(rev) < fs.min_unpacked_rev() => fs.layout().pack(shard),
+        _ => fs.layout().rev(Revnum(rev)),
+    };
+    let meta = fs.disk().metadata(&path);
+    match meta.map_err(|e| Error::io("Can't stat", &path, &e)) {
+        Ok(meta) if meta.is_dir => Ok(false),
+        // A file that cannot be opened is an error, not a revision.
+        Ok(_) => match fs.disk().open(&path) {
+            Ok(_) => Ok(true),
+            Err(e) => Err(Error::io("Can't open file", &path, &e)),
+        },
+        Err(e) if is_missing(&e) => Ok(false),
+        Err(e) => Err(e),
+    }
 }
 
 /// Checks that the youngest revision has properties: a revision file without them was left by a crash.

@@ -148,6 +148,30 @@ fn a_revision_that_is_not_whole_is_renamed() {
     }
 }
 
+/// A copy that was killed has left a revision in part, and later ones without those between.
+#[test]
+fn recover_stops_at_the_first_gap() {
+    for (version, shard_size, gap) in [("1.6", 0, false), ("1.14", 4, false), ("1.14", 4, true)] {
+        let repository = build(version, shard_size, 12);
+        set_current(&repository, 3);
+        let path = rev_file(&repository, shard_size, 6);
+        let text = std::fs::read(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        if !gap {
+            std::fs::write(&path, &text[..text.len() / 2]).unwrap();
+        }
+        assert_eq!(recover::run(&repository.db(), &Cancel::new()).unwrap(), Revnum(5));
+        let fs = compare::open(&repository);
+        // The later ones would follow the revision that is committed now.
+        assert_eq!(ours(&fs, &[Mkdir("d")]).unwrap_err().code(), Code::FS_CORRUPT);
+        for rev in 7..=12 {
+            std::fs::remove_file(rev_file(&repository, shard_size, rev)).unwrap();
+        }
+        assert_eq!(ours(&fs, &[Mkdir("d")]).unwrap().rev, Revnum(6));
+        verify(&repository);
+    }
+}
+
 #[test]
 fn packs_beyond_current_are_not_committed_over() {
     for version in ["1.6", "1.14"] {
