@@ -1,6 +1,10 @@
 //! Whether a repository of files may be imported into one of the cluster: a later import must not lose or mix anything.
+//!
+//! That is checked when an import begins, and again by each step that could replace something, with the row of the repository locked: nodes may
+//! commit, lock and change properties while an import runs.
 
 use base::{Code, Error, Result, Revnum};
+use deadpool_postgres::Transaction;
 use fsfs::shared::Head;
 use uuid::Uuid;
 
@@ -11,7 +15,79 @@ use super::target::Target;
 use crate::cluster::Cluster;
 use crate::database::sql_error;
 
+/// A change in the cluster that an import would lose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Conflict {
+    /// Revisions were committed during the import.
+    Commits,
+    /// Locks or property lists were changed.
+    LocksOrProps,
+    /// Another import has ended, with more revisions.
+    LaterImport,
+}
+
+/// The state that an import continues.
+#[derive(Clone, Copy)]
+pub(super) struct ImportBase {
+    repository: i64,
+    /// -1 before the end of the first import.
+    youngest: i64,
+    may_lose_changes: bool,
+}
+
+impl ImportBase {
+    /// Locks the row of the repository until the transaction ends, and looks for changes in the cluster that are not in the state.
+    pub(super) async fn lock_and_check(
+        self,
+        transaction: &Transaction<'_>,
+    ) -> std::result::Result<Option<Conflict>, tokio_postgres::Error> {
+        transaction.query_one(LOCK, &[&self.repository]).await?;
+        // A statement of its own: it sees what was committed while the lock was waited for.
+        let row = transaction
+            .query_one(HAS_COMMITS, &[&self.repository, &self.youngest])
+            .await?;
+        if row.try_get(0)? {
+            return Ok(Some(Conflict::Commits));
+        }
+        let row = transaction
+            .query_one(HAS_OWN_CHANGES, &[&self.repository, &self.may_lose_changes])
+            .await?;
+        Ok(row.try_get::<_, bool>(0)?.then_some(Conflict::LocksOrProps))
+    }
+}
+
+impl Conflict {
+    /// The error for a conflict in the repository with this name.
+    pub(super) fn error(self, name: &str) -> Error {
+        let text = match self {
+            Conflict::Commits => format!(
+                "Revisions were committed to the repository '{name}' of the cluster while it was imported; they would be lost. They stay, \
+                 and the repository cannot be imported again: import under another name, or export this one"
+            ),
+            Conflict::LocksOrProps => format!(
+                "Locks or revision properties of the repository '{name}' were changed in the cluster since the last import; they would be lost"
+            ),
+            Conflict::LaterImport => format!(
+                "Another import has brought more revisions into the repository '{name}' of the cluster; they would be lost"
+            ),
+        };
+        Error::new(Code::FS_ALREADY_EXISTS, text)
+    }
+}
+
 impl Target<'_> {
+    /// The state that this import continues.
+    pub(super) fn base(&self) -> ImportBase {
+        ImportBase {
+            repository: self.info.id,
+            youngest: self
+                .info
+                .youngest
+                .map_or(-1, |rev| i64::try_from(rev).unwrap_or(i64::MAX)),
+            may_lose_changes: self.own_changes == OwnChanges::Overwrite,
+        }
+    }
+
     /// Returns the repository with this name, and makes an empty one if there is none.
     ///
     /// # Errors
@@ -66,7 +142,7 @@ impl Target<'_> {
             return refused("has revisions that were committed to it; they would be lost");
         }
         if target.has_own_changes()? {
-            return Err(own_changes_error(name));
+            return Err(Conflict::LocksOrProps.error(name));
         }
         if let Some(last) = last {
             if last > source.fs.youngest()?.0 {
@@ -133,19 +209,15 @@ fn new_import(instance: Uuid) -> Uuid {
     Uuid::from_bytes(bytes)
 }
 
-/// The error for changes that were made in the cluster.
-pub(super) fn own_changes_error(name: &str) -> Error {
-    Error::new(
-        Code::FS_ALREADY_EXISTS,
-        format!(
-            "Locks or revision properties of the repository '{name}' were changed in the cluster since the last import; they would be lost"
-        ),
-    )
-}
-
 const MAKE: &str = "INSERT INTO sven_repository (name, format, uuid, fsfs_conf, instance) VALUES ($1, $2, $3, $4, $5) \
      ON CONFLICT (name) DO NOTHING";
 const FOREIGN: &str = "SELECT count(*) FILTER (WHERE left(publication::text, 18) <> left($2::uuid::text, 18)), max(rev) FROM sven_revision WHERE repository = $1";
+const LOCK: &str = "SELECT id FROM sven_repository WHERE id = $1 FOR UPDATE";
+/// Whether revisions were made since the youngest one was $2, other than by an import. No commit follows revisions of an import that has not ended,
+/// as their rows are there already: if there are commits, the youngest revision is one.
+const HAS_COMMITS: &str = "SELECT r.youngest < $2 OR (r.youngest > $2 AND NOT EXISTS (SELECT FROM sven_revision v \
+         WHERE v.repository = r.id AND v.rev = r.youngest AND left(v.publication::text, 18) = left(r.instance::text, 18))) \
+     FROM sven_repository r WHERE r.id = $1";
 /// Whether there are changes that may not be lost. Without an import that has ended there can be none.
-pub(super) const HAS_OWN_CHANGES: &str = "SELECT NOT $2::boolean AND imported_locks IS NOT NULL \
+const HAS_OWN_CHANGES: &str = "SELECT NOT $2::boolean AND imported_locks IS NOT NULL \
      AND (imported_locks <> locks_version OR imported_revprops <> revprops_version) FROM sven_repository WHERE id = $1";

@@ -16,7 +16,7 @@ use fsfs::RepCacheRow;
 use fsfs::disk::DiskFile;
 use uuid::Uuid;
 
-use super::admission::{HAS_OWN_CHANGES, own_changes_error};
+use super::admission::Conflict;
 use super::import::OwnChanges;
 use crate::cluster::{Cluster, RepositoryInfo};
 use crate::database::sql_error;
@@ -187,15 +187,22 @@ impl Target<'_> {
     }
 
     /// Writes the rows of a batch, which is empty then.
+    ///
+    /// # Errors
+    /// `FS_ALREADY_EXISTS` if something was changed in the cluster that the import would lose.
     pub(super) fn write(&self, batch: &mut Batch) -> Result<()> {
         let batch = Arc::new(std::mem::take(batch));
         if batch.revs.is_empty() {
             return Ok(());
         }
-        let (id, import) = (self.info.id, self.import);
-        let inserted = self.cluster.0.database.run("write revisions", |client| {
+        let (id, import, base) = (self.info.id, self.import, self.base());
+        let inserted = self.cluster.0.database.run("write revisions", |mut client| {
             let batch = batch.clone();
             async move {
+                let transaction = client.transaction().await?;
+                if let Some(conflict) = base.lock_and_check(&transaction).await? {
+                    return Ok(Err(conflict));
+                }
                 let values: [&(dyn tokio_postgres::types::ToSql + Sync); 9] = [
                     &id,
                     &import,
@@ -207,9 +214,12 @@ impl Target<'_> {
                     &batch.deadline,
                     &batch.blocks,
                 ];
-                client.execute(INSERT_REVISIONS, &values).await
+                let inserted = transaction.execute(INSERT_REVISIONS, &values).await?;
+                transaction.commit().await?;
+                Ok(Ok(inserted))
             }
         })?;
+        let inserted = inserted.map_err(|conflict| self.refused(conflict))?;
         match inserted == batch.revs.len() as u64 || self.has_all(&batch)? {
             true => Ok(()),
             false => Err(too_late()),
@@ -228,24 +238,31 @@ impl Target<'_> {
     }
 
     /// Replaces property lists.
+    ///
+    /// # Errors
+    /// As [`Target::write`]: the lists may be those of revisions that were committed to the cluster.
     pub(super) fn replace_props(&self, changed: Vec<(u64, Vec<u8>)>) -> Result<()> {
         if changed.is_empty() {
             return Ok(());
         }
-        let id = self.info.id;
+        let (id, base) = (self.info.id, self.base());
         let revs: Vec<i64> = changed.iter().map(|(rev, _)| signed(*rev)).collect();
         let columns = Arc::new((
             revs,
             changed.into_iter().map(|(_, list)| list).collect::<Vec<_>>(),
         ));
-        self.cluster
+        let replaced = self
+            .cluster
             .0
             .database
             .run("change property lists", |mut client| {
                 let columns = columns.clone();
                 async move {
                     let transaction = client.transaction().await?;
-                    let row = transaction.query_one(LOCK_VERSION, &[&id]).await?;
+                    if let Some(conflict) = base.lock_and_check(&transaction).await? {
+                        return Ok(Err(conflict));
+                    }
+                    let row = transaction.query_one(SELECT_VERSION, &[&id]).await?;
                     let version: i64 = row.try_get(0)?;
                     transaction
                         .execute(UPDATE_PROPS, &[&id, &columns.0, &columns.1])
@@ -256,9 +273,11 @@ impl Target<'_> {
                     transaction
                         .execute(RAISE_VERSION, &[&id, &(columns.0.len() as i64)])
                         .await?;
-                    transaction.commit().await
+                    transaction.commit().await?;
+                    Ok(Ok(()))
                 }
             })?;
+        replaced.map_err(|conflict| self.refused(conflict))?;
         // Nodes may use the old lists for so long.
         std::thread::sleep(self.cluster.settings().staleness());
         Ok(())
@@ -294,18 +313,16 @@ impl Target<'_> {
     /// Makes everything visible that was copied.
     ///
     /// # Errors
-    /// `FS_ALREADY_EXISTS` if something else was changed in the cluster meanwhile.
+    /// `FS_ALREADY_EXISTS` if something was changed in the cluster that the import would lose.
     pub(super) fn finish(&self, end: &End) -> Result<()> {
-        let (id, may_lose) = (self.info.id, self.own_changes == OwnChanges::Overwrite);
+        let (id, base) = (self.info.id, self.base());
         let end = Arc::new(end.clone());
-        let is_done = self.cluster.0.database.run("complete an import", |mut client| {
+        let finished = self.cluster.0.database.run("complete an import", |mut client| {
             let end = end.clone();
             async move {
                 let transaction = client.transaction().await?;
-                transaction.execute(LOCK_VERSION, &[&id]).await?;
-                let row = transaction.query_one(HAS_OWN_CHANGES, &[&id, &may_lose]).await?;
-                if row.try_get(0)? {
-                    return Ok(false);
+                if let Some(conflict) = base.lock_and_check(&transaction).await? {
+                    return Ok(Err(conflict));
                 }
                 transaction.execute(DELETE_LOCKS, &[&id]).await?;
                 for lock in &end.locks {
@@ -323,19 +340,24 @@ impl Target<'_> {
                     transaction.execute(INSERT_LOCK, &values).await?;
                 }
                 let (youngest, min_unpacked) = (signed(end.youngest.0), signed(end.min_unpacked));
-                transaction
+                let finished = transaction
                     .execute(FINISH, &[&id, &youngest, &min_unpacked])
                     .await?;
+                if finished == 0 {
+                    return Ok(Err(Conflict::LaterImport));
+                }
                 transaction.execute(NOTIFY, &[&id]).await?;
                 transaction.commit().await?;
-                Ok(true)
+                Ok(Ok(()))
             }
         })?;
-        if !is_done {
-            return Err(own_changes_error(&self.info.name));
-        }
+        finished.map_err(|conflict| self.refused(conflict))?;
         std::thread::sleep(self.cluster.settings().staleness());
         Ok(())
+    }
+
+    fn refused(&self, conflict: Conflict) -> Error {
+        conflict.error(&self.info.name)
     }
 }
 
@@ -377,7 +399,7 @@ const INSERT_REVISIONS: &str = "INSERT INTO sven_revision \
      SELECT $1, r, $2, l, c, p, d, b, CASE WHEN d IS NOT NULL THEN now() END, CASE WHEN d IS NOT NULL THEN now() END \
      FROM unnest($3::bigint[], $4::bigint[], $5::bytea[], $6::bytea[], $7::bytea[], $9::bytea[]) AS new (r, l, c, p, d, b) \
      WHERE $8::timestamptz IS NULL OR clock_timestamp() < $8 ON CONFLICT DO NOTHING";
-const LOCK_VERSION: &str = "SELECT revprops_version FROM sven_repository WHERE id = $1 FOR UPDATE";
+const SELECT_VERSION: &str = "SELECT revprops_version FROM sven_repository WHERE id = $1";
 const UPDATE_PROPS: &str = "UPDATE sven_revision SET props = new.p FROM unnest($2::bigint[], $3::bytea[]) AS new (r, p) \
      WHERE repository = $1 AND rev = new.r";
 const INSERT_CHANGES: &str = "INSERT INTO sven_revprop_change (repository, version, rev) \
@@ -392,6 +414,7 @@ const INSERT_LOCK: &str = "INSERT INTO sven_lock (repository, path, token, owner
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
 /// The cluster may have packed shards that the source has not.
 const FINISH: &str = "UPDATE sven_repository SET youngest = $2, min_unpacked = greatest(min_unpacked, $3), \
-     locks_version = locks_version + 1, imported_locks = locks_version + 1, imported_revprops = revprops_version WHERE id = $1";
+     locks_version = locks_version + 1, imported_locks = locks_version + 1, imported_revprops = revprops_version \
+     WHERE id = $1 AND youngest <= $2";
 const NOTIFY: &str =
     "SELECT pg_notify('sven_head', $1::bigint::text), pg_notify('sven_files', $1::bigint::text)";

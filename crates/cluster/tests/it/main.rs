@@ -7,6 +7,7 @@ mod blobs;
 mod garbage;
 mod heads;
 mod histories;
+mod import_conflicts;
 mod linear;
 mod packing;
 mod restored;
