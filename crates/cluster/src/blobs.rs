@@ -14,7 +14,7 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use base::{Error, Result, Revnum};
 use fsfs::disk::DiskFile;
@@ -28,6 +28,7 @@ use crate::database::{Database, sql_error};
 use crate::digest::block_checksum;
 use crate::heads::MAX_INLINE;
 use crate::metrics::ClusterMetrics;
+use crate::naming_deadline::naming_deadline;
 use crate::objects::{Objects, pack_key, revision_key};
 use crate::row_cache::{Content, Row, RowCache};
 use crate::state::ClusterState;
@@ -45,6 +46,7 @@ struct BlobsState {
     source: Arc<BlockSource>,
     rows: Arc<RowCache>,
     metrics: Arc<ClusterMetrics>,
+    gc_grace: Duration,
     /// Blocks that are being fetched ahead.
     in_progress: AtomicUsize,
 }
@@ -70,6 +72,7 @@ impl Blobs {
             source: cluster.source.clone(),
             rows: cluster.rows.clone(),
             metrics: cluster.metrics.clone(),
+            gc_grace: cluster.settings.gc_grace(),
             in_progress: AtomicUsize::new(0),
         }))
     }
@@ -137,6 +140,7 @@ impl SharedBlobs for Blobs {
             return Ok(None);
         }
         let begun = Instant::now();
+        let deadline = naming_deadline(&self.0.database, self.0.gc_grace)?;
         let publication = Uuid::new_v4();
         let name = revision_key(self.0.instance, rev.0, publication);
         let digest = self.0.objects.put_file(&name, file)?;
@@ -145,6 +149,7 @@ impl SharedBlobs for Blobs {
             id: publication.as_u128(),
             digest: digest.sha256,
             blocks: digest.blocks,
+            deadline,
         }))
     }
 

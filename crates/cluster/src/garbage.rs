@@ -2,7 +2,7 @@
 //!
 //! An object is written before the row that names it. So one without a row may be part of a publication that is under way. The table
 //! `sven_garbage` says since when an object is known to have no row, by the database's clock; an object is removed when that was a
-//! grace time ago and it still has none. The time of the object itself says less: an old revision has no row any more from the moment at
+//! grace time ago and it still has none. A row that comes later than half of the grace time after its object is refused (`naming_deadline`). The time of the object itself says less: an old revision has no row any more from the moment at
 //! which its shard is packed, and a database that is restored to an earlier moment names it again.
 //!
 //! Objects are only listed in a store that belongs to the cluster (`store_identity`): all those of another one are garbage.
@@ -104,11 +104,14 @@ impl Cluster {
         Ok(report)
     }
 
-    /// Removes the objects that are known to have no row for at least `grace` seconds, and notes those that have none now. With `dry_run` only
+    /// Removes the objects that are known to have no row for at least `grace` seconds, and notes those that have none now. While a node commits, that must
+    /// not be shorter than [`ClusterSettings::gc_grace_ms`]. With `dry_run` only
     /// says what would be removed. Waits while another node does it.
     ///
     /// # Errors
     /// `FS_GENERAL`, `CANCELLED`.
+    ///
+    /// [`ClusterSettings::gc_grace_ms`]: crate::settings::ClusterSettings::gc_grace_ms
     pub fn collect_garbage(&self, grace: u64, dry_run: bool, cancel: &Cancel) -> Result<GarbageReport> {
         if dry_run {
             let (unnamed, due) = self.find_garbage(grace, false, cancel)?;

@@ -45,6 +45,7 @@ mod head_reader;
 mod heads;
 pub mod jobs;
 mod metrics;
+mod naming_deadline;
 mod node_dir;
 mod nodes;
 mod objects;

@@ -57,7 +57,8 @@ pub struct ClusterSettings {
     /// Milliseconds between two removals of objects that no row names; 0 for never.
     #[serde(default = "default_gc")]
     pub gc_ms: u64,
-    /// Milliseconds for which an object must be known to have no row before it is removed.
+    /// Milliseconds for which an object must be known to have no row before it is removed. The same for all nodes: a commit may take half of
+    /// it after its upload was begun.
     #[serde(default = "default_gc_grace")]
     pub gc_grace_ms: u64,
     /// Milliseconds after which each object is read again to check it; 0 for never.
@@ -109,6 +110,11 @@ impl ClusterSettings {
     /// The time between two removals of garbage; `None` for never.
     pub(crate) fn gc(&self) -> Option<Duration> {
         (self.gc_ms > 0).then(|| Duration::from_millis(self.gc_ms))
+    }
+
+    /// The time for which an object must be known to have no row before it is removed.
+    pub(crate) fn gc_grace(&self) -> Duration {
+        Duration::from_millis(self.gc_grace_ms)
     }
 
     /// The time after which an object is read again; `None` for never.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use base::{Code, Error, Result};
-use cluster::ObjectReport;
 use cluster::jobs::ScrubReport;
+use cluster::{ClusterSettings, ObjectReport};
 
 use super::{ConfigOption, operands};
 use crate::args::option::LongRunOptions;
@@ -55,9 +55,9 @@ impl FsckArgs {
 pub(super) struct GcArgs {
     #[command(flatten)]
     config: ConfigOption,
-    /// remove what is known to have no name for ARG seconds; what is younger may belong to a commit that is under way
-    #[arg(long, value_name = "SECONDS", default_value_t = 2 * DAY)]
-    grace: u64,
+    /// remove what is known to have no name for ARG seconds; by default, and at least, 'gc-grace' of the configuration: what is younger may belong to a commit that is under way
+    #[arg(long, value_name = "SECONDS")]
+    grace: Option<u64>,
     /// only say what would be removed
     #[arg(long)]
     dry_run: bool,
@@ -69,8 +69,9 @@ impl GcArgs {
     pub(super) fn run(self, out: &mut Out) -> Result<()> {
         operands::<0>(&self.operands, out)?;
         let cluster = self.config.connect()?;
+        let grace = self.grace_of(cluster.settings())?;
         let interrupt = Interrupt::install()?;
-        let removed = cluster.collect_garbage(self.grace, self.dry_run, &interrupt.cancel);
+        let removed = cluster.collect_garbage(grace, self.dry_run, &interrupt.cancel);
         let outcome = removed.and_then(|report| {
             let what = match self.dry_run {
                 true => "to remove",
@@ -86,6 +87,24 @@ impl GcArgs {
             ))
         });
         interrupt.finish(out, outcome)
+    }
+}
+
+impl GcArgs {
+    /// The grace time, seconds.
+    fn grace_of(&self, settings: &ClusterSettings) -> Result<u64> {
+        let shortest = settings.gc_grace_ms.div_ceil(1000);
+        let grace = self.grace.unwrap_or(shortest);
+        match grace >= shortest || self.dry_run {
+            true => Ok(grace),
+            false => Err(Error::new(
+                Code::INCORRECT_PARAMS,
+                format!(
+                    "'--grace {grace}' is shorter than 'gc-grace' in [cluster], {shortest} seconds: for half of that time, an object may belong to a commit \
+                     that is under way. If all nodes are stopped, use a configuration with a shorter 'gc-grace'"
+                ),
+            )),
+        }
     }
 }
 

@@ -147,7 +147,16 @@ fn jobs_by_command() {
     assert_eq!(printed.trim(), uuid);
     let scrubbed = node.cluster(&["scrub", "r"]).expect_ok().out();
     assert!(scrubbed.contains(" objects, "), "{scrubbed}");
-    let collected = node.cluster(&["gc", "--grace", "0"]).expect_ok().out();
+    let refused = node.cluster(&["gc", "--grace", "0"]);
+    assert!(
+        refused.err().contains("'gc-grace' in [cluster], 172800 seconds"),
+        "{refused:?}"
+    );
+    let config = std::fs::read_to_string(node.path("sven.toml")).unwrap();
+    std::fs::write(node.path("gc.toml"), config + "gc-grace = '0s'\n").unwrap();
+    let collected = run(&node.path("gc.toml"), &["gc", "--grace", "0"])
+        .expect_ok()
+        .out();
     assert!(collected.contains("0 objects to remove later"), "{collected}");
     let status = node.cluster(&["status"]).expect_ok().out();
     // One repository is not all.

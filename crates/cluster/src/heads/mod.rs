@@ -272,3 +272,5 @@ pub(super) const DONE: i32 = 0;
 pub(super) const OUTDATED: i32 = 1;
 pub(super) const DEAD: i32 = 2;
 pub(super) const NO_REVISION: i32 = 4;
+/// Of the statement around the function: uploaded files may have been removed.
+pub(super) const TOO_LATE: i32 = 6;

@@ -3,14 +3,14 @@
 //! Revision files above [`MAX_INLINE`] bytes go to the object store first, under a name that no other attempt has; a single commit has
 //! uploaded its file before it took the lock of its machine. Shorter ones travel in the statement, and are moved to the object store
 //! later (`upkeep`). An attempt that is refused, or whose node dies, leaves objects that no row names; they are removed after some
-//! days.
+//! days. A publication that comes so late that its objects may have been removed is refused (`naming_deadline`).
 //!
 //! Every change takes an advisory lock of the repository, shared with all other changes. A hold has the same lock alone, on a session
 //! of its own; what its process changes meanwhile runs on that session. A session that does nothing for a minute ends, so a node
 //! that stops does not keep the others out for long.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant, SystemTime};
 
 use base::{Code, Error, Result, Revnum};
 use deadpool_postgres::Object;
@@ -19,9 +19,10 @@ use tokio_postgres::Client;
 use tokio_postgres::types::ToSql;
 
 use super::locks::number;
-use super::{DEAD, DONE, Heads, HeadsState, OUTDATED, missing};
+use super::{DEAD, DONE, Heads, HeadsState, OUTDATED, TOO_LATE, missing};
 use crate::database::{StepError, step_error, wait_for};
 use crate::digest::ObjectDigest;
+use crate::naming_deadline::naming_deadline;
 use crate::objects::{read_whole, revision_key};
 use crate::row_cache::{Content, Row};
 
@@ -56,6 +57,8 @@ struct Publication {
     digests: Vec<Option<Vec<u8>>>,
     /// The checksums of their blocks.
     blocks: Vec<Option<Vec<u8>>>,
+    /// When the rows must be there, if files were uploaded.
+    deadline: Option<SystemTime>,
     lists: Vec<Vec<u8>>,
     sha1s: Vec<Vec<u8>>,
     /// Revision, item, length and expanded length of each content.
@@ -83,6 +86,7 @@ impl Heads {
                     "This machine does not belong to the cluster any more: its lease has ended; try again",
                 ));
             }
+            Ok(TOO_LATE) => return Err(too_late(self.0.cluster.settings.gc_grace() / 2)),
             Ok(_) => return Err(missing(self.0.instance)),
             Err(StepError::Refused(e)) => {
                 return Err(e.context("Can't make a revision in the database of the cluster"));
@@ -118,7 +122,7 @@ impl Heads {
         self.0.revprops.insert(known_version, &lists);
     }
 
-    /// Sends the statement. Returns the result of `sven_publish_1`, which is that of `sven_publish_4`.
+    /// Sends the statement. Returns the result of `sven_publish_1`, which is that of `sven_publish_4`, or [`TOO_LATE`].
     fn send(
         &self,
         from: &Head,
@@ -150,6 +154,7 @@ impl Heads {
                 if has_digests {
                     values.push(&p.digests);
                     values.push(&p.blocks);
+                    values.push(&p.deadline);
                 }
                 let text = if has_digests { PUBLISH_UPLOADED } else { PUBLISH };
                 let statement = client.statement(text).await?;
@@ -174,6 +179,7 @@ impl Heads {
             contents: Vec::new(),
             digests: Vec::new(),
             blocks: Vec::new(),
+            deadline: uploaded.map(|uploaded| uploaded.deadline),
             lists: Vec::new(),
             sha1s: Vec::new(),
             reps: Default::default(),
@@ -190,8 +196,13 @@ impl Heads {
                     (None, Some(ObjectDigest { sha256, blocks }))
                 }
                 (false, None) => {
+                    let cluster = &self.0.cluster;
+                    if publication.deadline.is_none() {
+                        publication.deadline =
+                            Some(naming_deadline(&cluster.database, cluster.settings.gc_grace())?);
+                    }
                     let name = revision_key(self.0.instance, revision.rev.0, publication.id);
-                    let digest = self.0.cluster.objects.put_file(&name, &*revision.file)?;
+                    let digest = cluster.objects.put_file(&name, &*revision.file)?;
                     (None, Some(digest))
                 }
             };
@@ -326,6 +337,17 @@ impl Drop for HoldGuard {
     }
 }
 
+/// The error of a commit whose upload was begun longer ago than `limit`.
+fn too_late(limit: Duration) -> Error {
+    Error::new(
+        Code::FS_TXN_OUT_OF_DATE,
+        format!(
+            "The upload of the revision was begun more than {} seconds ago, half of 'gc-grace' in [cluster], and the object may have been removed as garbage; commit again",
+            limit.as_secs()
+        ),
+    )
+}
+
 fn unreachable_database(text: &str) -> Error {
     Error::new(
         Code::FS_GENERAL,
@@ -334,8 +356,8 @@ fn unreachable_database(text: &str) -> Error {
 }
 
 const PUBLISH: &str = "SELECT sven_publish_1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)";
-const PUBLISH_UPLOADED: &str =
-    "SELECT sven_publish_4($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)";
+const PUBLISH_UPLOADED: &str = "SELECT CASE WHEN clock_timestamp() < $17::timestamptz \
+     THEN sven_publish_4($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) ELSE 6 END";
 const RAISE_LOCKS_VERSION: &str =
     "UPDATE sven_repository SET locks_version = locks_version + 1 WHERE id = $1";
 const SELECT_PUBLICATION: &str = "SELECT publication FROM sven_revision WHERE repository = $1 AND rev = $2";

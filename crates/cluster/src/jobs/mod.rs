@@ -68,7 +68,7 @@ impl Cluster {
         let Some(lease) = JobLease::take(&self.0, JobKind::Garbage, 0, interval, &cancel)? else {
             return Ok(());
         };
-        let removed = self.remove_garbage(self.0.settings.gc_grace_ms / 1000, &cancel);
+        let removed = self.remove_garbage(self.0.settings.gc_grace_ms.div_ceil(1000), &cancel);
         let report = lease.explain(removed)?;
         tracing::info!(
             objects = report.removed,

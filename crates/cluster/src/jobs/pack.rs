@@ -12,7 +12,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use base::{Cancel, Code, Error, Result, Revnum};
 use fsfs::admin::pack::{PackEvent, complete_shards, write_shard};
@@ -26,6 +26,7 @@ use super::{JobKind, JobLease};
 use crate::cluster::{Cluster, RepositoryInfo};
 use crate::database::sql_error;
 use crate::digest::ObjectDigest;
+use crate::naming_deadline::naming_deadline;
 use crate::node_dir::{make_dirs, remove};
 use crate::objects::pack_key;
 
@@ -155,6 +156,8 @@ impl PackRun<'_> {
         let manifest = manifest.transpose()?;
         let publication = Uuid::new_v4();
         let name = pack_key(self.repository.instance, shard, publication);
+        let grace = self.cluster.settings().gc_grace();
+        let deadline = naming_deadline(&self.cluster.0.database, grace)?;
         let objects = &self.cluster.0.objects;
         let digest = objects.put_file(&name, &*file)?;
         // The revisions are removed after this: a pack that the store did not keep as it was sent would be the end of them.
@@ -177,10 +180,18 @@ impl PackRun<'_> {
             length: signed(length),
             manifest,
             digest,
+            deadline,
         })?;
         match outcome {
             DONE => Ok(()),
             LOST => Err(self.lease.lost()),
+            TOO_LATE => Err(Error::new(
+                Code::FS_GENERAL,
+                format!(
+                    "Packing shard {shard} of '{}' took longer than half of 'gc-grace' in [cluster]: the object may have been removed as garbage",
+                    self.repository.name
+                ),
+            )),
             _ => Err(Error::new(
                 Code::FS_GENERAL,
                 format!(
@@ -191,14 +202,14 @@ impl PackRun<'_> {
         }
     }
 
-    /// Puts the pack in the place of the revisions. Returns the result of `sven_pack_1`, which is that of `sven_pack_4`.
+    /// Puts the pack in the place of the revisions. Returns the result of `sven_pack_1`, which is that of `sven_pack_4`, or [`TOO_LATE`].
     fn switch_over(&self, pack: NewPack) -> Result<i32> {
         let (id, holder, pack) = (self.repository.id, self.lease.holder(), Arc::new(pack));
         let row = self.cluster.0.database.run("note a pack", |client| {
             let pack = pack.clone();
             async move {
                 let sha256 = pack.digest.sha256.as_slice();
-                let values: [&(dyn ToSql + Sync); 10] = [
+                let values: [&(dyn ToSql + Sync); 11] = [
                     &id,
                     &holder,
                     &pack.shard,
@@ -209,6 +220,7 @@ impl PackRun<'_> {
                     &pack.manifest,
                     &sha256,
                     &pack.digest.blocks,
+                    &pack.deadline,
                 ];
                 client.query_one(PACK, &values).await
             }
@@ -226,6 +238,8 @@ struct NewPack {
     length: i64,
     manifest: Option<Vec<u8>>,
     digest: ObjectDigest,
+    /// When the row must be there.
+    deadline: SystemTime,
 }
 
 /// Blobs that are read with a limit.
@@ -294,5 +308,8 @@ const CACHE: u64 = 1 << 20;
 
 const DONE: i32 = 0;
 const LOST: i32 = 5;
+/// Of the statement around the function.
+const TOO_LATE: i32 = 6;
 
-const PACK: &str = "SELECT sven_pack_4($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
+const PACK: &str = "SELECT CASE WHEN clock_timestamp() < $11::timestamptz \
+     THEN sven_pack_4($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ELSE 6 END";

@@ -5,11 +5,11 @@
 //! the run: names of objects are used once, as those of an interrupted run may be taken for garbage at any moment.
 //!
 //! A run that is stopped between an object and its row, and goes on days later, would name an object that has been removed meanwhile.
-//! So a row is refused that comes later than half of the grace time after its object, by the database's clock.
+//! So a row is refused that comes too late (`naming_deadline`).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use base::{Code, Error, Lock, Result, Revnum};
 use fsfs::RepCacheRow;
@@ -20,6 +20,7 @@ use super::admission::Conflict;
 use super::import::OwnChanges;
 use crate::cluster::{Cluster, RepositoryInfo};
 use crate::database::sql_error;
+use crate::naming_deadline::naming_deadline;
 use crate::objects::{pack_key, read_whole, revision_key};
 
 /// A repository in the cluster.
@@ -125,15 +126,7 @@ impl Target<'_> {
 
     /// When the row of an object must be there that is written now.
     fn deadline(&self) -> Result<SystemTime> {
-        let row = self
-            .cluster
-            .0
-            .database
-            .run("ask for the time", |client| async move {
-                client.query_one(SELECT_TIME, &[]).await
-            })?;
-        let now: SystemTime = row.try_get(0).map_err(sql_error)?;
-        Ok(now + Duration::from_millis(self.cluster.0.settings.gc_grace_ms) / 2)
+        naming_deadline(&self.cluster.0.database, self.cluster.settings().gc_grace())
     }
 
     /// Copies a revision, or adds it to the batch if it is short. Without a file it is one that is packed.
@@ -392,7 +385,6 @@ const SELECT_PROPS: &str =
 const SELECT_PACKS: &str = "SELECT shard FROM sven_pack WHERE repository = $1";
 const INSERT_PACK: &str = "INSERT INTO sven_pack (repository, shard, publication, length, manifest, sha256, blocks, checked, good) \
      SELECT $1, $2, $3, $4, $5, $6, $8, now(), now() WHERE clock_timestamp() < $7::timestamptz ON CONFLICT DO NOTHING";
-const SELECT_TIME: &str = "SELECT clock_timestamp()";
 const COUNT_REVISIONS: &str = "SELECT count(*) FROM sven_revision WHERE repository = $1 AND rev = ANY ($2)";
 const INSERT_REVISIONS: &str = "INSERT INTO sven_revision \
          (repository, rev, publication, length, content, props, sha256, blocks, checked, good) \

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use base::{Cancel, Revnum};
+use base::{Cancel, Code, Revnum};
 use cluster::{Cluster, ClusterSettings, GarbageReport};
 use fsfs::shared::{Outcome, SharedFs};
 use testkit::engines::engines;
 
-use crate::support::{TestCluster, TestNode, objects, revision, wait_until};
+use crate::support::{MemoryFile, TestCluster, TestNode, objects, revision, wait_until};
 
 const LENGTH: usize = 70_000;
 
@@ -151,4 +151,35 @@ fn a_serving_node_removes_garbage_from_time_to_time() {
     assert_eq!(objects_of(&base, 2), 1);
     let nothing = node.cluster.collect_garbage(0, true, &Cancel::new()).unwrap();
     assert_eq!(nothing, GarbageReport::default());
+}
+
+/// A commit that was stopped after its upload names no object: it may be gone.
+#[test]
+fn a_publication_that_comes_too_late_names_no_object() {
+    let mut base = TestCluster::new(engines());
+    base.settings.gc_grace_ms = 1000;
+    let node = base.node();
+    let bytes = vec![b'x'; LENGTH];
+    let publish_after = |pause: u64| {
+        let uploaded = node
+            .fs
+            .blobs
+            .upload_ahead(Revnum(1), &MemoryFile(bytes.clone()))
+            .unwrap();
+        assert!(uploaded.is_some());
+        std::thread::sleep(Duration::from_millis(pause));
+        let mut new = revision(1, bytes.clone(), "log");
+        new.uploaded = uploaded;
+        node.fs.heads.publish(&node.head(), &[new])
+    };
+    let refused = publish_after(600).unwrap_err();
+    assert_eq!(refused.code(), Code::FS_TXN_OUT_OF_DATE, "{refused:?}");
+    assert!(refused.message().contains("'gc-grace'"), "{refused:?}");
+    assert_eq!(base.sql("SELECT youngest FROM sven_repository"), "0");
+    // The next attempt uploads it again.
+    assert_eq!(publish_after(0).unwrap(), Outcome::Done);
+    assert_eq!(
+        base.sql("SELECT count(*) FROM sven_revision WHERE content IS NULL AND length > 0"),
+        "1"
+    );
 }

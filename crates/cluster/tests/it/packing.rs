@@ -326,3 +326,22 @@ fn a_new_uuid_reaches_all_nodes() {
     assert_eq!(text.lines().count(), 2, "the instance ID is new, too");
     assert_ne!(text.lines().nth(1), info.uuid.lines().nth(1));
 }
+
+/// The object of a pack whose run was stopped may be gone. A grace time of 0 is over at once.
+#[test]
+fn a_pack_that_comes_too_late_takes_no_place() {
+    let fixture = fixture();
+    let repo = build(&Spec::small("1.14").shard(4)).copy();
+    fixture.import(&repo, "r").unwrap();
+    let late = ClusterSettings {
+        directory: fixture.dir.path().join("late"),
+        gc_grace_ms: 0,
+        ..fixture.base.settings.clone()
+    };
+    let late = Cluster::connect(&late).unwrap();
+    let fs = open(&late, "r", 1 << 20);
+    let refused = pack(&fs).unwrap_err();
+    assert!(refused.message().contains("'gc-grace'"), "{refused:?}");
+    assert_eq!(fixture.base.sql("SELECT count(*) FROM sven_pack"), "0");
+    verify(&fs);
+}

@@ -17,7 +17,7 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use base::checksum::Sha1;
 use base::{Depth, FsPath, Lock, Result, Revnum};
@@ -75,6 +75,8 @@ pub struct Uploaded {
     pub digest: [u8; 32],
     /// Checksums of its parts, in the form that the storage has.
     pub blocks: Vec<u8>,
+    /// When a head must name it, by the clock of the storage: the publication is refused later, as the file may have been removed.
+    pub deadline: SystemTime,
 }
 
 /// The outcome of a change that was made from a known state.

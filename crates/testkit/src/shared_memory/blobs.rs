@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use base::{Result, Revnum};
 use fsfs::disk::DiskFile;
@@ -48,6 +49,7 @@ impl SharedBlobs for NodeBlobs {
             id: state.uploads.len() as u128 - 1,
             digest: [0; 32],
             blocks: Vec::new(),
+            deadline: SystemTime::now() + Duration::from_hours(1),
         }))
     }
 
