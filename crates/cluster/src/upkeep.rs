@@ -223,7 +223,7 @@ impl ClusterState {
             })?;
             let Some(first) = rows.first() else { return Ok(()) };
             let instance: uuid::Uuid = first.try_get(3).map_err(sql_error)?;
-            let mut moved = Vec::<i64>::new();
+            let (mut moved, mut publications) = (Vec::<i64>::new(), Vec::<uuid::Uuid>::new());
             let (mut digests, mut blocks) = (Vec::<Vec<u8>>::new(), Vec::<Vec<u8>>::new());
             for row in &rows {
                 let content = InlineContent {
@@ -235,14 +235,16 @@ impl ClusterState {
                 let name = revision_key(instance, rev, content.publication);
                 let digest = self.objects.put(&name, content.content.into())?;
                 moved.push(content.rev);
+                publications.push(content.publication);
                 digests.push(digest.sha256.to_vec());
                 blocks.push(digest.blocks);
             }
             self.database.run("note that revisions were moved", |client| {
-                let (moved, digests, blocks) = (moved.clone(), digests.clone(), blocks.clone());
+                let (moved, publications) = (moved.clone(), publications.clone());
+                let (digests, blocks) = (digests.clone(), blocks.clone());
                 async move {
                     client
-                        .execute(CLEAR_CONTENTS, &[&id, &moved, &digests, &blocks])
+                        .execute(CLEAR_CONTENTS, &[&id, &moved, &publications, &digests, &blocks])
                         .await
                         .map(drop)
                 }
@@ -277,7 +279,8 @@ const INLINE_REPOSITORIES: &str = "SELECT DISTINCT repository FROM sven_revision
 const INLINE_CONTENTS: &str = "SELECT v.rev, v.publication, v.content, r.instance \
      FROM sven_revision v JOIN sven_repository r ON r.id = v.repository \
      WHERE v.repository = $1 AND v.content IS NOT NULL AND v.rev <= r.youngest - $2 ORDER BY v.rev LIMIT $3";
-/// The shard may have been packed meanwhile: then the row has no content, and names no object.
+/// The shard may have been packed meanwhile: then the row has no content, and names no object. After a failover to a database that lacks the last
+/// transactions the revision may have been made again: then the row has another publication, and names an object that was not written.
 const CLEAR_CONTENTS: &str = "UPDATE sven_revision SET content = NULL, sha256 = new.d, blocks = new.b, checked = now(), good = now() \
-     FROM unnest($2::bigint[], $3::bytea[], $4::bytea[]) AS new (r, d, b) \
-     WHERE repository = $1 AND rev = new.r AND content IS NOT NULL";
+     FROM unnest($2::bigint[], $3::uuid[], $4::bytea[], $5::bytea[]) AS new (r, p, d, b) \
+     WHERE repository = $1 AND rev = new.r AND publication = new.p AND content IS NOT NULL";

@@ -103,3 +103,40 @@ fn nodes_notice_another_database() {
     base.sql("UPDATE sven_cluster SET identity = gen_random_uuid()");
     assert_ended(&base, &node);
 }
+
+/// A node reads a short revision to move it to the object store. Then the database fails over to a copy that lacks the revision, and it is made
+/// again. The object of the first one is not that of the second one.
+#[test]
+fn a_revision_that_was_made_again_keeps_its_content() {
+    let base = TestCluster::new(engines());
+    base.sql(
+        "INSERT INTO sven_revision (repository, rev, publication, length, content, props) \
+         SELECT 1, r, gen_random_uuid(), 1, 'x', '' FROM generate_series(1, 20) AS r; \
+         UPDATE sven_repository SET youngest = 20",
+    );
+    let node = base.node();
+    std::thread::scope(|scope| {
+        // The node reads the first revision, and waits for the second one when it notes that it was moved.
+        scope.spawn(|| {
+            base.sql(
+                "BEGIN; UPDATE sven_revision SET publication = gen_random_uuid(), content = 'y' WHERE rev = 1; \
+                 DO $$ BEGIN FOR i IN 1..500 LOOP \
+                     PERFORM pg_stat_clear_snapshot(), pg_sleep(0.02); \
+                     EXIT WHEN EXISTS (SELECT FROM pg_stat_activity \
+                         WHERE datname = current_database() AND wait_event_type = 'Lock'); \
+                 END LOOP; END $$; COMMIT",
+            )
+        });
+        let is_changed = "SELECT count(*) FROM pg_stat_activity \
+             WHERE datname = current_database() AND wait_event = 'PgSleep'";
+        wait_until("the revision is changed", || base.sql(is_changed) == "1");
+        publish(&node);
+    });
+    let is_inline = |rev: u64| {
+        base.sql(&format!(
+            "SELECT content IS NOT NULL FROM sven_revision WHERE rev = {rev}"
+        ))
+    };
+    wait_until("the others are moved", || is_inline(2) == "f");
+    assert_eq!(is_inline(1), "t");
+}
