@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use base::Result;
+use base::{Code, Error, Result};
 
 use crate::cluster::Cluster;
 use crate::database::sql_error;
@@ -91,6 +91,29 @@ impl Cluster {
         })
     }
 
+    /// Returns why the database may lose commits that were acknowledged; `None` if it waits for its disk.
+    ///
+    /// # Errors
+    /// `FS_GENERAL` if the database cannot be reached.
+    pub fn durability_warning(&self) -> Result<Option<Error>> {
+        let rows = self.0.database.run("read the settings", |client| async move {
+            client.query(SELECT_UNSAFE, &[]).await
+        })?;
+        let names = rows.iter().map(|row| row.try_get(0).map_err(sql_error));
+        let names: Vec<String> = names.collect::<Result<_>>()?;
+        if names.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(Error::new(
+            Code::FS_GENERAL,
+            format!(
+                "PostgreSQL does not wait for its disk ('{}' is off): after a crash, the database of the cluster may lack commits that were acknowledged; \
+                 set it to 'on'",
+                names.join("' and '")
+            ),
+        )))
+    }
+
     /// Why this process should get no more clients; `None` if it should get some, and for a process that does not serve. Waits for
     /// nothing.
     pub fn why_not_ready(&self) -> Option<&'static str> {
@@ -106,6 +129,8 @@ impl Cluster {
 const NO_OBJECT: &str = "no-such-object";
 
 const SELECT_VERSIONS: &str = "SELECT current_setting('server_version'), version FROM sven_cluster";
+/// As they are for the user and the database of the cluster.
+const SELECT_UNSAFE: &str = "SELECT name FROM pg_settings WHERE name IN ('fsync', 'synchronous_commit') AND setting = 'off' ORDER BY name";
 const SELECT_INLINE: &str = "SELECT r.name, count(*), sum(octet_length(v.content))::bigint \
      FROM sven_revision v JOIN sven_repository r ON r.id = v.repository \
      WHERE v.content IS NOT NULL GROUP BY r.name ORDER BY r.name";

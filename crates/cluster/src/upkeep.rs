@@ -5,7 +5,8 @@
 //! - One connection listens for changes of repositories. It makes the known state of a repository younger before a client asks, and
 //!   directories change at once; nothing depends on it.
 //! - Revision files that were published within the database are moved to the object store. Two nodes may move the same one: it has
-//!   one name and one content, and noting twice that it was moved does no harm.
+//!   one name and one content, and noting twice that it was moved does no harm. The same thread looks once a minute whether the database waits for
+//!   its disk.
 //! - Jobs that one node does for all (`jobs`).
 //!
 //! The threads end when the last handle to the cluster is dropped.
@@ -158,7 +159,7 @@ fn listen(weak: &Weak<ClusterState>) {
 }
 
 fn move_contents(weak: &Weak<ClusterState>, queue: &(Mutex<BTreeSet<i64>>, Condvar)) {
-    let mut last_full = None::<Instant>;
+    let (mut last_full, mut warning) = (None::<Instant>, None);
     loop {
         let mut ids = MoveQueue::take(queue, MOVE_INTERVAL);
         let Some(state) = weak.upgrade() else { return };
@@ -168,6 +169,7 @@ fn move_contents(weak: &Weak<ClusterState>, queue: &(Mutex<BTreeSet<i64>>, Condv
             if let Err(e) = state.remove_old_rows() {
                 tracing::debug!("{}", e.message());
             }
+            warn_if_not_durable(&state, &mut warning);
             match state.inline_repositories() {
                 Ok(found) => ids.extend(found),
                 Err(e) => tracing::debug!("{}", e.message()),
@@ -184,6 +186,22 @@ fn move_contents(weak: &Weak<ClusterState>, queue: &(Mutex<BTreeSet<i64>>, Condv
         drop(state);
         // Revisions that follow each other quickly are moved together.
         std::thread::sleep(MOVE_PAUSE);
+    }
+}
+
+/// Logs that the database does not wait for its disk, if that is not the known `warning`.
+fn warn_if_not_durable(state: &Arc<ClusterState>, warning: &mut Option<String>) {
+    match Cluster(state.clone()).durability_warning() {
+        Ok(found) => {
+            let found = found.map(|error| error.message().to_owned());
+            if let Some(text) = &found
+                && found != *warning
+            {
+                tracing::warn!("{text}");
+            }
+            *warning = found;
+        }
+        Err(e) => tracing::debug!("{}", e.message()),
     }
 }
 

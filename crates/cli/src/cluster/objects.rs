@@ -34,6 +34,9 @@ impl FsckArgs {
             .compare_objects(DAY, &interrupt.cancel)
             .and_then(|report| {
                 print(&report, out)?;
+                if let Some(warning) = cluster.durability_warning()? {
+                    out.warning(&warning)?;
+                }
                 match report.damaged.len() {
                     0 => Ok(()),
                     count => Err(Error::new(

@@ -37,6 +37,9 @@ impl StatusArgs {
             status.own_tables_version,
             env!("CARGO_PKG_VERSION"),
         ))?;
+        if let Some(warning) = cluster.durability_warning()? {
+            out.warning(&warning)?;
+        }
         let objects = &cluster.settings().objects;
         match &status.objects {
             Ok(time) => out.line(&format!("objects   {}, {objects}", shown(*time)))?,

@@ -459,7 +459,9 @@ fn a_load_balancer_learns_that_the_database_is_gone() {
     ])
     .expect_ok();
     assert_eq!(page("ready"), ("200".to_owned(), "ready\n".to_owned()));
-    let status = test.cluster(&["status"]).expect_ok().out();
+    let status = test.cluster(&["status"]).expect_ok();
+    assert!(status.err().contains("does not wait for its disk"), "{status:?}");
+    let status = status.out();
     for part in [
         "database  ",
         "objects   ",

@@ -133,3 +133,29 @@ fn a_table_without_its_row_is_named() {
         assert!(error.message().contains("'sven_cluster'"), "{error:?}");
     }
 }
+
+#[test]
+fn a_database_that_does_not_wait_for_its_disk_is_named() {
+    let base = TestCluster::new(engines());
+    let name = base.database.rsplit('/').next().unwrap();
+    let name = name.split('?').next().unwrap();
+    let warning = || {
+        let cluster = base.silent_node(&base.database).cluster;
+        cluster
+            .durability_warning()
+            .unwrap()
+            .unwrap()
+            .message()
+            .to_owned()
+    };
+    // The database of the tests has no disk that it could wait for.
+    assert!(warning().contains("('fsync' is off)"), "{}", warning());
+    base.sql(&format!("ALTER DATABASE {name} SET synchronous_commit = off"));
+    assert!(
+        warning().contains("'fsync' and 'synchronous_commit'"),
+        "{}",
+        warning()
+    );
+    base.sql(&format!("ALTER DATABASE {name} SET synchronous_commit = local"));
+    assert!(!warning().contains("synchronous_commit"), "{}", warning());
+}
