@@ -207,24 +207,24 @@ impl Conversion<'_> {
     /// Converts the revisions from `first` to `last`.
     fn revisions(&self, first: Revnum, last: Revnum, observer: &mut dyn ConvertObserver) -> Result<()> {
         let mut commits = Commits::new(&self.destination, false)?;
-        let mut reported = first;
-        let converted = self.revisions_into(&mut commits, first, last, &mut reported, observer);
+        let mut progress = Progress {
+            reported: first,
+            next: first,
+        };
+        let converted = self.revisions_into(&mut commits, last, &mut progress, observer);
         // Complete revisions stay, also after a failure.
-        let flushed = commits.flush();
-        let next = self.destination.youngest()?.next();
-        let shown = report(&mut reported, next, observer);
-        converted.and(flushed).and(shown)
+        let flushed = commits.flush().and_then(|()| progress.report(observer));
+        converted.and(flushed)
     }
 
     fn revisions_into(
         &self,
         commits: &mut Commits,
-        first: Revnum,
         last: Revnum,
-        reported: &mut Revnum,
+        progress: &mut Progress,
         observer: &mut dyn ConvertObserver,
     ) -> Result<()> {
-        for rev in (first.0..=last.0).map(Revnum) {
+        for rev in (progress.next.0..=last.0).map(Revnum) {
             self.cancel.check()?;
             let mut txn = commits.begin((self.clock)())?;
             txn.set_lock_access(LockAccess {
@@ -250,12 +250,18 @@ impl Conversion<'_> {
             // What is set aside is of an earlier run that was killed before it had finished a revision.
             let (made, _) = commits.commit(txn, self.clock)?;
             if made != rev {
-                let text = format!("Revision {rev} became revision {made}: another process has committed");
+                // It is the first one of its group, as no other process commits during a group. It is discarded with the group.
+                *commits = Commits::new(&self.destination, false)?;
+                let text = format!(
+                    "Revision {rev} would become revision {made} of the conversion, to which another process has committed; nothing was added. \
+                     It is no copy of the source any more: make another one"
+                );
                 return Err(Error::new(Code::FS_CONFLICT, text));
             }
+            progress.next = rev.next();
             if commits.is_due() {
                 commits.flush()?;
-                report(reported, rev.next(), observer)?;
+                progress.report(observer)?;
             }
         }
         Ok(())
@@ -268,13 +274,23 @@ impl Conversion<'_> {
     }
 }
 
-/// Reports the revisions before `next` that were not reported yet.
-fn report(reported: &mut Revnum, next: Revnum, observer: &mut dyn ConvertObserver) -> Result<()> {
-    while *reported < next {
-        observer.converted(*reported)?;
-        *reported = reported.next();
+/// How far a conversion is.
+struct Progress {
+    /// The next revision to report.
+    reported: Revnum,
+    /// The next revision to convert.
+    next: Revnum,
+}
+
+impl Progress {
+    /// Reports the converted revisions, which are durable, that were not reported yet.
+    fn report(&mut self, observer: &mut dyn ConvertObserver) -> Result<()> {
+        while self.reported < self.next {
+            observer.converted(self.reported)?;
+            self.reported = self.reported.next();
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 /// What was in the place of the destination.

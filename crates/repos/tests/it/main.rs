@@ -9,6 +9,7 @@
 
 mod authz;
 mod commit;
+mod convert;
 mod create;
 mod directories;
 mod dump;
