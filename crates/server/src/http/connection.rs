@@ -191,18 +191,16 @@ async fn drive<S, H, F>(
                 timeouts.mark_closing();
                 connection.as_mut().graceful_shutdown();
             }
-            WakeReason::Deadline => match timeouts.judge() {
-                TimeoutVerdict::Wait(until) => {
-                    armed = until.map_or_else(far_future, Instant::from_std);
-                    clock.as_mut().reset(armed);
+            WakeReason::Deadline => {
+                match timeouts.judge() {
+                    TimeoutVerdict::Wait => {}
+                    TimeoutVerdict::Idle => connection.as_mut().graceful_shutdown(),
+                    TimeoutVerdict::Stalled => return,
                 }
-                TimeoutVerdict::Idle => {
-                    armed = far_future();
-                    clock.as_mut().reset(armed);
-                    connection.as_mut().graceful_shutdown();
-                }
-                TimeoutVerdict::Stalled => return,
-            },
+                // Each verdict has moved the deadline: the loop never turns without a pause.
+                armed = deadline_of(timeouts);
+                clock.as_mut().reset(armed);
+            }
         }
     }
 }
@@ -234,4 +232,165 @@ fn enable_keepalive(socket: &TcpStream) {
         .with_retries(6);
     // Without it they are noticed later.
     _ = socket2::SockRef::from(socket).set_tcp_keepalive(&keepalive);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use http::StatusCode;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    use super::super::request::Request as HandledRequest;
+    use super::super::respond::tests::NoAuth;
+    use super::super::response_writer::ResponseWriter;
+    use super::*;
+    use crate::config::{HttpOptions, Limits, Options, Threads};
+    use crate::http::Fault;
+    use crate::response_cache::ResponseCache;
+
+    /// Refuses all requests.
+    struct RefusingHandler;
+
+    impl Handler for RefusingHandler {
+        type Connection = ();
+        type Auth = NoAuth;
+
+        fn answer(&self, (): &(), _: &mut HandledRequest, _: &mut ResponseWriter) -> Result<(), Fault> {
+            Err(Fault::html(StatusCode::NOT_FOUND))
+        }
+
+        fn cached_auth(&self, (): &(), _: &Arc<HttpOptions>) -> Option<NoAuth> {
+            None
+        }
+    }
+
+    const KEEP_ALIVE: Duration = Duration::from_millis(200);
+
+    /// Returns the connection of a client that has sent `request`, the client's end, and what stops the server.
+    async fn connect(
+        limits: Limits,
+        request: &[u8],
+    ) -> (
+        Connection<RefusingHandler>,
+        TcpStream,
+        TcpStream,
+        watch::Sender<bool>,
+    ) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("it is bound");
+        let mut client = TcpStream::connect(address).await.expect("it listens");
+        client.write_all(request).await.expect("the socket buffers it");
+        let (socket, address) = listener.accept().await.expect("a client connects");
+        let context = ServerContext::new(Options::default(), None, ResponseCache::new(0));
+        context.set_http_options(HttpOptions {
+            limits,
+            ..HttpOptions::default()
+        });
+        let (stop, stopping) = watch::channel(false);
+        let connection = Connection {
+            context,
+            handler: Arc::new(RefusingHandler),
+            pool: ThreadPool::new("test", Threads::default(), 1),
+            address,
+            kind: ListenerKind::Plain,
+            stopping,
+        };
+        (connection, socket, client, stop)
+    }
+
+    /// Returns how often the task of a connection ran until the connection ended.
+    async fn polls_of(connection: Connection<RefusingHandler>, socket: TcpStream) -> u32 {
+        let polls = AtomicU32::new(0);
+        let mut serving = pin!(connection.serve(socket));
+        poll_fn(|cx| {
+            polls.fetch_add(1, Ordering::Relaxed);
+            serving.as_mut().poll(cx)
+        })
+        .await;
+        polls.into_inner()
+    }
+
+    fn run<T>(test: impl Future<Output = T>) -> T {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .expect("threads can be started");
+        runtime.block_on(test)
+    }
+
+    #[test]
+    fn a_connection_without_the_body_of_its_refused_request_sleeps() {
+        let limits = Limits {
+            keep_alive: KEEP_ALIVE,
+            body_silence: KEEP_ALIVE * 3,
+            ..Limits::default()
+        };
+        let request = b"PUT /x HTTP/1.1\r\nHost: x\r\nContent-Length: 100000000\r\n\r\n";
+        run(async {
+            let (connection, socket, mut client, _stop) = connect(limits, request).await;
+            let answer = async {
+                let mut answer = Vec::new();
+                client.read_to_end(&mut answer).await.expect("the server closes");
+                answer
+            };
+            let (polls, answer) = tokio::join!(polls_of(connection, socket), answer);
+            assert!(answer.starts_with(b"HTTP/1.1 404 "));
+            assert!(polls < 30, "{polls} polls");
+        });
+    }
+
+    #[test]
+    fn a_refused_text_may_arrive_for_longer_than_a_connection_may_be_idle() {
+        let limits = Limits {
+            keep_alive: KEEP_ALIVE,
+            header_timeout: KEEP_ALIVE / 2,
+            ..Limits::default()
+        };
+        let request = b"PUT /x HTTP/1.1\r\nHost: x\r\nContent-Length: 80000\r\n\r\n";
+        run(async {
+            let (connection, socket, mut client, _stop) = connect(limits, request).await;
+            let talk = async {
+                for _ in 0..8 {
+                    tokio::time::sleep(KEEP_ALIVE / 4).await;
+                    client.write_all(&[b'~'; 10_000]).await.expect("the server reads");
+                }
+                let end = b"GET /x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+                client.write_all(end).await.expect("the server reads");
+                let mut answers = String::new();
+                client
+                    .read_to_string(&mut answers)
+                    .await
+                    .expect("the server closes");
+                assert_eq!(answers.matches("HTTP/1.1 404 ").count(), 2, "{answers}");
+            };
+            tokio::join!(polls_of(connection, socket), talk);
+        });
+    }
+
+    #[test]
+    fn a_connection_is_idle_after_the_body_of_its_refused_request() {
+        let limits = Limits {
+            keep_alive: KEEP_ALIVE,
+            ..Limits::default()
+        };
+        let request = b"PUT /x HTTP/1.1\r\nHost: x\r\nContent-Length: 100001\r\n\r\n";
+        run(async {
+            let (connection, socket, mut client, _stop) = connect(limits, request).await;
+            let talk = async {
+                tokio::time::sleep(KEEP_ALIVE / 4).await;
+                client
+                    .write_all(&[b'~'; 100_001])
+                    .await
+                    .expect("the server reads");
+                let mut answer = Vec::new();
+                client.read_to_end(&mut answer).await.expect("the server closes");
+            };
+            let both = async { tokio::join!(polls_of(connection, socket), talk) };
+            let ended = timeout(Duration::from_secs(5), both).await;
+            assert!(ended.is_ok(), "the connection has stayed open");
+        });
+    }
 }

@@ -52,7 +52,7 @@ pub(super) async fn exchange<H: Handler>(
         true => RequestBody::empty(),
         false => {
             let expects = parts.headers.contains_key(http::header::EXPECT);
-            RequestBody::new(incoming, wait.clone(), expects)
+            RequestBody::new(incoming, wait.clone(), expects, delivery.busy.unfinished_body())
         }
     };
     let mut memory = connection.context.limits.request_memory.of(Some(address));

@@ -10,6 +10,7 @@ use hyper::body::Incoming;
 use tokio::time::{sleep, timeout, timeout_at};
 
 use super::client_wait::ClientWait;
+use super::timeouts::UnfinishedBody;
 use crate::net::QuotaShare;
 
 /// Bodies up to this length, in bytes, are not counted as memory, and their requests may be answered inline.
@@ -24,7 +25,7 @@ const MAX_UNWANTED: u64 = 1 << 30;
 
 /// The body of a request. Reading blocks the reading thread until the client sends.
 pub(crate) struct RequestBody {
-    incoming: Option<(Incoming, ClientWait)>,
+    incoming: Option<(Incoming, ClientWait, UnfinishedBody)>,
     /// The bytes that arrived before a thread was taken.
     gathered: Bytes,
     /// The error behind those bytes.
@@ -42,10 +43,16 @@ pub(crate) struct RequestBody {
 }
 
 impl RequestBody {
-    /// Returns the body behind `incoming`. `expects` says that the client waits for `100 Continue`.
-    pub(crate) fn new(incoming: Incoming, wait: ClientWait, expects: bool) -> RequestBody {
+    /// Returns the body behind `incoming`. `expects` says that the client waits for `100 Continue`. The body keeps
+    /// `unfinished` until its end has arrived.
+    pub(super) fn new(
+        incoming: Incoming,
+        wait: ClientWait,
+        expects: bool,
+        unfinished: UnfinishedBody,
+    ) -> RequestBody {
         RequestBody {
-            incoming: Some((incoming, wait)),
+            incoming: Some((incoming, wait, unfinished)),
             awaits_continue: expects,
             ..RequestBody::empty()
         }
@@ -68,7 +75,7 @@ impl RequestBody {
     /// Reads the body before a thread is taken for the request; of a body with more than `max` bytes, the beginning. A body that
     /// takes too long, or for which `memory` has no bytes left, ends with an error. It needs `factor` times its bytes when it is read.
     pub(super) async fn gather(&mut self, max: u64, factor: u64, memory: &mut QuotaShare) {
-        let Some((incoming, wait)) = &mut self.incoming else {
+        let Some((incoming, wait, _)) = &mut self.incoming else {
             return;
         };
         self.awaits_continue = false;
@@ -116,7 +123,7 @@ impl RequestBody {
         let length = self
             .incoming
             .as_ref()
-            .and_then(|(incoming, _)| incoming.size_hint().exact());
+            .and_then(|(incoming, ..)| incoming.size_hint().exact());
         !self.awaits_continue && length.is_none_or(|length| length <= SHORT_BODY)
     }
 
@@ -169,7 +176,7 @@ impl RequestBody {
         if let Some(kind) = self.broken.take() {
             return Err(kind.into());
         }
-        let Some((incoming, wait)) = &mut self.incoming else {
+        let Some((incoming, wait, _)) = &mut self.incoming else {
             return Ok(None);
         };
         self.awaits_continue = false;
@@ -244,20 +251,23 @@ impl RequestBody {
     }
 
     /// Lets a task read and drop what is left, while the response is sent. A connection that is closed while the client still sends takes the
-    /// response with it; and some clients do not read it before they have sent all. The limits on time hold for that, too.
+    /// response with it; and some clients do not read it before they have sent all. The limits on time hold for that, too. The connection
+    /// is busy meanwhile.
     pub(crate) fn drain(&mut self) {
         if self.awaits_continue {
             return;
         }
-        let Some((mut incoming, limits)) = self.incoming.take().filter(|(body, _)| !body.is_end_stream())
-        else {
+        let left = self.incoming.take().filter(|(body, ..)| !body.is_end_stream());
+        let Some((mut incoming, limits, unfinished)) = left else {
             return;
         };
         let (mut seen, waited) = (self.seen, self.waited);
         let runtime = limits.runtime.clone();
         runtime.spawn(async move {
+            let _unfinished = unfinished;
             let (begun, end) = (Instant::now(), seen.saturating_add(MAX_UNWANTED));
-            while seen < end {
+            // hyper may report the end only with the next request.
+            while seen < end && !incoming.is_end_stream() {
                 let allowed = limits.for_body(seen).saturating_sub(waited + begun.elapsed());
                 match timeout(allowed.min(limits.silence), incoming.frame()).await {
                     Ok(Some(Ok(frame))) => seen += frame.data_ref().map_or(0, |data| data.len() as u64),

@@ -1,7 +1,7 @@
 //! The timeouts of a connection: how long a client may be idle, take to send a head, or read nothing of a response.
 //!
-//! A connection is idle between requests, reading a head, or busy with a request. Each phase has its own limit. A client that
-//! reads slowly is not late while its system acknowledges something now and then. Our system is asked for that once the client
+//! A connection is idle between requests, reading a head, or busy with a request. Each phase has its own limit. A request is over
+//! when its response has been sent and its body has been read: the time of a body is limited where it is read. A client that reads slowly is not late while its system acknowledges something now and then. Our system is asked for that once the client
 //! has read nothing for a while.
 
 use std::sync::Arc;
@@ -16,6 +16,9 @@ use crate::net::{PeerSpeed, unacknowledged_of};
 
 /// How long a client may read nothing before we check whether it reads at all.
 const STALL_CHECK: Duration = Duration::from_secs(60);
+
+/// The shortest interval between checks of a busy connection.
+const MIN_BUSY_CHECK: Duration = Duration::from_millis(100);
 
 /// Bytes a second on one of several connections beyond which a client would wait for gzip.
 const FAST_CONNECTION: f64 = 4e6;
@@ -42,6 +45,8 @@ struct TimeoutState {
 
 struct ConnectionState {
     phase: ConnectionPhase,
+    /// How many responses and bodies are unfinished: the connection is busy while there is one.
+    unfinished: u32,
     /// Set while the client reads nothing.
     stalled: Option<WriteStall>,
     speed: PeerSpeed,
@@ -51,7 +56,8 @@ struct ConnectionState {
 enum ConnectionPhase {
     Idle(Instant),
     Head(Instant),
-    Busy,
+    /// Since the last check.
+    Busy(Instant),
 }
 
 #[derive(Clone, Copy)]
@@ -64,8 +70,8 @@ struct WriteStall {
 
 /// What happens with a connection whose deadline has passed.
 pub(super) enum TimeoutVerdict {
-    /// It goes on, until this time; `None` is without limit.
-    Wait(Option<Instant>),
+    /// It goes on, until its next deadline.
+    Wait,
     /// It is idle for too long: it ends after what it has begun.
     Idle,
     /// It stalls in the middle of a request: it ends now.
@@ -82,6 +88,7 @@ impl Timeouts {
             inode,
             state: Mutex::new(ConnectionState {
                 phase: ConnectionPhase::Head(Instant::now()),
+                unfinished: 0,
                 stalled: None,
                 speed: PeerSpeed::new(false, FAST_CONNECTION),
             }),
@@ -90,8 +97,7 @@ impl Timeouts {
 
     /// Marks the connection as busy until the result is dropped.
     pub(super) fn busy(&self) -> BusyGuard {
-        self.0.state.lock().phase = ConnectionPhase::Busy;
-        BusyGuard(self.clone())
+        BusyGuard(UnfinishedBody::begin(self))
     }
 
     /// Returns whether responses should be compressed for this client.
@@ -111,10 +117,13 @@ impl Timeouts {
 
     /// Marks the connection as idle: all requests are answered.
     pub(super) fn mark_idle(&self) {
-        self.0.state.lock().phase = ConnectionPhase::Idle(Instant::now());
+        let mut state = self.0.state.lock();
+        if state.unfinished == 0 {
+            state.phase = ConnectionPhase::Idle(Instant::now());
+        }
     }
 
-    /// Returns the time after which the client is late.
+    /// Returns the time of the next verdict: then the client is late, or the phase is checked.
     pub(super) fn deadline(&self) -> Option<Instant> {
         let state = self.0.state.lock();
         let limits = &self.0.limits;
@@ -124,15 +133,19 @@ impl Timeouts {
         match state.phase {
             ConnectionPhase::Idle(since) => since.checked_add(limits.keep_alive),
             ConnectionPhase::Head(since) => since.checked_add(limits.header_timeout),
-            ConnectionPhase::Busy => None,
+            // The task that reads a body to its end does not wake the connection's: the end is noticed no later than the connection may
+            // be idle.
+            ConnectionPhase::Busy(since) => {
+                since.checked_add(limits.keep_alive.clamp(MIN_BUSY_CHECK, STALL_CHECK))
+            }
         }
     }
 
-    /// Decides what happens with a client whose deadline has passed.
+    /// Decides what happens with a client whose deadline has passed. The next deadline is later.
     pub(super) fn judge(&self) -> TimeoutVerdict {
         let now = Instant::now();
-        if let Some(deadline) = self.deadline().filter(|deadline| *deadline > now) {
-            return TimeoutVerdict::Wait(Some(deadline));
+        if self.deadline().is_some_and(|deadline| deadline > now) {
+            return TimeoutVerdict::Wait;
         }
         let mut state = self.0.state.lock();
         if let Some(stall) = &mut state.stalled {
@@ -143,12 +156,19 @@ impl Timeouts {
             }
             stall.until = now + self.0.limits.stall;
             stall.unacknowledged = unacknowledged;
-            return TimeoutVerdict::Wait(Some(stall.until));
+            return TimeoutVerdict::Wait;
         }
         match state.phase {
-            ConnectionPhase::Idle(_) => TimeoutVerdict::Idle,
+            ConnectionPhase::Idle(_) => {
+                // The verdict is given once: what is left to do has as long as a head.
+                state.phase = ConnectionPhase::Head(now);
+                TimeoutVerdict::Idle
+            }
             ConnectionPhase::Head(_) => TimeoutVerdict::Stalled,
-            ConnectionPhase::Busy => TimeoutVerdict::Wait(None),
+            ConnectionPhase::Busy(_) => {
+                state.phase = ConnectionPhase::Busy(now);
+                TimeoutVerdict::Wait
+            }
         }
     }
 
@@ -194,28 +214,61 @@ impl Timeouts {
 }
 
 /// Keeps the connection busy while a request is answered.
-pub(crate) struct BusyGuard(Timeouts);
+pub(crate) struct BusyGuard(UnfinishedBody);
+
+/// Keeps the connection busy while the body of a request or a response is unfinished.
+pub(crate) struct UnfinishedBody(Timeouts);
+
+impl UnfinishedBody {
+    fn begin(timeouts: &Timeouts) -> UnfinishedBody {
+        let mut state = timeouts.0.state.lock();
+        if state.unfinished == 0 {
+            state.phase = ConnectionPhase::Busy(Instant::now());
+        }
+        state.unfinished += 1;
+        drop(state);
+        UnfinishedBody(timeouts.clone())
+    }
+}
 
 impl BusyGuard {
+    /// Keeps the connection busy until the result is dropped, too.
+    pub(super) fn unfinished_body(&self) -> UnfinishedBody {
+        UnfinishedBody::begin(self.timeouts())
+    }
+
     /// Returns whether the response should be compressed for this client.
     pub(super) fn is_slow(&self) -> bool {
-        self.0.is_slow()
+        self.timeouts().is_slow()
     }
 
     /// Returns whether the connection ends after the current request.
     pub(super) fn is_closing(&self) -> bool {
-        self.0.0.closing.load(Ordering::Relaxed)
+        self.timeouts().0.closing.load(Ordering::Relaxed)
     }
 
     /// Returns how long the connection may be idle between requests.
     pub(super) fn idle_timeout(&self) -> Duration {
-        self.0.0.limits.keep_alive
+        self.timeouts().0.limits.keep_alive
+    }
+
+    fn timeouts(&self) -> &Timeouts {
+        &self.0.0
     }
 }
 
 impl Drop for BusyGuard {
     fn drop(&mut self) {
-        self.0.mark_idle();
-        self.0.0.answered.fetch_add(1, Ordering::Release);
+        self.timeouts().0.answered.fetch_add(1, Ordering::Release);
+    }
+}
+
+impl Drop for UnfinishedBody {
+    fn drop(&mut self) {
+        let mut state = self.0.0.state.lock();
+        state.unfinished -= 1;
+        if state.unfinished == 0 {
+            state.phase = ConnectionPhase::Idle(Instant::now());
+        }
     }
 }
