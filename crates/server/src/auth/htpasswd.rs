@@ -70,11 +70,14 @@ pub(super) fn verify(password: &[u8], hash: &str) -> Result<bool, &'static str> 
         let stored = STANDARD.decode(encoded).map_err(|_| "a malformed SHA-1 hash")?;
         return Ok(same(&sha1::Sha1::digest(password), &stored));
     }
-    if let Some(right) = md5_crypt::verify(password, hash) {
-        return Ok(right);
-    }
     if hash.starts_with("$2") {
         return bcrypt::verify(password, hash).map_err(|_| "a malformed bcrypt hash");
+    }
+    if password.len() > LONGEST_CRYPT && !hash.starts_with("$apr1$") {
+        return Ok(false);
+    }
+    if let Some(right) = md5_crypt::verify(password, hash) {
+        return Ok(right);
     }
     if hash.starts_with("$5$") || hash.starts_with("$6$") {
         let stored = PasswordHashRef::new(hash).map_err(|_| "a malformed SHA-crypt hash")?;
@@ -82,6 +85,10 @@ pub(super) fn verify(password: &[u8], hash: &str) -> Result<bool, &'static str> 
     }
     des_crypt::verify(password, hash).ok_or("a hash of an unknown kind")
 }
+
+/// The longest password of a hash that Apache leaves to the system's `crypt`, bytes. The time of SHA-crypt grows with the square of the
+/// length: without the limit one request could need a processor for many seconds.
+const LONGEST_CRYPT: usize = 511;
 
 #[cfg(test)]
 mod tests {
@@ -132,5 +139,26 @@ mod tests {
         }
         assert_eq!(verify(b"", ""), Ok(false));
         assert_eq!(verify(b"x", "$y$j9T$F5Jx5$x"), Err("a hash of an unknown kind"));
+    }
+
+    /// The limit was found with Apache 2.4 and Debian's libxcrypt; the hashes were made by the latter.
+    #[test]
+    fn passwords_have_the_longest_length_of_crypt() {
+        let longest = [b'x'; LONGEST_CRYPT + 1];
+        // DES reads eight bytes.
+        let hashes = [
+            "abzDJoqKYZJww",
+            "$1$abcdefgh$jBEDbI/aTXR/AhNlqcHuk/",
+            "$5$abcdefgh$rKfLIht5ff20Rn/FWIOcGK4beOB9KzL7RN3x8I9FWWB",
+            "$6$abcdefgh$DqQZnrHJnd1RbXtYVSOYoxD0oq2WszT9.eJms/MKvy9FpSTkzCZ76oIy2T1qtVLydP7hjGpZ6a0FeZ3qGmMON/",
+        ];
+        for hash in hashes {
+            assert_eq!(verify(&longest[1..], hash), Ok(true), "{hash}");
+            assert_eq!(verify(&longest, hash), Ok(false), "{hash}");
+        }
+        // A password that takes a processor for many seconds with SHA-crypt.
+        assert_eq!(verify(&[b'x'; 60_000], hashes[3]), Ok(false));
+        let digest = STANDARD.encode(sha1::Sha1::digest(longest));
+        assert_eq!(verify(&longest, &format!("{{SHA}}{digest}")), Ok(true));
     }
 }

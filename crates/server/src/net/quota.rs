@@ -4,7 +4,7 @@
 //! alone never keeps the others from being served. A [`Quota`] never waits: a caller that gets no share refuses, or tries again.
 //! A [`ConcurrencyLimit`] waits.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -116,11 +116,11 @@ impl Drop for QuotaShare {
     }
 }
 
-/// A limit on how many threads do some expensive work at the same time, and on how many wait for that.
+/// A limit on how many threads do some expensive work at the same time, and on how many wait for that. Networks take turns.
 #[derive(Debug)]
 pub(crate) struct ConcurrencyLimit {
     waiting: Arc<Quota>,
-    free: Mutex<usize>,
+    turns: Mutex<Turns>,
     freed: Condvar,
 }
 
@@ -132,12 +132,58 @@ pub(crate) struct ConcurrencyPermit<'a> {
     _share: QuotaShare,
 }
 
+/// The order in which waiting threads get permits.
+#[derive(Debug, Default)]
+struct Turns {
+    /// How many threads may begin.
+    free: usize,
+    /// The waiting threads with their networks. In each round a network has one thread.
+    queue: BTreeMap<Turn, IpAddr>,
+    /// The round of the thread that began last.
+    round: u64,
+    /// How many threads have come.
+    count: u64,
+}
+
+/// A thread's round, and its number among all threads.
+type Turn = (u64, u64);
+
+impl Turns {
+    /// Adds a thread: its round is the one after the last of its network, and no earlier than the current one.
+    fn enqueue(&mut self, network: IpAddr) -> Turn {
+        let mut own = self.queue.iter().rev().filter(|(_, other)| **other == network);
+        let after = own.next().map_or(0, |((round, _), _)| round + 1);
+        self.count += 1;
+        let turn = (after.max(self.round), self.count);
+        self.queue.insert(turn, network);
+        turn
+    }
+
+    /// Lets a thread begin, if it is the next one and one may begin.
+    fn try_begin(&mut self, turn: Turn) -> bool {
+        let is_next = self
+            .queue
+            .first_key_value()
+            .is_some_and(|(next, _)| *next == turn);
+        if self.free == 0 || !is_next {
+            return false;
+        }
+        self.free -= 1;
+        self.queue.pop_first();
+        self.round = turn.0;
+        true
+    }
+}
+
 impl ConcurrencyLimit {
     /// Returns a limit of `running` threads that work and `waiting` that work or wait, a quarter of the latter for one network.
     pub(crate) fn new(waiting: u64, running: usize) -> ConcurrencyLimit {
         ConcurrencyLimit {
             waiting: Quota::new(waiting, waiting / 4),
-            free: Mutex::new(running.max(1)),
+            turns: Mutex::new(Turns {
+                free: running.max(1),
+                ..Turns::default()
+            }),
             freed: Condvar::new(),
         }
     }
@@ -151,11 +197,15 @@ impl ConcurrencyLimit {
     /// Waits for a permit; returns `None` if too many threads wait already.
     pub(crate) fn acquire(&self, address: IpAddr) -> Option<ConcurrencyPermit<'_>> {
         let share = self.waiting.take(Some(address), 1)?;
-        let mut free = self.free.lock();
-        while *free == 0 {
-            self.freed.wait(&mut free);
+        let mut turns = self.turns.lock();
+        let turn = turns.enqueue(network_of(address));
+        while !turns.try_begin(turn) {
+            self.freed.wait(&mut turns);
         }
-        *free -= 1;
+        if turns.free > 0 && !turns.queue.is_empty() {
+            // The next thread may have been woken before this one.
+            self.freed.notify_all();
+        }
         Some(ConcurrencyPermit {
             limit: self,
             _share: share,
@@ -165,8 +215,9 @@ impl ConcurrencyLimit {
 
 impl Drop for ConcurrencyPermit<'_> {
     fn drop(&mut self) {
-        *self.limit.free.lock() += 1;
-        self.limit.freed.notify_one();
+        self.limit.turns.lock().free += 1;
+        // Only the next thread begins.
+        self.limit.freed.notify_all();
     }
 }
 
@@ -223,5 +274,44 @@ mod tests {
         assert!(permit.is_some());
         drop((held, permit));
         assert!(limit.acquire(address(1).expect("an address")).is_some());
+    }
+
+    #[test]
+    fn networks_take_turns_for_expensive_work() {
+        let mut turns = Turns {
+            free: 1,
+            ..Turns::default()
+        };
+        let network = |n| address(n).expect("an address");
+        let many: Vec<Turn> = (0..4).map(|_| turns.enqueue(network(1))).collect();
+        assert!(!turns.try_begin(many[1]) && turns.try_begin(many[0]));
+        assert!(!turns.try_begin(many[1]), "one works already");
+        let single = turns.enqueue(network(2));
+        turns.free = 4;
+        assert!(!turns.try_begin(many[1]) && turns.try_begin(single));
+        assert!(turns.try_begin(many[1]));
+        let next = turns.enqueue(network(2));
+        assert!(turns.try_begin(next) && turns.try_begin(many[2]));
+        turns.free = 1;
+        assert!(turns.try_begin(many[3]) && turns.queue.is_empty());
+    }
+
+    #[test]
+    fn waiting_threads_get_a_permit_each() {
+        let limit = ConcurrencyLimit::new(64, 2);
+        let running = AtomicU64::new(0);
+        thread::scope(|scope| {
+            for n in 0..12 {
+                let (limit, running) = (&limit, &running);
+                scope.spawn(move || {
+                    let permit = limit.acquire(address(n % 3).expect("an address"));
+                    assert!(running.fetch_add(1, Ordering::SeqCst) < 2);
+                    thread::yield_now();
+                    running.fetch_sub(1, Ordering::SeqCst);
+                    drop(permit);
+                });
+            }
+        });
+        assert_eq!(limit.turns.lock().free, 2);
     }
 }
