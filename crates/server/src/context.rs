@@ -66,6 +66,8 @@ pub struct SealedBlock {
 pub(crate) struct ResourceLimits {
     /// Bytes of requests in memory.
     pub(crate) request_memory: Arc<Quota>,
+    /// Bytes of the reports of working copies over svn://, which wait in temporary files for their ends.
+    pub(crate) reports: Arc<Quota>,
     /// Connections.
     pub(crate) connections: Arc<Quota>,
     /// The highest number of connections of all protocols.
@@ -91,6 +93,7 @@ impl ServerContext {
             next_request: AtomicU64::new(0),
             limits: ResourceLimits {
                 request_memory: Quota::new(REQUEST_MEMORY, REQUEST_MEMORY / 4),
+                reports: Quota::new(REPORTS, REPORTS / 4),
                 connections: Quota::new(u64::MAX, u64::MAX),
                 max_connections: u64::MAX.into(),
             },
@@ -140,6 +143,11 @@ impl ServerContext {
     pub(crate) fn set_http_options(&self, options: HttpOptions) {
         let memory = options.limits.request_memory;
         self.limits.request_memory.resize(memory, memory / 4);
+        let report = match options.limits.longest_report() {
+            0 => u64::MAX,
+            bytes => bytes,
+        };
+        self.limits.reports.resize(report.saturating_mul(4), report);
         *self.http_options.write() = Arc::new(options);
         self.resize_connections();
     }
@@ -224,3 +232,5 @@ impl ServerContext {
 
 /// Bytes of requests in memory, until HTTP options set another limit.
 const REQUEST_MEMORY: u64 = 512 << 20;
+/// Bytes of the reports of working copies, until HTTP options set another limit.
+const REPORTS: u64 = 1 << 30;

@@ -95,7 +95,7 @@ impl Report {
             repo: repo.clone(),
             options,
             readable,
-            reported_paths: ReportedPaths::new(),
+            reported_paths: ReportedPaths::default(),
             failed: None,
             misplaced: None,
             outcome: ReportOutcome::default(),
@@ -112,6 +112,11 @@ impl Report {
         check(&options)?;
         self.options = options;
         Ok(())
+    }
+
+    /// Returns how many bytes the entries take. Few of them are in memory.
+    pub fn size(&self) -> u64 {
+        self.reported_paths.size()
     }
 
     /// Reports that the client has `path` (relative to the operand) at `rev`, as deep as `depth`. With `start_empty`

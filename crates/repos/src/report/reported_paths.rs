@@ -5,10 +5,10 @@
 //! them back once, in order, through a [`Cursor`] that looks one entry ahead: clients report depth first, in the
 //! order of the walk.
 
-use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::fs::File;
+use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 
 use base::{Code, Depth, Error, FsPath, Result, Revnum};
-use tempfile::SpooledTempFile;
 
 /// One path of the report.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,42 +31,61 @@ pub(super) struct Reported {
 }
 
 /// The list while it is being received.
+#[derive(Default)]
 pub(super) struct ReportedPaths {
-    spool: BufWriter<SpooledTempFile>,
+    /// The last entries, which are not in the file.
+    held: Vec<u8>,
+    file: Option<File>,
     count: u64,
-    packed: Vec<u8>,
+    /// Bytes in the file.
+    written: u64,
 }
 
 impl ReportedPaths {
-    pub fn new() -> Self {
-        ReportedPaths {
-            spool: BufWriter::with_capacity(FIRST_BUFFER, tempfile::spooled_tempfile(IN_MEMORY)),
-            count: 0,
-            packed: Vec::new(),
-        }
-    }
-
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
+    /// Returns how many bytes the list takes.
+    pub fn size(&self) -> u64 {
+        self.written + self.held.len() as u64
+    }
+
     pub fn push(&mut self, entry: &ReportedPath) -> Result<()> {
-        self.packed.clear();
-        pack(&mut self.packed, entry)?;
-        self.spool
-            .write_all(&self.packed)
-            .map_err(|e| Error::os(&e, "Can't write the report's temporary file"))?;
+        pack(&mut self.held, entry)?;
         self.count += 1;
+        if self.held.len() >= IN_MEMORY {
+            let written = self.write();
+            written.map_err(|e| Error::os(&e, "Can't write the report's temporary file"))?;
+        }
+        Ok(())
+    }
+
+    /// Moves the entries in memory to the file.
+    fn write(&mut self) -> io::Result<()> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => none.insert(tempfile::tempfile()?),
+        };
+        file.write_all(&self.held)?;
+        self.written += self.held.len() as u64;
+        self.held.clear();
         Ok(())
     }
 
     /// Ends the list. The paths that the cursor returns are below `operand`.
     pub fn into_cursor(self, operand: &str) -> Result<Cursor> {
-        let failed = |e: &std::io::Error| Error::os(e, "Can't read the report's temporary file");
-        let mut spool = self.spool.into_inner().map_err(|e| failed(e.error()))?;
-        spool.seek(SeekFrom::Start(0)).map_err(|e| failed(&e))?;
+        let held = io::Cursor::new(self.held);
+        let entries: Box<dyn Read + Send> = match self.file {
+            Some(mut file) => {
+                let rewound = file.seek(SeekFrom::Start(0));
+                rewound.map_err(|e| Error::os(&e, "Can't read the report's temporary file"))?;
+                Box::new(BufReader::with_capacity(IN_MEMORY, file).chain(held))
+            }
+            None => Box::new(held),
+        };
         let mut cursor = Cursor {
-            spool: BufReader::new(spool),
+            entries,
             left: self.count,
             operand: operand.into(),
             next: None,
@@ -78,7 +97,7 @@ impl ReportedPaths {
 
 /// Reads the list back and looks one entry ahead.
 pub(super) struct Cursor {
-    spool: BufReader<SpooledTempFile>,
+    entries: Box<dyn Read + Send>,
     left: u64,
     operand: Box<str>,
     next: Option<ReportedPath>,
@@ -132,7 +151,7 @@ impl Cursor {
         self.next = match self.left.checked_sub(1) {
             Some(left) => {
                 self.left = left;
-                let mut entry = unpack(&mut self.spool)
+                let mut entry = unpack(&mut self.entries)
                     .map_err(|e| Error::os(&e, "Can't read the report's temporary file"))?;
                 if !self.operand.is_empty() {
                     entry.path = if entry.path.is_empty() {
@@ -190,24 +209,24 @@ fn pack(out: &mut Vec<u8>, entry: &ReportedPath) -> Result<()> {
 }
 
 /// Reads what [`pack`] wrote: the file has no other writer.
-fn unpack(spool: &mut impl Read) -> std::io::Result<ReportedPath> {
-    let [flags] = array::<1>(spool)?;
-    let path = text(spool)?;
+fn unpack(entries: &mut impl Read) -> io::Result<ReportedPath> {
+    let [flags] = array::<1>(entries)?;
+    let path = text(entries)?;
     if flags & HERE == 0 {
         return Ok(ReportedPath {
             path: path.into(),
             reported: None,
         });
     }
-    let [depth] = array::<1>(spool)?;
-    let rev = Revnum(u64::from_le_bytes(array::<8>(spool)?));
+    let [depth] = array::<1>(entries)?;
+    let rev = Revnum(u64::from_le_bytes(array::<8>(entries)?));
     let lock_token = match flags & TOKEN {
         0 => None,
-        _ => Some(text(spool)?.into()),
+        _ => Some(text(entries)?.into()),
     };
     let link = match flags & LINK {
         0 => None,
-        _ => Some(FsPath::parse(&text(spool)?).map_err(std::io::Error::other)?),
+        _ => Some(FsPath::parse(&text(entries)?).map_err(io::Error::other)?),
     };
     let reported = Reported {
         rev,
@@ -222,17 +241,17 @@ fn unpack(spool: &mut impl Read) -> std::io::Result<ReportedPath> {
     })
 }
 
-fn array<const N: usize>(spool: &mut impl Read) -> std::io::Result<[u8; N]> {
+fn array<const N: usize>(entries: &mut impl Read) -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
-    spool.read_exact(&mut bytes)?;
+    entries.read_exact(&mut bytes)?;
     Ok(bytes)
 }
 
-fn text(spool: &mut impl Read) -> std::io::Result<String> {
-    let length = u32::from_le_bytes(array::<4>(spool)?);
+fn text(entries: &mut impl Read) -> io::Result<String> {
+    let length = u32::from_le_bytes(array::<4>(entries)?);
     let mut bytes = vec![0; length as usize];
-    spool.read_exact(&mut bytes)?;
-    String::from_utf8(bytes).map_err(std::io::Error::other)
+    entries.read_exact(&mut bytes)?;
+    String::from_utf8(bytes).map_err(io::Error::other)
 }
 
 fn depth_of(number: u8) -> Depth {
@@ -252,10 +271,8 @@ const START_EMPTY: u8 = 2;
 const TOKEN: u8 = 4;
 const LINK: u8 = 8;
 
-/// Bytes of a report that are held in memory.
-const IN_MEMORY: usize = 1 << 20;
-/// Most reports are a few entries: the buffer is no larger than it must be.
-const FIRST_BUFFER: usize = 512;
+/// Bytes of a report that are held in memory. A session that waits for the rest of a report holds no more.
+const IN_MEMORY: usize = 64 << 10;
 
 #[cfg(test)]
 mod tests {
@@ -272,7 +289,7 @@ mod tests {
     }
 
     fn cursor(paths: &[&str], operand: &str) -> Cursor {
-        let mut state = ReportedPaths::new();
+        let mut state = ReportedPaths::default();
         for path in paths {
             let reported = Some(reported(1));
             state
@@ -307,7 +324,7 @@ mod tests {
                 }),
             },
         ];
-        let mut state = ReportedPaths::new();
+        let mut state = ReportedPaths::default();
         for entry in &entries {
             state.push(entry).expect("in memory");
         }
@@ -320,7 +337,7 @@ mod tests {
 
     #[test]
     fn beyond_the_limit_it_is_on_disk() {
-        let mut state = ReportedPaths::new();
+        let mut state = ReportedPaths::default();
         for n in 0..50_000u64 {
             let path = format!("directory/with/a/long/name/{n}").into();
             state
@@ -329,7 +346,9 @@ mod tests {
                     reported: Some(reported(n)),
                 })
                 .expect("written");
+            assert!(state.held.len() < IN_MEMORY);
         }
+        assert!(state.size() > 50_000 * 40, "{}", state.size());
         let mut cursor = state.into_cursor("op").expect("read back");
         for n in 0..50_000u64 {
             let entry = cursor.take().expect("readable").expect("an entry");

@@ -22,8 +22,8 @@ pub(crate) struct RepoAccess {
     pub(crate) repo: SessionRepository,
     /// The path of the session's URL in the repository.
     pub(crate) parent: FsPath,
-    /// The peer's address, for logs.
-    peer: Option<IpAddr>,
+    /// The peer's address, for logs and for what the peers of an address share.
+    pub(crate) peer: Option<IpAddr>,
     /// The authenticated user. It never changes once it is set.
     pub(crate) user: Option<String>,
     /// The rights that the authz file grants the user; `None` without such a file.

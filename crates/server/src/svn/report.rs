@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use base::{Depth, RelPath, Result};
+use base::{Code, Depth, Error, RelPath, Result};
 use repos::config::Access;
 use repos::report::{Report, ReportOptions, ReportOutcome};
 use wire::svn::EditDriver;
@@ -11,6 +11,7 @@ use wire::svn::report::ReportCommand;
 use wire::svn::response::{write_failure, write_success};
 
 use crate::log::operation_text;
+use crate::net::QuotaShare;
 use crate::svn::commands::unknown_command;
 use crate::svn::repo_session::RepoSession;
 use crate::svn::session::TimeSlice;
@@ -110,9 +111,10 @@ impl RepoSession {
     /// Begins to read the client's report. The command ends with the edit that follows.
     fn begin_report(&mut self, options: ReportOptions, line: Option<LogLine>) -> Result<()> {
         let report = Report::begin(&self.access.repo.repository, options, self.access.readable())?;
+        let size = self.access.service.context.limits.reports.of(self.access.peer);
         self.pending_report = Some(Box::new(PendingReport {
-            report,
-            outcome: Ok(()),
+            report: Ok(report),
+            size,
             line,
             begun: Instant::now(),
             operation: "other",
@@ -151,14 +153,9 @@ impl RepoSession {
 
     /// Drives the edit and sends the response.
     fn drive(&mut self, pending: PendingReport) -> Result<()> {
-        let PendingReport {
-            report,
-            outcome,
-            line,
-            ..
-        } = pending;
+        let PendingReport { report, line, .. } = pending;
         self.conn.write_empty_auth_request();
-        outcome?;
+        let report = report?;
         report.validate()?;
         let level = self.access.service.context.options().compression;
         let mut editor = EditDriver::new(&mut self.conn, self.capabilities, level, &mut self.codec);
@@ -179,13 +176,12 @@ impl RepoSession {
 
     /// Reads one message of a report.
     fn read_entry(&mut self, pending: &mut PendingReport) -> Result<ReportStep> {
-        let PendingReport { report, outcome, .. } = pending;
         let item = self.conn.receive()?;
         let parsed = Named::parse(item).and_then(|named| match ReportCommand::parse(named)? {
             Some(command) => Ok(Ok(command)),
             None => Ok(Err(named.name.to_owned())),
         });
-        let step = match parsed {
+        let command = match parsed {
             Err(what) => return Err(self.conn.lose(what.into())),
             Ok(Err(name)) => {
                 write_failure(self.conn.out(), &unknown_command(&name));
@@ -193,16 +189,20 @@ impl RepoSession {
             }
             Ok(Ok(ReportCommand::Finish)) => return Ok(ReportStep::Finish),
             Ok(Ok(ReportCommand::Abort)) => return Ok(ReportStep::Abort),
-            // Messages after an error are ignored.
-            Ok(Ok(_)) if outcome.is_err() => return Ok(ReportStep::Applied),
-            Ok(Ok(ReportCommand::SetPath { path, at })) => rel_path(path).and_then(|path| {
+            Ok(Ok(command)) => command,
+        };
+        // Messages after an error are ignored.
+        let Ok(report) = &mut pending.report else {
+            return Ok(ReportStep::Applied);
+        };
+        let added = match command {
+            ReportCommand::Finish | ReportCommand::Abort => Ok(()),
+            ReportCommand::SetPath { path, at } => rel_path(path).and_then(|path| {
                 let token = at.lock_token.map(String::from_utf8_lossy);
                 report.set_path(&path, at.rev, at.depth, at.start_empty, token.as_deref())
             }),
-            Ok(Ok(ReportCommand::DeletePath { path })) => {
-                rel_path(path).and_then(|path| report.delete_path(&path))
-            }
-            Ok(Ok(ReportCommand::LinkPath { path, url, at })) => {
+            ReportCommand::DeletePath { path } => rel_path(path).and_then(|path| report.delete_path(&path)),
+            ReportCommand::LinkPath { path, url, at } => {
                 let to = self.access.repo.path_of(&String::from_utf8_lossy(url));
                 rel_path(path).and_then(|path| {
                     let to = to?;
@@ -212,10 +212,34 @@ impl RepoSession {
                 })
             }
         };
-        *outcome = step;
+        if let Err(error) = added.and_then(|()| count(report, &mut pending.size)) {
+            pending.report = Err(error);
+            // The report is gone.
+            _ = pending.size.set(0);
+        }
         Ok(ReportStep::Applied)
     }
 }
+
+/// Counts the bytes of a report, from the first that are not in memory.
+///
+/// # Errors
+/// `RA_SVN_REQUEST_SIZE` if it is too long.
+fn count(report: &Report, size: &mut QuotaShare) -> Result<()> {
+    // The share grows in steps: one for each entry would cost more than the entry.
+    let steps = report.size() / COUNTED_STEP;
+    match size.set(steps * COUNTED_STEP) {
+        true => Ok(()),
+        false => {
+            let message = "Can't read the report of the working copy: the reports that this address sends at this moment have more bytes \
+                           than 'update-body' in the section [limits] of the server's configuration allows";
+            Err(Error::new(Code::RA_SVN_REQUEST_SIZE, message))
+        }
+    }
+}
+
+/// Bytes of a report that are counted at once.
+const COUNTED_STEP: u64 = 64 << 10;
 
 /// The effect of a message in a report.
 enum ReportStep {
@@ -226,9 +250,10 @@ enum ReportStep {
 
 /// A report that is being read.
 pub(crate) struct PendingReport {
-    report: Report,
-    /// The first error.
-    outcome: Result<()>,
+    /// The report, or its first error.
+    report: Result<Report>,
+    /// Its share of what the reports of all sessions may take.
+    size: QuotaShare,
     line: Option<LogLine>,
     /// When its command began.
     pub(crate) begun: Instant,
