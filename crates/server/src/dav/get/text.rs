@@ -38,9 +38,8 @@ pub(super) fn send(
         let mime = properties.get(props::MIME_TYPE).map(Vec::as_slice);
         let media = media::of_file(mime, node.path().basename(), svn_client);
         reply.head.content_type(&media);
-        if !svn_client {
-            media::keep_harmless(&media, reply);
-        }
+        // For all clients: a proxy may store the response for one, and a browser gets it.
+        media::keep_harmless(&media, reply);
     }
     if target.keywords
         && let Some(names) = node.props()?.get(KEYWORDS)
