@@ -97,14 +97,20 @@ impl Transaction {
         self.txn.delete(path)
     }
 
-    /// Copies a committed node, with history, and replaces the node at `to`.
+    /// Copies a committed node, with history, and replaces the node at `to`. As with the incumbent, that node is deleted first: the
+    /// list of changes does not allow a replacement of a node that the transaction has already changed.
     ///
     /// # Errors
-    /// `FS_NO_SUCH_REVISION`, `FS_NOT_FOUND`, `FS_NOT_DIRECTORY`; those of locks.
+    /// `FS_NO_SUCH_REVISION`, `FS_NOT_FOUND`, `FS_NOT_DIRECTORY`, `FS_ROOT_DIR`; those of locks.
     pub fn copy(&mut self, rev: Revnum, from: &FsPath, to: &FsPath) -> Result<()> {
         check_name(to.as_str())?;
         let source = self.repo.fs().root(rev)?;
+        // A copy that fails must not leave the deletion.
+        source.node(from)?;
         self.touch()?;
+        if self.node(to)?.is_some() {
+            self.txn.delete(to)?;
+        }
         self.txn.copy(&source, from, to)
     }
 

@@ -6,7 +6,7 @@
 use testkit::history::Random;
 use testkit::{Side, Tool, each_seed};
 
-use super::served::{Served, code, twins_with};
+use super::served::{Served, code, compare_trees, status_and_code, twins, twins_with, verify};
 use super::webdav_clients::ALICE;
 
 /// The requests of a seed.
@@ -174,4 +174,55 @@ fn random_copies_and_moves_where_every_write_is_a_revision() {
 #[test]
 fn random_copies_and_moves_without_autoversioning() {
     each_seed("COPY_SEEDS", 1..2, |seed| compare(seed, false));
+}
+
+/// What a transaction does to a node before it copies over it, as methods and paths; `COPY` is of `/r/!svn/rvr/1/f`.
+const BEFORE: &[&[(&str, &str)]] = &[
+    &[],
+    &[("PUT", "/a/g")],
+    &[("COPY", "/a/g")],
+    &[("DELETE", "/a/g"), ("PUT", "/a/g")],
+    &[("DELETE", "/a/g"), ("COPY", "/a/g")],
+    &[("COPY", "/new")],
+    &[("MKCOL", "/n1")],
+    &[("PUT", "/n2")],
+    &[("MKCOL", "/n3"), ("PUT", "/n3/x")],
+    &[("PUT", "/a/b/h")],
+];
+
+#[test]
+fn copies_replace_what_the_transaction_has_changed() {
+    let twins = twins();
+    let [theirs, ours] = twins.each_ref().map(|served| {
+        let mut out = Vec::new();
+        for before in BEFORE {
+            let target = before.first().map_or("/a/g", |(_, path)| *path);
+            let copied = ["a", "a/g", "f"].map(|source| ("COPY", source, target));
+            let txn = served.begin();
+            let tree = format!("/r/!svn/txr/{txn}");
+            let base = format!("http://127.0.0.1:{}{tree}", served.server.port());
+            let mut send = |method: &str, source: &str, path: &str| {
+                let to = format!("{base}{path}");
+                let headers = [ALICE, ("Destination", to.as_str()), ("Overwrite", "T")];
+                let response = match method {
+                    "COPY" => served.send_request(method, &format!("/r/!svn/rvr/1/{source}"), &headers, ""),
+                    "PUT" => served.send_request(method, &format!("{tree}{path}"), &[ALICE], "text\n"),
+                    _ => served.send_request(method, &format!("{tree}{path}"), &[ALICE], ""),
+                };
+                out.push(format!("{method} {path}: {}", status_and_code(&response)));
+            };
+            for (method, path) in *before {
+                send(method, "f", path);
+            }
+            for (method, source, path) in copied {
+                send(method, source, path);
+            }
+            out.push(format!("MERGE: {}", status_and_code(&served.merge(&txn))));
+        }
+        out
+    });
+    assert_eq!(theirs, ours);
+    assert!(ours.iter().all(|line| line.contains(": 20")), "{ours:?}");
+    compare_trees(&twins, 1, "copies");
+    verify(&twins);
 }

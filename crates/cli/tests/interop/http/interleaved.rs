@@ -370,7 +370,7 @@ fn sequence(served: &Served, seed: u64) -> String {
                     "http://127.0.0.1:{}/r/!svn/txr/{txn}/{other}",
                     served.server.port()
                 );
-                let overwrite = if number == 0 { "T" } else { "F" };
+                let overwrite = if number < 3 { "T" } else { "F" };
                 let headers = [ALICE, ("Destination", &to), ("Overwrite", overwrite)];
                 let from = format!("/r/!svn/rvr/1/{path}");
                 send(
