@@ -19,8 +19,8 @@ use crate::site::mount::no_resource;
 
 pub(super) fn copy(context: &mut RequestContext<'_>, reply: &mut ResponseWriter) -> Outcome {
     let (rev, from, kind) = source(context)?;
+    context.check_source_conditions(rev, &from)?;
     if context.autoversion.is_some() {
-        context.check_conditions(&from)?;
         context.check_if_header(&from)?;
     }
     let (to, overwrite) = destination(context)?;

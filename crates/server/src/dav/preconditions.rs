@@ -5,6 +5,7 @@
 
 use base::{Date, FsPath, NodeKind, Revnum, props};
 use http::StatusCode;
+use repos::Dirent;
 use wire::dav::conditions::Conditions;
 use wire::dav::uri::Resource;
 use wire::dav::xml;
@@ -15,50 +16,100 @@ use crate::clock::now;
 use crate::http::{Fault, Request};
 use crate::site::RequestContext;
 
+/// What preconditions are about: a resource's entity tag and date.
+#[derive(Default)]
+struct Entity {
+    /// `None` if the resource does not exist; empty if it has no tag.
+    tag: Option<String>,
+    modified: Option<Date>,
+}
+
 impl RequestContext<'_> {
-    /// Refuses to change a node of the youngest tree for which the request's preconditions do not hold. Nodes of transactions are not
-    /// checked: no other client changes them.
+    /// Refuses a step for which the request's preconditions do not hold: with autoversioning they are about the node of the youngest tree.
+    /// Nodes of transactions have neither tag nor date, so a tag never matches, and a date must not be past. `exists` is true if the
+    /// transaction has the node.
+    ///
+    /// # Errors
+    /// 412.
+    pub(super) fn check_step_conditions(&self, path: &FsPath, exists: bool) -> Outcome {
+        match self.resource {
+            Resource::Public(_) => self.check_conditions(path),
+            _ => self.check_unversioned_conditions(exists),
+        }
+    }
+
+    /// Refuses a request for which the preconditions do not hold, about a resource without tag and date.
+    ///
+    /// # Errors
+    /// 412.
+    pub(super) fn check_unversioned_conditions(&self, exists: bool) -> Outcome {
+        self.meet_conditions(|_| {
+            let tag = exists.then(String::new);
+            Ok(Some(Entity { tag, modified: None }))
+        })
+    }
+
+    /// Refuses to change a node of the youngest tree for which the request's preconditions do not hold.
     ///
     /// # Errors
     /// 412.
     pub(super) fn check_conditions(&self, path: &FsPath) -> Outcome {
-        if !matches!(self.resource, Resource::Public(_)) {
-            return Ok(());
-        }
-        let conditions = conditions(self.request);
+        self.meet_conditions(|conditions| {
+            let node = self.repository().stat(self.youngest()?, path)?;
+            let is_empty = node
+                .as_ref()
+                .is_some_and(|node| node.kind == NodeKind::File && node.size == Some(0));
+            let is_of_davfs = conditions.if_match.is_none() && conditions.if_none_match == Some("*");
+            if is_of_davfs && is_empty && self.holds_lock(path)? {
+                return Ok(None);
+            }
+            self.entity(node, path).map(Some)
+        })
+    }
+
+    /// Refuses to copy a node of a revision for which the request's preconditions do not hold.
+    ///
+    /// # Errors
+    /// 412.
+    pub(super) fn check_source_conditions(&self, rev: Revnum, path: &FsPath) -> Outcome {
+        self.meet_conditions(|_| {
+            let node = self.repository().stat(rev, path)?;
+            self.entity(node, path).map(Some)
+        })
+    }
+
+    /// Compares the request's preconditions, if there are any, with what `entity` returns; `None` holds.
+    fn meet_conditions(
+        &self,
+        entity: impl FnOnce(&Conditions<'_>) -> Result<Option<Entity>, Fault>,
+    ) -> Outcome {
         let lists = ["if-match", "if-none-match"].map(|name| joined(self.request, name));
         let conditions = Conditions {
             if_match: lists[0].as_deref(),
             if_none_match: lists[1].as_deref(),
-            ..conditions
+            ..conditions(self.request)
         };
         if conditions.is_empty() {
             return Ok(());
         }
-        let node = self.repository().stat(self.youngest()?, path)?;
-        let is_empty = node
-            .as_ref()
-            .is_some_and(|node| node.kind == NodeKind::File && node.size == Some(0));
-        if conditions.if_match.is_none()
-            && conditions.if_none_match == Some("*")
-            && is_empty
-            && self.holds_lock(path)?
-        {
+        let Some(Entity { tag, modified }) = entity(&conditions)? else {
             return Ok(());
-        }
-        let (tag, modified) = match node {
-            None => (None, None),
-            Some(node) => {
-                let revprops = self.repository().all_revprops(node.created_rev)?;
-                let date = revprops.get(props::DATE).and_then(|date| Date::parse(date).ok());
-                let tag = entity_tag(node.kind == NodeKind::Dir, node.created_rev, path);
-                (Some(tag), date)
-            }
         };
         match conditions.let_change(tag.as_deref(), modified, Date(now())) {
             true => Ok(()),
             false => Err(Fault::html(StatusCode::PRECONDITION_FAILED)),
         }
+    }
+
+    fn entity(&self, node: Option<Dirent>, path: &FsPath) -> Result<Entity, Fault> {
+        let Some(node) = node else {
+            return Ok(Entity::default());
+        };
+        let revprops = self.repository().all_revprops(node.created_rev)?;
+        Ok(Entity {
+            tag: Some(entity_tag(node.kind == NodeKind::Dir, node.created_rev, path)),
+            modified: revprops.get(props::DATE).and_then(|date| Date::parse(date).ok()),
+        })
     }
 }
 

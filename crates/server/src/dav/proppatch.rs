@@ -32,6 +32,7 @@ pub(super) fn proppatch(context: &mut RequestContext<'_>, reply: &mut ResponseWr
     let changes = PropertyUpdate::parse_all(&root).ok_or_else(|| Fault::html(StatusCode::BAD_REQUEST))?;
     let (href, outcome) = match context.resource.clone() {
         Resource::Revision(rev) | Resource::Baseline(rev) => {
+            context.check_unversioned_conditions(true)?;
             let outcome = all_or_none(&changes, |change| revision_prop(context, rev, change), |_, ()| ());
             (context.base().named("bln", &rev.to_string()), outcome)
         }
@@ -47,13 +48,16 @@ pub(super) fn proppatch(context: &mut RequestContext<'_>, reply: &mut ResponseWr
                     // As with the incumbent, "out of date" comes before "locked".
                     transaction.check_base(&path, based_on).map_err(refused)?;
                     if exists {
-                        context.check_conditions(&path)?;
+                        context.check_step_conditions(&path, true)?;
                         context.check_locked(&path, &transaction.ended_lock_tokens())?;
                     }
                     let foreign = ForeignProps::of(context);
                     Ok(node_props(transaction, &path, &changes, foreign))
                 })?,
-                None => context.step(|_, in_use| Ok(txn_props(in_use.transaction, &changes)))?,
+                None => context.step(|context, in_use| {
+                    context.check_unversioned_conditions(true)?;
+                    Ok(txn_props(in_use.transaction, &changes))
+                })?,
             };
             (href(context, &resource), outcome)
         }

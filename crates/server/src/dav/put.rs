@@ -33,7 +33,7 @@ pub(super) fn put(context: &mut RequestContext<'_>, reply: &mut ResponseWriter) 
             return Err(Fault::html(StatusCode::CONFLICT));
         }
         check_utf8(&path)?;
-        context.check_conditions(&path)?;
+        context.check_step_conditions(&path, kind != NodeKind::None)?;
         context.check_locked(&path, &transaction.ended_lock_tokens())?;
         let put = PutText {
             path: &path,

@@ -26,7 +26,7 @@ pub(super) fn mkcol(context: &mut RequestContext<'_>, reply: &mut ResponseWriter
             return Err(already_exists(context, &path));
         }
         check_utf8(&path)?;
-        context.check_conditions(&path)?;
+        context.check_step_conditions(&path, false)?;
         context.check_locked(&path, &transaction.ended_lock_tokens())?;
         transaction.make_dir(&path).map_err(refused)
     })?;
@@ -50,6 +50,12 @@ fn already_exists(context: &RequestContext<'_>, path: &FsPath) -> Fault {
 }
 
 pub(super) fn delete(context: &mut RequestContext<'_>, reply: &mut ResponseWriter) -> Outcome {
+    if matches!(
+        context.resource,
+        Resource::Txn(_) | Resource::Vtxn(_) | Resource::Activity(_)
+    ) {
+        context.check_unversioned_conditions(true)?;
+    }
     match &context.resource {
         Resource::Txn(_) => abort(context)?,
         Resource::Vtxn(id) => {
@@ -120,7 +126,7 @@ fn delete_node(context: &mut RequestContext<'_>) -> Outcome {
             NodeKind::None => return Err(Fault::html(StatusCode::NOT_FOUND)),
             kind => check_depth(context, kind)?,
         }
-        context.check_conditions(&path)?;
+        context.check_step_conditions(&path, true)?;
         let mut listed: Vec<String> = listed.into_iter().map(|held| held.token).collect();
         listed.extend(transaction.ended_lock_tokens());
         context.check_locked(&path, &listed)?;

@@ -21,6 +21,7 @@ mod mounted;
 mod odd_paths;
 mod operations;
 mod proxy;
+mod preconditions;
 mod random;
 pub mod raw_http;
 mod read;

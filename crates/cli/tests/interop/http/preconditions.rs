@@ -1,0 +1,98 @@
+//! Conditions of single requests, each with Apache's result.
+
+use std::fmt::Write as _;
+use std::thread;
+
+use testkit::sample;
+
+use super::raw_http::{HttpResponse, send_request};
+use super::served::{AGENT, Served, status_and_code, twins};
+use super::webdav_clients::{ALICE, LOCK, PROPPATCH};
+
+/// bob, pw.
+const BOB: (&str, &str) = ("Authorization", "Basic Ym9iOnB3");
+
+const CONDITIONS: &[(&str, &str)] = &[
+    ("If-Match", "\"1//f\""),
+    ("If-Match", "\"x\""),
+    ("If-Match", "*"),
+    ("If-None-Match", "*"),
+    ("If-None-Match", "\"x\""),
+    ("If-None-Match", "\"1//f\""),
+    ("If-Unmodified-Since", "Mon, 30 Nov 2020 03:52:27 GMT"),
+    ("If-Unmodified-Since", "Mon, 30 Nov 2099 03:52:27 GMT"),
+    ("If-Modified-Since", "Mon, 30 Nov 2099 03:52:27 GMT"),
+];
+
+/// A method, and what it is sent to: `TXR` and `TXN` are a new transaction's tree and name.
+const REQUESTS: &[(&str, &str)] = &[
+    ("PUT", "TXR/f"),
+    ("PUT", "TXR/new"),
+    ("DELETE", "TXR/f"),
+    ("PROPPATCH", "TXR/f"),
+    ("MKCOL", "TXR/new"),
+    ("COPY", "/r/!svn/rvr/1/f"),
+    ("COPY", "/r/f"),
+    ("PROPPATCH", "TXN"),
+    ("DELETE", "TXN"),
+    ("PROPPATCH", "/r/!svn/rev/1"),
+];
+
+/// Returns what both servers answer, Apache first.
+fn of_both(work: impl Fn(&Served) -> String + Sync) -> [String; 2] {
+    let twins = twins();
+    thread::scope(|scope| {
+        let theirs = scope.spawn(|| work(&twins[0]));
+        let ours = work(&twins[1]);
+        [theirs.join().expect("because Apache is there"), ours]
+    })
+}
+
+fn send(
+    served: &Served,
+    (method, path): (&str, &str),
+    header: (&str, &str),
+    body: Option<&str>,
+) -> HttpResponse {
+    let txn = match path.starts_with('T') {
+        true => served.begin(),
+        false if method == "COPY" => served.begin(),
+        false => String::new(),
+    };
+    let tree = format!("/r/!svn/txr/{txn}");
+    let path = path.replace("TXR", &tree);
+    let path = path.replace("TXN", &format!("/r/!svn/txn/{txn}"));
+    let to = format!("http://127.0.0.1:{}{tree}/copy", served.server.port());
+    let mut headers = vec![ALICE, header];
+    if method == "COPY" {
+        headers.push(("Destination", &to));
+    }
+    let body = body.unwrap_or(if method == "PROPPATCH" { PROPPATCH } else { "" });
+    served.send_request(method, &path, &headers, body)
+}
+
+/// True for a known difference: Apache applies `If-Match: *` to the destination too.
+fn is_known((method, _): (&str, &str), condition: (&str, &str)) -> bool {
+    method == "COPY" && condition == ("If-Match", "*")
+}
+
+#[test]
+fn preconditions_hold_in_transactions() {
+    let cases = REQUESTS
+        .iter()
+        .flat_map(|request| CONDITIONS.iter().map(move |condition| (*request, *condition)));
+    let cases: Vec<_> = cases
+        .filter(|(request, condition)| !is_known(*request, *condition))
+        .collect();
+    let [theirs, ours] = of_both(|served| {
+        let mut out = String::new();
+        for (request, condition) in &cases {
+            let response = send(served, *request, *condition, None);
+            _ = writeln!(out, "{request:?} {condition:?}: {}", response.status);
+        }
+        out
+    });
+    assert_eq!(theirs, ours);
+    assert!(ours.matches(": 412").count() > 20, "{ours}");
+}
+
