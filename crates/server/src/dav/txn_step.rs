@@ -168,13 +168,14 @@ impl RequestContext<'_> {
         if text.starts_with('-') {
             return None;
         }
-        // As the incumbent reads numbers: text without digits is 0.
+        // As the incumbent reads numbers: text without digits is 0, and a number that is too large is the largest one.
+        let text = text.strip_prefix('+').unwrap_or(text);
         let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-        match Revnum::parse(&text.as_bytes()[..digits]) {
-            Some(rev) => Some(rev),
-            None if digits == 0 => Some(Revnum(0)),
-            None => None,
-        }
+        Some(match Revnum::parse(&text.as_bytes()[..digits]) {
+            Some(rev) => rev,
+            None if digits == 0 => Revnum(0),
+            None => Revnum::MAX,
+        })
     }
 
     /// Returns whether the request has this option.

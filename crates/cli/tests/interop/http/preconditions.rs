@@ -1,4 +1,5 @@
-//! Conditions of single requests, each with Apache's result.
+//! Conditions of single requests, each with Apache's result: preconditions in transactions, the client's revision, and the options and
+//! timeouts of locks.
 
 use std::fmt::Write as _;
 use std::thread;
@@ -94,5 +95,45 @@ fn preconditions_hold_in_transactions() {
     });
     assert_eq!(theirs, ours);
     assert!(ours.matches(": 412").count() > 20, "{ours}");
+}
+
+#[test]
+fn revisions_of_clients_are_numbers_as_apache_reads_them() {
+    let [theirs, ours] = of_both(|served| {
+        let mut out = String::new();
+        let requests = [
+            ("PUT", "TXR/f"),
+            ("DELETE", "TXR/f"),
+            ("PROPPATCH", "TXR/f"),
+            ("LOCK", "/r/f"),
+        ];
+        for (request, version) in requests.into_iter().flat_map(|request| {
+            let versions = [
+                "99999999999999999999",
+                "9223372036854775807",
+                "9223372036854775808",
+                "-99999999999999999999",
+                "+0",
+                "+1",
+                "+-5",
+                "+99",
+                "0x1",
+                "1",
+                "x",
+            ];
+            versions.map(|version| (request, version))
+        }) {
+            let body = (request.0 == "LOCK").then_some(LOCK);
+            let response = send(served, request, ("X-SVN-Version-Name", version), body);
+            _ = writeln!(out, "{request:?} {version}: {}", status_and_code(&response));
+            if request.0 == "LOCK" {
+                let token = response.headers.get("lock-token").map(|tokens| tokens[0].clone());
+                let headers = [ALICE, ("Lock-Token", token.as_deref().unwrap_or_default())];
+                served.send_request("UNLOCK", request.1, &headers, "");
+            }
+        }
+        out
+    });
+    assert_eq!(theirs, ours);
 }
 
