@@ -29,7 +29,7 @@ fuzz_target!(|data: &[u8]| {
     _ = CheckoutRequest::parse(&root);
     _ = MergeRequest::parse(&root);
     _ = find_lock_tokens(&root);
-    if let Some(lock) = LockInfo::parse(&root, data) {
+    if let Ok(lock) = LockInfo::parse(&root, data) {
         check_lock_response(&lock);
     }
     if let Some(changes) = PropertyUpdate::parse_all(&root) {

@@ -9,7 +9,7 @@ use http::StatusCode;
 use repos::user_locks::{LockOutcome, LockRequest, LockTarget};
 use wire::dav::fault::XML_TYPE;
 use wire::dav::lock::{
-    ActiveLock, LockInfo, asks_for_shared_lock, parse_timeout, parse_token, write_lock_answer,
+    ActiveLock, LockInfo, LockInfoFault, asks_for_shared_lock, parse_timeout, parse_token, write_lock_answer,
 };
 use wire::dav::uri::Resource;
 
@@ -43,11 +43,13 @@ pub(super) fn lock(context: &mut RequestContext<'_>, reply: &mut ResponseWriter)
         answer(&lock, depth, reply);
         return Ok(());
     };
-    let info =
-        LockInfo::parse(&root, &body).ok_or_else(|| match is_locked && asks_for_shared_lock(&root) {
-            true => Fault::html(StatusCode::LOCKED),
-            false => Fault::html(StatusCode::BAD_REQUEST),
-        })?;
+    let info = LockInfo::parse(&root, &body).map_err(|fault| {
+        Fault::html(match fault {
+            LockInfoFault::Unknown => StatusCode::PRECONDITION_FAILED,
+            LockInfoFault::Malformed if is_locked && asks_for_shared_lock(&root) => StatusCode::LOCKED,
+            LockInfoFault::Malformed => StatusCode::BAD_REQUEST,
+        })
+    })?;
     let is_svn = context.request.is_svn_client();
     let youngest = context.repository().youngest()?;
     if context.repository().check_path(youngest, &path)? == NodeKind::None {
@@ -61,9 +63,10 @@ pub(super) fn lock(context: &mut RequestContext<'_>, reply: &mut ResponseWriter)
         token: None,
         rev: context.version_name(),
     };
-    let steal = context.has_option("lock-steal");
+    // The options of Subversion's clients mean nothing in requests of other programs.
+    let steal = is_svn && context.has_option("lock-steal");
     let comment = if is_svn { info.owner_text } else { info.owner_xml };
-    let expires = if is_svn { None } else { expiry(context) };
+    let expires = expiry(context);
     let lock = take(context, target, comment.as_deref(), !is_svn, expires, steal)?;
     context.log_operation(|| operation_text::lock(&[&path], steal));
     reply.head.header("lock-token", &format!("<{}>", lock.token));

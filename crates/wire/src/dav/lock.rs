@@ -14,6 +14,15 @@ pub struct LockInfo {
     pub owner_xml: Option<String>,
 }
 
+/// Why a body is no request for an exclusive write lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockInfoFault {
+    /// It is another document, it lacks the scope or the type, or it asks for a shared lock.
+    Malformed,
+    /// It has an element that is unknown, or a second one of a kind.
+    Unknown,
+}
+
 /// Returns whether a `lockinfo` asks for a shared lock, which Subversion does not have.
 pub fn asks_for_shared_lock(root: &Element) -> bool {
     let scope = root.child(DAV, "lockscope");
@@ -21,19 +30,17 @@ pub fn asks_for_shared_lock(root: &Element) -> bool {
 }
 
 impl LockInfo {
-    /// Reads a `lockinfo`; `document` is what `root` was parsed from. `None` if it is none, or asks for anything but an exclusive
-    /// write lock.
-    pub fn parse(root: &Element, document: &[u8]) -> Option<LockInfo> {
-        if !root.name.is(DAV, "lockinfo") {
-            return None;
-        }
-        root.child(DAV, "lockscope")?.child(DAV, "exclusive")?;
-        root.child(DAV, "locktype")?.child(DAV, "write")?;
+    /// Reads a `lockinfo`; `document` is what `root` was parsed from.
+    ///
+    /// # Errors
+    /// If it is none, or asks for anything but an exclusive write lock.
+    pub fn parse(root: &Element, document: &[u8]) -> Result<LockInfo, LockInfoFault> {
+        check_parts(root)?;
         let Some(owner) = root.child(DAV, "owner") else {
-            return Some(LockInfo::default());
+            return Ok(LockInfo::default());
         };
         let content = document.get(owner.content.clone()).unwrap_or_default();
-        let content = std::str::from_utf8(content).ok()?;
+        let content = std::str::from_utf8(content).map_err(|_| LockInfoFault::Malformed)?;
         let mut whole = String::from("<D:owner xmlns:D=\"DAV:\"");
         for (prefix, uri) in root.declared.iter().chain(&owner.declared) {
             // Our own prefix means the same wherever it is redeclared so.
@@ -64,10 +71,39 @@ impl LockInfo {
             xml::escape_text(&owner.text, &mut whole);
             whole.push_str("</D:owner>");
         }
-        Some(LockInfo {
-            owner_text: Some(owner.text.clone()),
+        Ok(LockInfo {
+            owner_text: Some(owner.text.replace("\r\n", "\n").replace('\r', "\n")),
             owner_xml: Some(whole),
         })
+    }
+}
+
+/// Checks the elements of a `lockinfo`.
+fn check_parts(root: &Element) -> Result<(), LockInfoFault> {
+    if !root.name.is(DAV, "lockinfo") || asks_for_shared_lock(root) {
+        return Err(LockInfoFault::Malformed);
+    }
+    let count = |name: &str| {
+        root.children
+            .iter()
+            .filter(|part| part.name.is(DAV, name))
+            .count()
+    };
+    let counts = ["lockscope", "locktype", "owner"].map(count);
+    let [scopes, types, _] = counts;
+    if counts.iter().sum::<usize>() < root.children.len() || counts.iter().any(|count| *count > 1) {
+        return Err(LockInfoFault::Unknown);
+    }
+    if scopes == 0 || types == 0 {
+        return Err(LockInfoFault::Malformed);
+    }
+    let has = |part: &str, value: &str| {
+        root.child(DAV, part)
+            .is_some_and(|part| part.child(DAV, value).is_some())
+    };
+    match has("lockscope", "exclusive") && has("locktype", "write") {
+        true => Ok(()),
+        false => Err(LockInfoFault::Unknown),
     }
 }
 
@@ -129,9 +165,8 @@ pub fn parse_timeout(header: &str) -> Option<Option<u64>> {
         if part.eq_ignore_ascii_case("infinite") {
             return Some(None);
         }
-        let seconds = part.get(..7).filter(|word| word.eq_ignore_ascii_case("second-"));
-        seconds.map(|_| {
-            let digits = part[7..].split(|c: char| !c.is_ascii_digit()).next();
+        part.strip_prefix("Second-").map(|seconds| {
+            let digits = seconds.split(|c: char| !c.is_ascii_digit()).next();
             let digits = digits.filter(|digits| !digits.is_empty()).unwrap_or("0");
             // A longer time than any clock has is never.
             digits.parse().ok()
@@ -149,7 +184,7 @@ mod tests {
     use super::*;
     use crate::dav::xml::XmlLimits;
 
-    fn parse(text: &str) -> Option<LockInfo> {
+    fn parse(text: &str) -> Result<LockInfo, LockInfoFault> {
         LockInfo::parse(
             &Element::parse(text.as_bytes(), XmlLimits::default()).expect("because it is as it should be"),
             text.as_bytes(),
@@ -176,13 +211,43 @@ mod tests {
             r#"<D:owner xmlns:D="DAV:" xmlns:x="u"><D:href x:y='1'>me</D:href></D:owner>"#
         );
         assert!(Element::parse(owner.as_bytes(), XmlLimits::default()).is_ok());
-        for bad in [
-            r#"<lock xmlns="DAV:"/>"#,
-            r#"<lockinfo xmlns="DAV:"><lockscope><shared/></lockscope><locktype><write/></locktype></lockinfo>"#,
-            r#"<lockinfo xmlns="DAV:"><lockscope><exclusive/></lockscope></lockinfo>"#,
+        let parts = [
+            "<lockscope><exclusive/></lockscope>",
+            "<locktype><write/></locktype>",
+            "<owner>a</owner>",
+        ];
+        let whole = |inner: &str| parse(&format!("<lockinfo xmlns='DAV:'>{inner}</lockinfo>")).err();
+        assert_eq!(
+            parse("<lock xmlns='DAV:'/>").err(),
+            Some(LockInfoFault::Malformed)
+        );
+        for (inner, fault) in [
+            (parts[0].to_owned(), LockInfoFault::Malformed),
+            (parts[1].to_owned(), LockInfoFault::Malformed),
+            (
+                parts[0].replace("exclusive", "shared") + parts[1],
+                LockInfoFault::Malformed,
+            ),
+            (
+                parts[0].replace("exclusive", "x") + parts[1],
+                LockInfoFault::Unknown,
+            ),
+            (
+                parts[0].to_owned() + "<locktype><read/></locktype>",
+                LockInfoFault::Unknown,
+            ),
+            (parts.concat() + "<x/>", LockInfoFault::Unknown),
+            (parts.concat() + "<owner xmlns='u'/>", LockInfoFault::Unknown),
+            (parts.concat() + parts[0], LockInfoFault::Unknown),
+            (parts.concat() + parts[1], LockInfoFault::Unknown),
+            (parts.concat() + parts[2], LockInfoFault::Unknown),
         ] {
-            assert_eq!(parse(bad), None, "{bad}");
+            assert_eq!(whole(&inner), Some(fault), "{inner}");
         }
+        let lines = parts.concat().replace("a<", "a&#13;&#10;b&#13;c<");
+        let lines = parse(&format!("<lockinfo xmlns='DAV:'>{lines}</lockinfo>"))
+            .expect("because it is as it should be");
+        assert_eq!(lines.owner_text.as_deref(), Some("a\nb\nc"));
     }
 
     #[test]
@@ -193,6 +258,8 @@ mod tests {
         assert_eq!(parse_timeout("Second-12abc, Infinite"), Some(Some(12)));
         assert_eq!(parse_timeout("Second--5"), Some(Some(0)));
         assert_eq!(parse_timeout("Second-99999999999999999999999"), Some(None));
+        assert_eq!(parse_timeout("second-5, Second-6"), Some(Some(6)));
+        assert_eq!(parse_timeout("second-5"), None);
         assert_eq!(parse_timeout("é"), None);
         assert_eq!(parse_token(" <t:1> "), Some("t:1"));
         assert_eq!(parse_token("t:1"), None);

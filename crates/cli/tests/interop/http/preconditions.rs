@@ -137,3 +137,66 @@ fn revisions_of_clients_are_numbers_as_apache_reads_them() {
     assert_eq!(theirs, ours);
 }
 
+/// The options of Subversion's clients are ignored in requests of other programs; timeouts are those of the request.
+#[test]
+fn locks_have_the_timeouts_and_owners_as_with_apache() {
+    let values = sample(
+        2,
+        [
+            "Second-1000",
+            "second-1000",
+            "SECOND-1000",
+            "Infinite, Second-1000",
+            "infinite",
+            "second-5, Second-6000",
+            "x, Second-1000",
+            "Second-2000000000",
+            "x",
+            "",
+        ],
+    );
+    let values: Vec<_> = values.collect();
+    let [theirs, ours] = of_both(|served| {
+        let port = served.server.port();
+        let mut out = String::new();
+        for agent in [AGENT, ("User-Agent", "cadaver")] {
+            for value in &values {
+                let headers = [agent, ALICE, ("Timeout", *value)];
+                let response = send_request(port, "LOCK", "/r/f", &headers, LOCK);
+                let body = String::from_utf8_lossy(&response.body);
+                let timeout = body.split("timeout>").nth(1).unwrap_or_default();
+                _ = writeln!(
+                    out,
+                    "{agent:?} {value}: {} {}",
+                    response.status,
+                    rounded(timeout.trim_end_matches("</D:"))
+                );
+                let token = &response.headers["lock-token"][0];
+                let headers = [agent, ALICE, ("Lock-Token", token)];
+                send_request(port, "UNLOCK", "/r/f", &headers, "");
+            }
+            for owner in [ALICE, BOB] {
+                send_request(port, "LOCK", "/r/a/g", &[AGENT, owner], LOCK);
+                let headers = [agent, ALICE, ("X-SVN-Options", "lock-steal")];
+                let response = send_request(port, "LOCK", "/r/a/g", &headers, LOCK);
+                _ = writeln!(out, "{agent:?} steals {owner:?}: {}", response.status);
+                let headers = [AGENT, BOB, ("X-SVN-Options", "lock-steal")];
+                send_request(port, "LOCK", "/r/a/g", &headers, LOCK);
+            }
+        }
+        out
+    });
+    assert_eq!(theirs, ours);
+    assert!(ours.contains("423"), "{ours}");
+}
+
+/// Returns a timeout without its last digits: time passes.
+fn rounded(timeout: &str) -> String {
+    match timeout
+        .strip_prefix("Second-")
+        .and_then(|text| text.parse::<u64>().ok())
+    {
+        Some(seconds) => format!("about {}", (seconds + 50) / 100),
+        None => timeout.to_owned(),
+    }
+}
