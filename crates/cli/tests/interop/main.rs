@@ -43,6 +43,7 @@ mod misconfiguration;
 mod model;
 mod odd_paths;
 mod odd_revprops;
+mod odd_text;
 mod pair;
 mod program;
 mod random;

@@ -51,7 +51,8 @@ fn is_known(name: &str, command: &str) -> bool {
     let no_text = ["not UTF-8", "overlong", "a surrogate", "above Unicode"];
     let no_text = no_text.iter().any(|known| name.starts_with(known));
     // Clients cannot read a property whose name is not UTF-8.
-    let stores = command.contains("prop") || command.contains("absent");
+    let stores = ["prop", "absent", "( ( PATH 1:m ) )"];
+    let stores = stores.iter().any(|part| command.contains(part));
     refused || no_text && stores
 }
 

@@ -1,6 +1,6 @@
 //! What a commit refuses: bad names, foreign sources of copies, out-of-date nodes, missing rights.
 
-use base::{Code, Error, FsPath, NodeKind, Result, Revnum, percent};
+use base::{Code, Error, FsPath, NodeKind, Result, Revnum, percent, with_substitutes};
 
 use super::CommitAccess;
 
@@ -95,7 +95,7 @@ fn decoded(url: &str) -> String {
     }
     // The incumbent's URLs end at a NUL.
     out.truncate(memchr::memchr(0, &out).unwrap_or(out.len()));
-    String::from_utf8_lossy(&out).into_owned()
+    with_substitutes(&out).into_owned()
 }
 
 /// Refuses what the user may not write.

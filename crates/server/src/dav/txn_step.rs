@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use base::{Code, Date, Error, FsPath, Revnum, props};
+use base::{Code, Date, Error, FsPath, Revnum, bytes_not_utf8, props};
 use http::StatusCode;
 use repos::commit::Clock;
 use repos::hooks::Hooks;
 use repos::transaction::{Activities, Transaction};
 use wire::dav::if_header::IfHeader;
-use wire::dav::uri::{self, Resource};
+use wire::dav::uri::Resource;
 use wire::text::fuzzy;
 
 use crate::clock::now;
@@ -236,7 +236,7 @@ pub(crate) fn refused(error: Error) -> Fault {
 /// # Errors
 /// 500 with `FS_PATH_SYNTAX`.
 pub(super) fn check_utf8(path: &FsPath) -> Result<(), Fault> {
-    match uri::bytes_not_utf8(path.as_str()) {
+    match bytes_not_utf8(path.as_str()) {
         Some(bytes) if !bytes.iter().any(u8::is_ascii_control) => {
             let message = format!("Path '{}' is not in UTF-8", fuzzy(&bytes));
             Err(Error::new(Code::FS_PATH_SYNTAX, message).into())

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use base::{Code, Date, Error, FsPath, Props, Result};
+use base::{Code, Date, Error, FsPath, Props, Result, bytes_not_utf8, props, with_substitutes};
 use delta::editor::Editor;
 use repos::authz::{Required, UserRights};
 use repos::commit::{self, CommitAccess, CommitEditor, CommitInfo};
@@ -21,6 +21,7 @@ use crate::clock::now;
 use crate::percent_encoding::percent_decode;
 use crate::svn::commands::unknown_command;
 use crate::svn::repo_session::RepoSession;
+use crate::svn::revprops::check_prop_name;
 
 impl RepoSession {
     pub(crate) fn commit(&mut self, commit: &Commit) -> Result<()> {
@@ -28,7 +29,7 @@ impl RepoSession {
         let options = commit::CommitOptions {
             base_url: decoded(&self.access.repo.root_url),
             base_path: self.access.parent.clone(),
-            revprops: revprops(commit),
+            revprops: revprops(commit)?,
             author: self.access.user.clone(),
             lock_tokens: self.lock_tokens(commit)?,
             keep_locks: commit.keep_locks,
@@ -137,7 +138,7 @@ impl RepoSession {
 
 /// Returns a URL in the form that the sources of copies are compared with.
 fn decoded(url: &str) -> String {
-    String::from_utf8_lossy(&percent_decode(url)).into_owned()
+    with_substitutes(&percent_decode(url)).into_owned()
 }
 
 /// The rights of the session's user, for the commit editor.
@@ -162,11 +163,18 @@ impl CommitAccess for SessionRights {
     }
 }
 
-fn revprops(commit: &Commit) -> Props {
-    match &commit.revprops {
-        Some(props) => props.iter().cloned().collect(),
-        None => Props::from_iter([("svn:log".to_owned(), commit.message.clone().into_bytes())]),
-    }
+/// Returns the properties for the revision, with the bytes that the client has sent.
+///
+/// # Errors
+/// `CLIENT_PROPERTY_NAME`.
+fn revprops(commit: &Commit) -> Result<Props> {
+    let Some(props) = &commit.revprops else {
+        let message = bytes_not_utf8(&commit.message);
+        let message = message.unwrap_or_else(|| commit.message.clone().into_bytes());
+        return Ok(Props::from_iter([(props::LOG.to_owned(), message)]));
+    };
+    props.iter().try_for_each(|(name, _)| check_prop_name(name))?;
+    Ok(props.iter().cloned().collect())
 }
 
 fn write_info(w: &mut Writer<'_>, info: &CommitInfo) {

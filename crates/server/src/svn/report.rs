@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use base::{Code, Depth, Error, RelPath, Result};
+use base::{Code, Depth, Error, RelPath, Result, with_substitutes};
 use repos::config::Access;
 use repos::report::{Report, ReportOptions, ReportOutcome};
 use wire::svn::EditDriver;
@@ -198,15 +198,15 @@ impl RepoSession {
         let added = match command {
             ReportCommand::Finish | ReportCommand::Abort => Ok(()),
             ReportCommand::SetPath { path, at } => rel_path(path).and_then(|path| {
-                let token = at.lock_token.map(String::from_utf8_lossy);
+                let token = at.lock_token.map(with_substitutes);
                 report.set_path(&path, at.rev, at.depth, at.start_empty, token.as_deref())
             }),
             ReportCommand::DeletePath { path } => rel_path(path).and_then(|path| report.delete_path(&path)),
             ReportCommand::LinkPath { path, url, at } => {
-                let to = self.access.repo.path_of(&String::from_utf8_lossy(url));
+                let to = self.access.repo.path_of(&with_substitutes(url));
                 rel_path(path).and_then(|path| {
                     let to = to?;
-                    let token = at.lock_token.map(String::from_utf8_lossy);
+                    let token = at.lock_token.map(with_substitutes);
                     let token = token.as_deref();
                     report.link_path(&path, &to, at.rev, at.depth, at.start_empty, token)
                 })
@@ -264,9 +264,9 @@ pub(crate) struct PendingReport {
 /// Returns the line for the operational log after the edit.
 type LogLine = Box<dyn FnOnce(&ReportOutcome) -> String + Send>;
 
-/// Returns a path of the report. Bytes that are not UTF-8 are replaced: then no node has the path, and the report fails.
+/// Returns a path of the report. Bytes that are not UTF-8 become substitutes: no node has the path, and the report fails.
 fn rel_path(path: &[u8]) -> Result<RelPath> {
-    RelPath::canonicalize(&String::from_utf8_lossy(path))
+    RelPath::canonicalize(&with_substitutes(path))
 }
 
 /// Returns the entry of the session's directory that a command is about; "" for the directory itself.

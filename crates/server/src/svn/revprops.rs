@@ -1,9 +1,10 @@
 //! Revision properties: reading and changing them, and the revision of a date.
 
-use base::{Code, Date, Error, Result, Revnum};
+use base::{Code, Date, Error, Result, Revnum, bytes_not_utf8};
 use repos::change_revprop::RevpropChange;
 use repos::config::Access;
 use wire::svn::command::ChangeRevProp;
+use wire::text::fuzzy;
 
 use crate::percent_encoding::encoded;
 use crate::svn::repo_session::RepoSession;
@@ -54,11 +55,7 @@ impl RepoSession {
             return Err(error);
         }
         self.require(Access::Write, None, false)?;
-        // Bytes that are not UTF-8 were replaced by this character.
-        if change.name.contains(char::REPLACEMENT_CHARACTER) {
-            let text = format!("Bad property name: '{}'", change.name);
-            return Err(Error::new(Code::CLIENT_PROPERTY_NAME, text));
-        }
+        check_prop_name(&change.name)?;
         self.access
             .log_operation(|| format!("change-rev-prop r{} {}", change.rev, encoded(&change.name)));
         let expected = match &change.expect {
@@ -78,4 +75,17 @@ impl RepoSession {
         self.conn.success(|_| ());
         Ok(())
     }
+}
+
+/// Refuses the name of a property that is not UTF-8 or has a NUL: no client could read it.
+///
+/// # Errors
+/// `CLIENT_PROPERTY_NAME`.
+pub(super) fn check_prop_name(name: &str) -> Result<()> {
+    if name.contains('\0') || bytes_not_utf8(name).is_some() {
+        let bytes = bytes_not_utf8(name).unwrap_or_else(|| name.as_bytes().to_vec());
+        let text = format!("Bad property name: '{}'", fuzzy(&bytes));
+        return Err(Error::new(Code::CLIENT_PROPERTY_NAME, text));
+    }
+    Ok(())
 }

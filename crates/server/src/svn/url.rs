@@ -3,7 +3,7 @@
 //! The path of a URL names a repository and then a path in it; only the disk tells where the first ends. URLs are compared by whole
 //! components of decoded paths: `…/repox` is not below `…/repo`.
 
-use base::{Code, Error, Result};
+use base::{Code, Error, Result, with_substitutes};
 
 use crate::percent_encoding::{percent_decode, percent_encode};
 
@@ -92,7 +92,7 @@ fn no_repository_path() -> Error {
 }
 
 fn join_text(components: &[Vec<u8>]) -> String {
-    let parts: Vec<_> = components.iter().map(|c| String::from_utf8_lossy(c)).collect();
+    let parts: Vec<_> = components.iter().map(|c| with_substitutes(c)).collect();
     parts.join("/")
 }
 

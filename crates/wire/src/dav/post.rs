@@ -28,7 +28,11 @@ impl PostRequest {
                 skel.open()?;
                 let mut list = Props::new();
                 while !skel.close() {
+                    // No client could read a property whose name is not UTF-8 or has a NUL.
                     let name = std::str::from_utf8(skel.atom()?).ok()?;
+                    if name.contains('\0') {
+                        return None;
+                    }
                     list.insert(name.to_owned(), skel.atom()?.to_vec());
                 }
                 PostRequest::CreateTxnWithProps(list)
@@ -172,6 +176,8 @@ mod tests {
             b"(create-txn-with-props (a 1x))",
             b"(create-txn-with-props (a 99999999999999999999 x))",
             b"(create-txn-with-props (a (b)))",
+            b"(create-txn-with-props (3 a\0b 1 v))",
+            b"(create-txn-with-props (1 \xff 1 v))",
             b"(drop-txn)",
         ] {
             assert_eq!(PostRequest::parse(bad), None, "{}", bad.escape_ascii());

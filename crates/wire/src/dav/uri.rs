@@ -5,7 +5,7 @@
 //! answers and never make them up, but old ones keep them in working copies for years.
 
 use base::percent::{self, AsciiSet};
-use base::{FsPath, RelPath, Revnum};
+use base::{FsPath, RelPath, Revnum, bytes_not_utf8, with_substitutes};
 
 /// Special component of the URL space if none is configured.
 pub const SPECIAL: &str = "!svn";
@@ -134,8 +134,7 @@ fn path(components: &[String]) -> Option<FsPath> {
 /// The components of the path of a request: decoded, without empty ones and `.`, with `..` resolved, and whether it ended
 /// in a slash. `None` for one that no server should follow: a `..` above the root, a bad escape, an encoded slash or NUL.
 ///
-/// A byte that is not UTF-8 becomes [`SUBSTITUTE`] and the character of its value. No node has such a name, because names with
-/// control characters are refused, so that it is answered as the name of a node that does not exist.
+/// A component that is not UTF-8 has substitutes ([`with_substitutes`]): it is answered as the name of a node that does not exist.
 pub fn split(path: &str) -> Option<(Vec<String>, bool)> {
     let mut out: Vec<String> = Vec::new();
     let mut slash = true;
@@ -146,46 +145,10 @@ pub fn split(path: &str) -> Option<(Vec<String>, bool)> {
             b"" | b"." => {}
             b".." => _ = out.pop()?,
             c if c.contains(&b'/') || c.contains(&0) => return None,
-            _ => out.push(String::from_utf8(component).unwrap_or_else(|error| substituted(error.as_bytes()))),
+            _ => out.push(with_substitutes(&component).into_owned()),
         }
     }
     Some((out, slash))
-}
-
-/// Stands before each character that replaces a byte which is not UTF-8 (see [`split`]).
-pub const SUBSTITUTE: char = '\u{1a}';
-
-fn substituted(bytes: &[u8]) -> String {
-    let mut out = String::with_capacity(2 * bytes.len());
-    for chunk in bytes.utf8_chunks() {
-        out.push_str(chunk.valid());
-        for byte in chunk.invalid() {
-            out.extend([SUBSTITUTE, char::from(*byte)]);
-        }
-    }
-    out
-}
-
-/// The bytes of a path of [`split`], if it has some that are not UTF-8.
-pub fn bytes_not_utf8(path: &str) -> Option<Vec<u8>> {
-    if !path.contains(SUBSTITUTE) {
-        return None;
-    }
-    let mut out = Vec::with_capacity(path.len());
-    let mut found = false;
-    let mut rest = path.chars();
-    while let Some(c) = rest.next() {
-        let byte = rest.clone().next().and_then(|next| u8::try_from(next).ok());
-        match byte {
-            Some(byte @ 0x80..) if c == SUBSTITUTE => {
-                rest.next();
-                found = true;
-                out.push(byte);
-            }
-            _ => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
-        }
-    }
-    found.then_some(out)
 }
 
 /// Decodes `%XX`; `None` for an escape without two digits, or if the result is not UTF-8.

@@ -1,6 +1,6 @@
 //! The server's half of [`super::command`]: bytes as commands.
 
-use base::{Depth, Revnum};
+use base::{Depth, Revnum, with_substitutes};
 
 use super::command::{
     AtRev, ChangeRevProp, Command, Commit, Diff, ExpectedValue, Fields, GetDir, GetFile, GetMergeinfo, List,
@@ -339,15 +339,14 @@ fn list(p: &mut Tuple<'_>) -> Result<List, Malformed> {
     })
 }
 
-/// Takes text. Bytes that are not UTF-8 become replacement characters: the incumbent looks such names up and does not
-/// find them, and nor do we.
+/// Takes text. Bytes that are not UTF-8 become substitutes: no node has such a name, and a message or a name of a property that must be
+/// UTF-8 is refused.
 fn text(p: &mut Tuple<'_>) -> Result<String, Malformed> {
-    Ok(String::from_utf8_lossy(p.string()?).into_owned())
+    Ok(with_substitutes(p.string()?).into_owned())
 }
 
 fn maybe_text(p: &mut Tuple<'_>) -> Result<Option<String>, Malformed> {
-    Ok(p.maybe_string()?
-        .map(|text| String::from_utf8_lossy(text).into_owned()))
+    Ok(p.maybe_string()?.map(|text| with_substitutes(text).into_owned()))
 }
 
 fn rev(p: &mut Tuple<'_>) -> Result<Revnum, Malformed> {

@@ -319,9 +319,16 @@ fn copy_source((path, rev): (&[u8], Revnum)) -> Result<CopyFrom<'_>, Error> {
     }
 }
 
+/// Returns the name of a property.
+///
+/// # Errors
+/// `CLIENT_PROPERTY_NAME` for a name that is not UTF-8 or has a NUL: no client could read it.
 fn prop_name(name: &[u8]) -> Result<&str, Error> {
-    std::str::from_utf8(name).map_err(|_| {
-        let message = format!("Bad property name: '{}'", fuzzy(name));
-        Error::new(Code::CLIENT_PROPERTY_NAME, message)
-    })
+    match std::str::from_utf8(name) {
+        Ok(name) if !name.contains('\0') => Ok(name),
+        _ => {
+            let message = format!("Bad property name: '{}'", fuzzy(name));
+            Err(Error::new(Code::CLIENT_PROPERTY_NAME, message))
+        }
+    }
 }

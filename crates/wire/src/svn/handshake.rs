@@ -1,5 +1,7 @@
 //! How a conversation opens: greeting, client hello, authentication requests, repository information.
 
+use base::with_substitutes;
+
 use super::item::{Malformed, Tuple};
 use super::write::Writer;
 
@@ -220,7 +222,7 @@ impl Hello {
         while !list.is_empty() {
             words.push(list.word()?.to_owned());
         }
-        let url = String::from_utf8_lossy(tuple.string()?).into_owned();
+        let url = with_substitutes(tuple.string()?).into_owned();
         let (mut ra_client, mut client) = (None, None);
         if !tuple.is_empty() {
             ra_client = Some(String::from_utf8_lossy(tuple.string()?).into_owned());

@@ -4,11 +4,12 @@
 //! leave empty. A link without a text of its own is sent with its number's default text.
 
 use base::props::Props;
-use base::{Code, Date, Error, Lock, NodeKind, Revnum};
+use base::{Code, Date, Error, Lock, NodeKind, Revnum, bytes_not_utf8};
 
 use super::command::Fields;
 use super::item::{Malformed, Tuple};
 use super::write::Writer;
+use crate::text::fuzzy;
 
 /// A response: the result of a command, or its error.
 #[derive(Clone, Debug)]
@@ -52,12 +53,9 @@ pub fn write_errors(w: &mut Writer<'_>, error: &Error) {
     for link in error.links() {
         // Numbers are signed in memory; on the wire there is no sign.
         let number = i64::from(link.code().0) as u64;
-        w.open()
-            .number(number)
-            .string(link.text())
-            .string("")
-            .number(0)
-            .close();
+        let text = link.text();
+        let text = bytes_not_utf8(&text).map_or(text, |bytes| fuzzy(&bytes));
+        w.open().number(number).string(text).string("").number(0).close();
     }
     w.close();
 }
