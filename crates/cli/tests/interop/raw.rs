@@ -71,6 +71,7 @@ fn odd_requests_get_equal_responses() {
         "( get-file ( 4:A/mu ( 4 ) false true ) ) ",
         "( get-file ( 4:A/mu ( 18446744073709551615 ) false false true ) ) ",
         "( get-dir ( 4:A/mu ( ) false true ) ) ",
+        "( get-dir ( 1:A ( 99 ) false false ) ) ( get-dir ( 4:nope ( ) false false ) ) ( get-dir ( 4:A/mu ( ) false false ) ) ",
         "( check-path ( 5:/A/mu ( ) ) ) ( check-path ( 6://A//B ( 2 ) ) ) ( check-path ( 0: ( 0 ) ) ) ",
         "( check-path ( 4:a/.. ( ) ) ) ( check-path ( 2:\u{e9} ( ) ) ) ",
         "( check-path ( 0: ( 999 ) ) ) ( stat ( 0: ( 999 ) ) ) ( stat ( 4:nope ( ) ) ) ( stat ( 1:A ( 3 ) ) ) ",

@@ -126,6 +126,10 @@ impl RepoSession {
         self.access
             .log_operation(|| operation_text::get("get-dir", &path, rev, get.want_contents, get.want_props));
         let repository = self.access.repo.repository.clone();
+        if !get.want_props && !get.want_contents {
+            // Nothing below reads the revision.
+            repository.check_path(rev, &path)?;
+        }
         let props = match get.want_props {
             true => repository.node_props(rev, &path)?,
             false => Default::default(),
