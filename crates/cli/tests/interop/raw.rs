@@ -101,6 +101,7 @@ fn odd_requests_get_equal_responses() {
         "( update ( ( 3 ) 0: true infinity false ) ) ( set-path ( 0: 3 true ) ) ( abort-report ( ) ) ( get-latest-rev ( ) ) |",
         "( update ( ( 3 ) 0: true infinity false ) ) ( foo ( ) ) ( delete-path ( 0: ) ) ( finish-report ( ) ) |",
         "( update ( ( 3 ) 0: true infinity false ) ) ( set-path ( 0: 3 false ( ) unknown ) ) ( finish-report ( ) ) |",
+        "( update ( ( 3 ) 0: true infinity false ) ) ( set-path ( 0: 3 false ( ) unknown ) ) ( abort-report ( ) ) ( get-latest-rev ( ) ) |",
         "( update ( ( 3 ) 4:nope true infinity false ) ) ( set-path ( 0: 3 true ) ) ( finish-report ( ) ) |( success ( ) ) |",
         "( update ( ( 3 ) 0: true infinity false ) ) ( set-path ( 0: 3 false ) ) ( link-path ( 1:A 9:svn://x/y 3 false ) ) ( finish-report ( ) ) |",
         "( update ( ( 3 ) 0: true infinity false ) ) ( set-path ( 0: 99 false ) ) ( finish-report ( ) ) |( success ( ) ) ( get-latest-rev ( ) ) |",

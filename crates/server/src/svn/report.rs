@@ -144,8 +144,10 @@ impl RepoSession {
                 ReportStep::Applied => {}
                 ReportStep::Finish => return Ok(Some(self.drive(*pending))),
                 ReportStep::Abort => {
-                    write_success(self.conn.out());
-                    return Ok(Some(Ok(())));
+                    if pending.outcome.is_ok() {
+                        write_success(self.conn.out());
+                    }
+                    return Ok(Some(pending.outcome));
                 }
             }
         }
