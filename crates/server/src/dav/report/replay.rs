@@ -25,10 +25,10 @@ pub(super) fn replay(
         _ => None,
     };
     let request = ReplayReport::parse(root, of)?;
-    let base = context.resource.path().cloned().unwrap_or_else(FsPath::root);
+    // As with the incumbent, the request's path is one of the repository, whatever the URL is.
     let base_path = match &request.include {
-        Some(path) => base.join(path),
-        None => base,
+        Some(path) => FsPath::root().join(path),
+        None => context.resource.path().cloned().unwrap_or_else(FsPath::root),
     };
     let rev = request.rev;
     context.log_operation(|| match &request.include {
