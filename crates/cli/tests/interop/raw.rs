@@ -116,6 +116,8 @@ fn odd_requests_get_equal_responses() {
         "( get-latest-rev ( x",
         "((get-latest-rev ( ) ) ) ",
         "( get-latest-rev()) ",
+        "(get-latest-rev () ) (check-path (4:iota (3 ) ) ) ",
+        "( check-path ( 4:iota ( )) ) ",
         "( get-file ( x ( ) ) ) ",
         "( get-file ( 4:iota ( ) ) ) ",
         "( update ( ( 3 ) 0: true infinity ) ) ",

@@ -184,7 +184,7 @@ impl<'a> Tuple<'a> {
             b'0'..=b'9' => number_or_string(bytes)?,
             b'(' => {
                 let end = Scanner::default().scan(bytes)?.ok_or(Malformed::Missing)?;
-                // The scanner has seen `(`, whitespace, the elements, `)` and whitespace.
+                // The scanner has seen `(`, the elements, `)` and whitespace.
                 let inner = bytes.get(1..end - 2).ok_or(Malformed::Missing)?;
                 (Item::List(Tuple { rest: inner }), &bytes[end..])
             }
@@ -220,7 +220,7 @@ impl<'a> Tuple<'a> {
         &mut self,
         read: impl FnOnce(&mut Tuple<'a>) -> Result<T, Malformed>,
     ) -> Result<T, Malformed> {
-        let [b'(', b' ' | b'\n', rest @ ..] = &self.rest[leading(self.rest)..] else {
+        let [b'(', rest @ ..] = &self.rest[leading(self.rest)..] else {
             return Err(self.list().err().unwrap_or(Malformed::Kind));
         };
         let mut inner = Tuple { rest };
