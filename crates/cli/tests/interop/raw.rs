@@ -170,6 +170,8 @@ fn failed_opens_get_equal_errors() {
         "svn://x/%2e%2e/repo",
         "svn+ssh://x:99/repo/trunk%20x/?",
         "svnfoo://x/repo",
+        "SVN+SSH://h/repo/A",
+        "Svn://H/repo",
         "svn://x",
         "svn://u@H:99//repo//A/",
         "svn://h:3690/repo%2fA",

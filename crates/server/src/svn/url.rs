@@ -31,12 +31,13 @@ impl SvnUrl {
             )
         };
         let (scheme, rest) = text.split_once("://").ok_or_else(bad)?;
+        let scheme = scheme.to_ascii_lowercase();
         let tail = scheme.strip_prefix("svn").ok_or_else(bad)?;
         if !tail.is_empty() && !tail.starts_with('+') {
             return Err(bad());
         }
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-        let authority = canonical_authority(scheme, authority);
+        let authority = canonical_authority(&scheme, authority);
         let path: Vec<Vec<u8>> = percent_decode(path)
             .split(|b| *b == b'/')
             .filter(|c| !c.is_empty() && *c != b".")
@@ -45,7 +46,7 @@ impl SvnUrl {
         if path.iter().any(|c| c == b"..") {
             return Err(no_repository_path());
         }
-        let front = format!("{}://{authority}", scheme.to_ascii_lowercase());
+        let front = format!("{scheme}://{authority}");
         Ok(SvnUrl {
             front,
             authority,
@@ -105,7 +106,7 @@ fn canonical_authority(scheme: &str, authority: &str) -> String {
     if host.ends_with(':') {
         host.pop();
     }
-    if scheme.eq_ignore_ascii_case("svn")
+    if scheme == "svn"
         && let Some(bare) = host.strip_suffix(":3690")
     {
         host.truncate(bare.len());
