@@ -89,7 +89,8 @@ fn conditions(text: &str) -> Option<(Vec<Condition>, &str)> {
     let mut rest = text.trim_ascii_start();
     loop {
         let (what, after) = match rest.bytes().next()? {
-            b')' if !not && !all.is_empty() => return Some((all, &rest[1..])),
+            // As with Apache, an empty list has no condition, and a `Not` without one means nothing.
+            b')' => return Some((all, &rest[1..])),
             b'<' => {
                 let (token, after) = rest[1..].split_once('>')?;
                 (ConditionKind::Token(token.to_owned()), after)
@@ -136,18 +137,17 @@ mod tests {
     }
 
     #[test]
+    fn empty_lists_have_no_condition() {
+        for text in ["()", "( )", "(Not)", "<http://h/x> ()"] {
+            let header = IfHeader::parse(text).expect("because Apache accepts it");
+            assert_eq!(header.lists.len(), 1, "{text}");
+            assert!(header.lists[0].conditions.is_empty(), "{text}");
+        }
+    }
+
+    #[test]
     fn malformed_headers() {
-        for bad in [
-            "",
-            "x",
-            "()",
-            "(<t>",
-            "(Not)",
-            "(Not Not <t>)",
-            "(<t>) <u> (<t>)",
-            "(<t",
-            "([t)",
-        ] {
+        for bad in ["", "x", "(<t>", "(Not Not <t>)", "(<t>) <u> (<t>)", "(<t", "([t)"] {
             assert_eq!(IfHeader::parse(bad), None, "{bad}");
         }
     }

@@ -18,11 +18,14 @@ pub enum PostRequest {
 }
 
 impl PostRequest {
-    /// Parses a body; `None` if it is unknown.
+    /// Parses a body; `None` if it is unknown. What follows in the list, and behind it, is ignored.
     pub fn parse(body: &[u8]) -> Option<PostRequest> {
+        if !is_skel(body) {
+            return None;
+        }
         let mut skel = SkelParser(body);
         skel.open()?;
-        let post = match skel.atom()? {
+        Some(match skel.atom()? {
             b"create-txn" => PostRequest::CreateTxn,
             b"create-txn-with-props" => {
                 skel.open()?;
@@ -38,12 +41,11 @@ impl PostRequest {
                 PostRequest::CreateTxnWithProps(list)
             }
             _ => return None,
-        };
-        (skel.close() && skel.at_end()).then_some(post)
+        })
     }
 }
 
-/// True if a body is a skel, whatever it contains.
+/// True if a body begins with a list, whatever it contains.
 pub fn is_skel(body: &[u8]) -> bool {
     let mut skel = SkelParser(body);
     let mut depth = 0_usize;
@@ -64,7 +66,7 @@ pub fn is_skel(body: &[u8]) -> bool {
             return false;
         }
         if depth == 0 {
-            return skel.at_end();
+            return true;
         }
     }
 }
@@ -94,11 +96,6 @@ impl<'a> SkelParser<'a> {
 
     fn close(&mut self) -> bool {
         self.token(b')')
-    }
-
-    fn at_end(&mut self) -> bool {
-        self.skip_space();
-        self.0.is_empty()
     }
 
     fn atom(&mut self) -> Option<&'a [u8]> {
@@ -161,6 +158,26 @@ mod tests {
     }
 
     #[test]
+    fn what_follows_is_ignored() {
+        for body in [
+            &b"(create-txn) x"[..],
+            b"( create-txn extra )",
+            b"(create-txn (a b))(",
+            b"(create-txn)\0",
+        ] {
+            let parsed = PostRequest::parse(body);
+            assert_eq!(parsed, Some(PostRequest::CreateTxn), "{}", body.escape_ascii());
+        }
+        for body in [
+            &b"(create-txn-with-props () ())"[..],
+            b"(create-txn-with-props () x) x",
+        ] {
+            let parsed = PostRequest::parse(body);
+            assert_eq!(parsed, Some(PostRequest::CreateTxnWithProps(Props::new())));
+        }
+    }
+
+    #[test]
     fn what_is_not_understood() {
         for bad in [
             &b""[..],
@@ -168,8 +185,6 @@ mod tests {
             b"()",
             b"create-txn",
             b"(create-txn",
-            b"(create-txn) x",
-            b"(create-txn x)",
             b"(create-txn-with-props)",
             b"(create-txn-with-props (a))",
             b"(create-txn-with-props (a 9 x))",
@@ -183,7 +198,7 @@ mod tests {
             assert_eq!(PostRequest::parse(bad), None, "{}", bad.escape_ascii());
         }
         assert!(is_skel(b"(create-txn-with-props (a (b 1 ))) )"));
-        for bad in [&b""[..], b"a", b"(a", b"(a))", b"(a) b", b"(1a)", b"(\xff)"] {
+        for bad in [&b""[..], b"a", b"(a", b"(1a)", b"(\xff)"] {
             assert!(!is_skel(bad), "{}", bad.escape_ascii());
         }
     }
