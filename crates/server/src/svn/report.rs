@@ -144,10 +144,11 @@ impl RepoSession {
                 ReportStep::Applied => {}
                 ReportStep::Finish => return Ok(Some(self.drive(*pending))),
                 ReportStep::Abort => {
-                    if pending.outcome.is_ok() {
+                    let outcome = pending.report.map(drop);
+                    if outcome.is_ok() {
                         write_success(self.conn.out());
                     }
-                    return Ok(Some(pending.outcome));
+                    return Ok(Some(outcome));
                 }
             }
         }
