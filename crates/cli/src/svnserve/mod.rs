@@ -90,9 +90,9 @@ fn serve(
         Err(error) => return Ok(Err(error)),
     };
     let mut options = given.service()?;
-    if let Some(path) = &given.config_file {
+    if let Some(path) = &options.config_file {
         // Read before the process detaches, so that a mistake goes to the terminal.
-        ServerConf::read(&absolute(path)?)?;
+        ServerConf::read(path)?;
     }
     let log = match &given.log_file {
         Some(path) => Some(Arc::new(OperationLog::open(&absolute(path)?)?)),

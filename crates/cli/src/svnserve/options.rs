@@ -188,7 +188,8 @@ impl SvnserveArgs {
         Ok(Options {
             root,
             read_only: self.read_only,
-            config_file: self.config_file.clone(),
+            // The process leaves its directory when it detaches.
+            config_file: self.config_file.as_deref().map(super::absolute).transpose()?,
             virtual_host: self.virtual_host,
             compression: match self.compression {
                 Some(level) => u8::try_from(level.clamp(0, 9)).unwrap_or(0),
