@@ -209,14 +209,16 @@ pub(crate) fn make_dir(path: &Path) -> Result<()> {
 
 /// Replaces `to` by a copy in one step, unless it is one already.
 fn copy_file(from: &Path, to: &Path) -> Result<()> {
-    let exists = to.exists();
-    if exists && is_copy(from, to) {
-        return Ok(());
-    }
     let failed = |e: io::Error| Error::io("Can't copy to", to, &e);
     let mut name = to.file_name().unwrap_or_default().to_owned();
     name.push(".sven-copy");
     let temporary = to.with_file_name(name);
+    let exists = to.exists();
+    if exists && is_copy(from, to) {
+        // A killed run may have left it.
+        _ = fs::remove_file(&temporary);
+        return Ok(());
+    }
     let copied = || {
         fs::copy(from, &temporary)?;
         if exists {
