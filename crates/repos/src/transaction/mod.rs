@@ -226,16 +226,17 @@ impl Transaction {
         self.txn.close_unwritten();
     }
 
-    /// Checks that `user` is the one who commits; the first user with a name becomes that one. While there is none, anonymous clients
-    /// (`None`) commit.
+    /// Checks that `user` is the one who commits; the first user with a name becomes that one.
     ///
     /// # Errors
     /// The system's.
     pub fn claim(&mut self, user: Option<&str>) -> Result<bool> {
-        match (self.txn.props()?.get(props::AUTHOR), user) {
-            (Some(author), _) => Ok(user.is_some_and(|user| author == user.as_bytes())),
-            (None, None) => Ok(true),
-            (None, Some(user)) => {
+        let Some(user) = user else {
+            return Ok(true);
+        };
+        match self.txn.props()?.get(props::AUTHOR) {
+            Some(author) => Ok(author == user.as_bytes()),
+            None => {
                 self.touch()?;
                 self.txn.set_prop(props::AUTHOR, Some(user.as_bytes()))?;
                 Ok(true)

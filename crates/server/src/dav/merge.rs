@@ -29,7 +29,6 @@ pub(super) fn merge(context: &mut RequestContext<'_>, reply: &mut ResponseWriter
         return Err(missing_resource(context));
     }
     let name = source_name(context)?;
-    context.check_owner(&name)?;
     let lock_tokens = lock_tokens(&base_path, &asked.locks)?;
     if !lock_tokens.is_empty() && context.user.is_none() {
         let text = "Lock token(s) in request, but missing an user name";

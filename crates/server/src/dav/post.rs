@@ -26,17 +26,9 @@ pub(super) fn post(context: &mut RequestContext<'_>, reply: &mut ResponseWriter)
         PostRequest::CreateTxn => Props::new(),
         PostRequest::CreateTxnWithProps(list) => list,
     };
-    let chosen = context.request.header_utf8(VTXN_NAME);
-    if let Some(chosen) = chosen
-        && let Some(known) = context.activities().find(chosen)?
-        && context.is_foreign(&known)
-    {
-        // The name stays that of the other user's transaction.
-        return Err(Fault::html(StatusCode::CONFLICT));
-    }
     let (name, _) = begin(context, revprops)?;
     reply.head.status(StatusCode::CREATED);
-    match chosen {
+    match context.request.header_utf8(VTXN_NAME) {
         Some(chosen) => {
             context.activities().store(chosen, &name)?;
             reply.head.header(VTXN_NAME, chosen);

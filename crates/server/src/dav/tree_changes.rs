@@ -167,7 +167,6 @@ pub(super) fn check_locked_below(context: &RequestContext<'_>, path: &FsPath) ->
 /// Removes the request's transaction.
 fn abort(context: &RequestContext<'_>) -> Outcome {
     let name = context.txn_name()?;
-    context.check_owner(&name)?;
     context.abort(&name).map_err(|error| match error.code() {
         Code::FS_NO_SUCH_TRANSACTION => Fault::hidden(StatusCode::NOT_FOUND, error),
         _ => error.into(),
@@ -181,7 +180,6 @@ fn abort_activity(context: &RequestContext<'_>, id: &str) -> Outcome {
         return Err(Fault::html(StatusCode::NOT_FOUND));
     };
     if !name.is_empty() {
-        context.check_owner(&name)?;
         match context.abort(&name) {
             Err(error) if error.code() != Code::FS_NO_SUCH_TRANSACTION => return Err(error.into()),
             _ => {}

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use base::{Code, Date, Error, FsPath, Revnum, bytes_not_utf8, props};
+use base::{Code, Date, Error, FsPath, Revnum, bytes_not_utf8};
 use http::StatusCode;
 use repos::commit::Clock;
 use repos::hooks::Hooks;
@@ -66,7 +66,7 @@ impl RequestContext<'_> {
     /// Takes a step in the request's transaction, as the request's user and with its lock tokens.
     ///
     /// # Errors
-    /// Those of finding the transaction; [`foreign_transaction`]; those of the step.
+    /// Those of finding the transaction; 501 if it is another user's; those of the step.
     pub(crate) fn step<T>(
         &mut self,
         step: impl FnOnce(&mut Self, LockedTxn<'_>) -> Result<T, Fault>,
@@ -86,10 +86,10 @@ impl RequestContext<'_> {
     ) -> Result<T, Fault> {
         let site = self.site.clone();
         let repository = self.repository().clone();
-        let (is_node, is_anonymous) = (self.working_path().is_some(), self.user.is_none());
+        let is_node = self.working_path().is_some();
         let refuse = |why| match why {
             StepRefusal::Unopened(error) => no_transaction(error, is_node),
-            StepRefusal::NotOwner => foreign_transaction(name, is_node, is_anonymous),
+            StepRefusal::NotOwner => Fault::html(StatusCode::NOT_IMPLEMENTED),
         };
         let (user, wait) = (self.user.clone(), self.request.wait.clone());
         let caller = StepCaller {
@@ -110,28 +110,6 @@ impl RequestContext<'_> {
             in_use.transaction.set_access(user, tokens);
             step(self, in_use)
         })
-    }
-
-    /// Returns whether the transaction of this name is another user's: all requests for it are refused. [`RequestContext::step`] checks
-    /// that itself. A transaction without an author is that of anonymous clients.
-    pub(super) fn is_foreign(&self, name: &str) -> bool {
-        let user = self.user.as_deref().map(str::as_bytes);
-        // A transaction that cannot be read is an error of what follows.
-        let list = self.repository().txn_props(name).unwrap_or_default();
-        list.get(props::AUTHOR)
-            .is_some_and(|author| user != Some(author.as_slice()))
-    }
-
-    /// Refuses the transaction of this name if it is another user's.
-    ///
-    /// # Errors
-    /// [`foreign_transaction`].
-    pub(super) fn check_owner(&self, name: &str) -> Result<(), Fault> {
-        let is_node = self.working_path().is_some();
-        match self.is_foreign(name) {
-            true => Err(foreign_transaction(name, is_node, self.user.is_none())),
-            false => Ok(()),
-        }
     }
 
     /// Removes the transaction of this name from memory, for its commit.
@@ -210,16 +188,6 @@ pub(super) fn no_transaction(error: Error, is_node: bool) -> Fault {
         Code::FS_NO_SUCH_TRANSACTION => Fault::hidden(StatusCode::NOT_FOUND, error),
         _ => error.into(),
     }
-}
-
-/// Returns the error response for another user's transaction: for a user's request about a node the incumbent's, 501, and otherwise that
-/// of an unknown transaction.
-fn foreign_transaction(name: &str, is_node: bool, is_anonymous: bool) -> Fault {
-    if is_node && !is_anonymous {
-        return Fault::html(StatusCode::NOT_IMPLEMENTED);
-    }
-    let text = format!("Transaction '{name}' belongs to another user");
-    no_transaction(Error::new(Code::FS_NO_SUCH_TRANSACTION, text), is_node)
 }
 
 /// Returns the error response for a failed step, with the status that clients expect.

@@ -17,12 +17,9 @@ use std::time::{Duration, Instant};
 
 use testkit::history::Random;
 use testkit::probe::read_some;
-use testkit::server::TestServer;
-use testkit::server::http::HttpSite;
 use testkit::{Side, Tool, scratch};
 
-use super::raw_http::send_request;
-use super::served::{AGENT, LONGEST, SKEL, Served, code, compare_trees, status_and_code, twins, verify};
+use super::served::{AGENT, LONGEST, Served, code, compare_trees, status_and_code, twins, verify};
 use super::webdav_clients::ALICE;
 
 /// bob, pw.
@@ -194,56 +191,6 @@ fn requests_for_another_users_transaction_are_refused_at_once() {
     });
     assert_eq!(theirs, ours);
     assert_eq!(ours.matches("501").count(), 6, "{ours}");
-}
-
-/// Whether a transaction of another user exists is not shown, also to clients without a user.
-#[test]
-fn another_users_transaction_is_unknown() {
-    let root = scratch();
-    testkit::create_repository(&root.path().join("r"));
-    let rules = root.path().join("authz");
-    fs::write(&rules, "[/]\n* = rw\n").expect("because the folder is ours");
-    let ours = format!(
-        "anonymous = true\nauthz = '{}'\n[location.auth]\nhtpasswd-file = 'USERS'\n",
-        rules.display()
-    );
-    let site = HttpSite {
-        ours: &ours,
-        ..HttpSite::plain(root.path())
-    };
-    let server = TestServer::http_site(Side::Ours, &site);
-    let send = |method: &str, path: &str, headers: &[(&str, &str)], body: &str| {
-        let headers = [&[AGENT, ("Depth", "0")][..], headers].concat();
-        send_request(server.port(), method, path, &headers, body).status
-    };
-    let name = ("svn-vtxn-name", "chosen");
-    assert_eq!(
-        send("POST", "/r/!svn/me", &[SKEL, ALICE, name], "( create-txn )"),
-        201
-    );
-    assert_eq!(send("MKCOL", "/r/!svn/vtxr/chosen/d", &[ALICE], ""), 201);
-    let merge = |id: &str| {
-        format!("<D:merge xmlns:D='DAV:'><D:source><D:href>/r/!svn/vtxn/{id}</D:href></D:source></D:merge>")
-    };
-    for user in [&[BOB][..], &[]] {
-        assert_eq!(send("PROPFIND", "/r/!svn/vtxn/chosen", user, ""), 404);
-        assert_eq!(send("GET", "/r/!svn/vtxn/chosen", user, ""), 404);
-        assert_eq!(send("PROPPATCH", "/r/!svn/vtxn/chosen", user, PROPPATCH), 404);
-        assert_eq!(send("DELETE", "/r/!svn/vtxn/chosen", user, ""), 404);
-        assert_eq!(send("MERGE", "/r", user, &merge("chosen")), 404);
-        // The incumbent's answer for users; that of an unknown transaction for others.
-        let status = if user.is_empty() { 500 } else { 501 };
-        assert_eq!(send("PROPFIND", "/r/!svn/vtxr/chosen/d", user, ""), status);
-        assert_eq!(send("DELETE", "/r/!svn/vtxr/chosen/d", user, ""), status);
-        let begin = [&[SKEL, name][..], user].concat();
-        assert_eq!(send("POST", "/r/!svn/me", &begin, "( create-txn )"), 409);
-    }
-    assert_eq!(send("MERGE", "/r", &[ALICE], &merge("chosen")), 200);
-    // One without an author is that of clients without a user.
-    assert_eq!(send("POST", "/r/!svn/me", &[SKEL, name], "( create-txn )"), 201);
-    assert_eq!(send("MKCOL", "/r/!svn/vtxr/chosen/e", &[], ""), 201);
-    assert_eq!(send("PROPFIND", "/r/!svn/vtxn/chosen", &[], ""), 207);
-    assert_eq!(send("MERGE", "/r", &[], &merge("chosen")), 200);
 }
 
 #[test]

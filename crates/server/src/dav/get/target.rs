@@ -56,13 +56,11 @@ pub(super) fn find(context: &RequestContext<'_>) -> Result<GetTarget, Fault> {
         }
         // An existing resource without a text is a conflict.
         Resource::Activity(_) | Resource::WorkingBaseline(..) => {
-            context.check_owner(&context.txn_name()?)?;
+            context.txn_name()?;
             Err(Fault::html(StatusCode::CONFLICT))
         }
         Resource::Txn(_) | Resource::Vtxn(_) => {
-            let name = context.txn_name()?;
-            context.check_owner(&name)?;
-            let props = context.repository().txn_props(&name);
+            let props = context.repository().txn_props(&context.txn_name()?);
             props.map_err(|error| no_transaction(error, false))?;
             Err(Fault::html(StatusCode::CONFLICT))
         }

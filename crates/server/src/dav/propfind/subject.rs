@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use base::{FsPath, Props, Revnum};
+use base::{FsPath, Props, Revnum, props};
 use http::StatusCode;
 use repos::tree::{Tree, TreeNode};
 use wire::dav::uri::{Resource, encode_lower};
@@ -114,9 +114,7 @@ pub(super) fn find(context: &RequestContext<'_>) -> Result<Subject, Fault> {
         },
         Resource::Me => Ok(Subject::Repository),
         Resource::Txn(_) | Resource::Vtxn(_) | Resource::Activity(_) | Resource::WorkingBaseline(..) => {
-            let name = context.txn_name()?;
-            context.check_owner(&name)?;
-            let props = repository.txn_props(&name);
+            let props = repository.txn_props(&context.txn_name()?);
             Ok(Subject::Txn {
                 props: Arc::new(props.map_err(|error| no_transaction(error, false))?),
             })
@@ -130,12 +128,20 @@ pub(super) fn find(context: &RequestContext<'_>) -> Result<Subject, Fault> {
 /// Returns the tree of the request's transaction.
 ///
 /// # Errors
-/// 404 and 400 if there is none; those of another user's transaction.
+/// 404 and 400 if there is none; 501 if it is another user's.
 pub(in crate::dav) fn working_tree(context: &RequestContext<'_>) -> Result<Tree, Fault> {
     let (repository, name) = (context.repository(), context.txn_name()?);
     let missing = |error| no_transaction(error, true);
     let tree = repository.txn_tree(&name).map_err(missing)?;
-    context.check_owner(&name)?;
+    if let Some(user) = &context.user {
+        let list = repository.txn_props(&name).map_err(missing)?;
+        if list
+            .get(props::AUTHOR)
+            .is_some_and(|author| author != user.as_bytes())
+        {
+            return Err(Fault::html(StatusCode::NOT_IMPLEMENTED));
+        }
+    }
     Ok(tree)
 }
 
