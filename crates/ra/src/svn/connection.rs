@@ -143,21 +143,19 @@ impl Connection {
     pub(super) fn protect(&mut self, layer: Box<Layer>) -> Result<()> {
         self.flush()?;
         self.layer = Some(layer);
-        let received = self.input.split_off(self.start);
         self.scanner = Scanner::default();
-        self.open_blocks(&received)
+        self.open_input(self.start)
     }
 
-    /// Appends the text of received bytes to the input.
-    fn open_blocks(&mut self, received: &[u8]) -> Result<()> {
-        let Some(layer) = &mut self.layer else {
-            self.input.extend_from_slice(received);
-            return Ok(());
-        };
-        layer.opener.open(received, &mut self.input).map_err(|_| {
-            let message = "The server sent bytes that are not protected as agreed by SASL";
-            self.lose(Error::new(Code::RA_SVN_MALFORMED_DATA, message))
-        })
+    /// Replaces protected bytes, from byte `start` of the input on, by their text.
+    fn open_input(&mut self, start: usize) -> Result<()> {
+        match &mut self.layer {
+            None => Ok(()),
+            Some(layer) => layer.open_input(&mut self.input, start).map_err(|_| {
+                let message = "The server sent bytes that are not protected as agreed by SASL";
+                self.lose(Error::new(Code::RA_SVN_MALFORMED_DATA, message))
+            }),
+        }
     }
 
     /// The number of bytes received so far.
@@ -182,9 +180,7 @@ impl Connection {
             return Err(error.clone());
         }
         if let Some(layer) = &mut self.layer {
-            let mut sealed = Vec::with_capacity(self.output.len() + self.output.len() / 256 + 64);
-            layer.sealer.seal(&self.output, &mut sealed);
-            self.output = sealed;
+            layer.seal_output(&mut self.output);
         }
         let mut sent = 0;
         while sent < self.output.len() {
@@ -301,10 +297,7 @@ impl Connection {
         };
         let count = *result.as_ref().unwrap_or(&0);
         self.input.truncate(have + count);
-        if self.layer.is_some() && count > 0 {
-            let sealed = self.input.split_off(have);
-            self.open_blocks(&sealed)?;
-        }
+        self.open_input(have)?;
         self.received += count as u64;
         self.traffic.add_received(count);
         if let Some(asked) = self.asked.take() {

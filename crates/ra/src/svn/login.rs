@@ -3,7 +3,7 @@
 use base::{Code, Error, Result, Url};
 use delta::svndiff::Codec;
 use wire::sasl::client::{Credentials, Exchange};
-use wire::sasl::{Failure, Mechanism, token};
+use wire::sasl::{Failure, Mechanism};
 use wire::svn::auth::{AuthAnswer, AuthResponse};
 use wire::svn::handshake::{AuthRequest, Capabilities, Greeting, Hello, ReposInfo};
 use wire::svn::{Malformed, Writer};
@@ -145,29 +145,24 @@ impl SvnSession {
         let host = self.url.host().to_owned();
         let nonce = uuid::Uuid::new_v4().simple().to_string();
         let (mut exchange, token) = Exchange::begin(mechanism, nonce, &credentials);
-        let encoded = |token: &[u8]| match mechanism.is_raw() {
-            true => token.to_vec(),
-            false => token::encode(token),
-        };
-        let token = token.as_deref().map(encoded);
+        let token = token.map(|token| mechanism.encode_token(&token));
         AuthResponse {
             mechanism: mechanism.name(),
             token: token.as_deref(),
         }
         .write(self.conn.out());
-        let decoded = |text: &[u8]| match mechanism.is_raw() {
-            true => text.to_vec(),
-            false => token::decode(text),
-        };
         loop {
             match self.auth_answer()? {
                 Answer::Step(challenge) => {
-                    let answer = exchange.step(&decoded(&challenge), &host, &credentials);
-                    Writer(self.conn.out()).string(encoded(&answer.map_err(sasl_error)?));
+                    let challenge = mechanism.decode_token(&challenge);
+                    let answer = exchange
+                        .step(&challenge, &host, &credentials)
+                        .map_err(sasl_error)?;
+                    Writer(self.conn.out()).string(mechanism.encode_token(&answer));
                 }
                 Answer::Failure(text) => return Ok(Some(text)),
                 Answer::Success(last) => {
-                    let last = last.as_deref().map(decoded);
+                    let last = last.map(|last| mechanism.decode_token(&last));
                     let layer = exchange.finish(last.as_deref()).map_err(sasl_error)?;
                     if let Some(layer) = layer {
                         self.conn.protect(layer)?;

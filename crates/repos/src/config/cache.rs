@@ -79,16 +79,17 @@ impl ConfigCache {
         self.servers.one(path, |text| {
             let values = crate::config_file::parse_file(text, path, Case::Ignored)?;
             let conf = ServerConf::from_values(&values, folder)?;
-            let doubts = super::svnserve_conf::doubts(&values)?;
-            let told = |doubt| {
-                Error::new(
-                    Code::BAD_CONFIG_VALUE,
-                    format!("{}: {doubt}", disk_path::shown(path)),
-                )
-            };
-            doubts.into_iter().map(told).for_each(|doubt| self.notice(doubt));
+            self.notice_doubts(path, super::svnserve_conf::doubts(&values)?);
             Ok(conf)
         })
+    }
+
+    /// Notes settings of a file that apply, but perhaps not as they were meant.
+    fn notice_doubts(&self, path: &Path, doubts: Vec<String>) {
+        for doubt in doubts {
+            let text = format!("{}: {doubt}", disk_path::shown(path));
+            self.notice(Error::new(Code::BAD_CONFIG_VALUE, text));
+        }
     }
 
     fn notice(&self, notice: Error) {
@@ -152,9 +153,11 @@ impl ConfigCache {
             let path = folder.join("svn.conf");
             if FileStamp::of(&path)?.is_some() {
                 let in_file = || format!("Error while parsing config file: {}:", disk_path::shown(&path));
-                return self
-                    .sasl_settings
-                    .one(&path, |text| SaslSettings::parse(text).context(in_file));
+                return self.sasl_settings.one(&path, |text| {
+                    let settings = SaslSettings::parse(text).context(in_file)?;
+                    self.notice_doubts(&path, settings.doubts());
+                    Ok(settings)
+                });
             }
         }
         Ok(Arc::default())

@@ -17,7 +17,7 @@ pub struct SaslSettings {
     pub stores: Vec<UserStore>,
     /// `sasldb_path`.
     pub sasldb: PathBuf,
-    /// `saslauthd_path`: the socket of the daemon, or the directory that it is in, in which it is called `mux`.
+    /// `saslauthd_path`: the socket of the daemon.
     pub saslauthd: PathBuf,
 }
 
@@ -97,12 +97,27 @@ impl SaslSettings {
                 None => default.stores,
             },
             sasldb: get("sasldb_path").map_or(default.sasldb, PathBuf::from),
-            saslauthd: match get("saslauthd_path").map(PathBuf::from) {
-                Some(path) if path.is_dir() => path.join("mux"),
-                Some(path) => path,
-                None => default.saslauthd,
-            },
+            saslauthd: get("saslauthd_path").map_or(default.saslauthd, PathBuf::from),
         })
+    }
+}
+
+impl SaslSettings {
+    /// Returns what the settings name and this server does not have: with these, no user can log in.
+    pub(crate) fn doubts(&self) -> Vec<String> {
+        let checks = self.password_checks.iter().filter_map(|check| match check {
+            PasswordCheck::Unknown(name) => Some(format!(
+                "'pwcheck_method: {name}' is unknown: it can be 'auxprop', 'saslauthd' or 'alwaystrue'"
+            )),
+            _ => None,
+        });
+        let stores = self.stores.iter().filter_map(|store| match store {
+            UserStore::Unknown(name) => {
+                Some(format!("'auxprop_plugin: {name}' is unknown: it can be 'sasldb'"))
+            }
+            UserStore::SaslDb => None,
+        });
+        checks.chain(stores).collect()
     }
 }
 
@@ -154,6 +169,9 @@ mod tests {
             saslauthd: "/run/x".into(),
         };
         assert_eq!(settings, expected);
+        let doubts = settings.doubts().join("\n");
+        assert!(doubts.contains("'pwcheck_method: foo'") && doubts.contains("'auxprop_plugin: sql'"));
+        assert!(SaslSettings::default().doubts().is_empty());
     }
 
     /// The incumbent does not start with any of these.

@@ -97,22 +97,20 @@ impl SvnConnection {
     pub(crate) fn protect(&mut self, layer: Box<Layer>) -> Result<()> {
         self.flush()?;
         self.layer = Some(layer);
-        let received = self.input.split_off(self.start);
         self.whole = None;
         self.scanner = Scanner::default();
-        self.open_blocks(&received)
+        self.open_input(self.start)
     }
 
-    /// Appends the text of protected bytes to the input.
-    fn open_blocks(&mut self, received: &[u8]) -> Result<()> {
-        let Some(layer) = &mut self.layer else {
-            self.input.extend_from_slice(received);
-            return Ok(());
-        };
-        layer.opener.open(received, &mut self.input).map_err(|_| {
-            let message = "The peer sent bytes that are not protected as agreed by SASL";
-            self.lose(Error::new(Code::RA_SVN_MALFORMED_DATA, message))
-        })
+    /// Replaces protected bytes, from byte `start` of the input on, by their text.
+    fn open_input(&mut self, start: usize) -> Result<()> {
+        match &mut self.layer {
+            None => Ok(()),
+            Some(layer) => layer.open_input(&mut self.input, start).map_err(|_| {
+                let message = "The peer sent bytes that are not protected as agreed by SASL";
+                self.lose(Error::new(Code::RA_SVN_MALFORMED_DATA, message))
+            }),
+        }
     }
 
     /// Limits the length of the next message.
@@ -231,9 +229,7 @@ impl SvnConnection {
             return Err(self.lose(Error::bare(Code::RA_SVN_RESPONSE_SIZE)));
         }
         if let Some(layer) = &mut self.layer {
-            let mut sealed = Vec::with_capacity(self.output.len() + self.output.len() / 256 + 64);
-            layer.sealer.seal(&self.output, &mut sealed);
-            self.output = sealed;
+            layer.seal_output(&mut self.output);
         }
         self.speed.begin();
         let result = self.stream.write_all(&self.output);
@@ -351,10 +347,7 @@ impl SvnConnection {
         let received = *result.as_ref().unwrap_or(&0);
         self.received += received as u64;
         self.input.truncate(have + received);
-        if self.layer.is_some() && received > 0 {
-            let sealed = self.input.split_off(have);
-            self.open_blocks(&sealed)?;
-        }
+        self.open_input(have)?;
         self.count_input()?;
         match result {
             Ok(len) => Ok(len > 0),

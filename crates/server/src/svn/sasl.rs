@@ -8,8 +8,8 @@ use std::sync::Arc;
 use base::{Code, Error, Result};
 use repos::config::{Access, PasswordCheck, SaslBounds, SaslSettings, UserStore};
 use repos::hooks::HookWait;
+use wire::sasl::Mechanism;
 use wire::sasl::server::{Denied, Exchange, Outcome, Policy, Seed, Users};
-use wire::sasl::{Mechanism, token};
 use wire::svn::auth::AuthAnswer;
 
 use crate::auth::{is_plain, same};
@@ -53,6 +53,7 @@ impl SaslAuth {
 
 /// An exchange that has not ended. Between two messages it is data only.
 pub(crate) struct SaslExchange {
+    settings: Arc<SaslSettings>,
     policy: Policy,
     /// What waits for the client's next token; `None` while it has to choose a mechanism.
     pending: Option<Exchange>,
@@ -72,6 +73,7 @@ impl SaslExchange {
             max_strength: sasl.bounds.max_encryption,
         };
         Some(SaslExchange {
+            settings: sasl.settings.clone(),
             policy,
             pending: None,
         })
@@ -98,32 +100,34 @@ impl RepoSession {
             host: &self.access.service.host.clone(),
         };
         let policy = &exchange.policy;
-        let is_raw = |name: &str| Mechanism::named(name).is_some_and(Mechanism::is_raw);
-        let (outcome, is_raw) = match exchange.pending.take() {
+        // A name that is unknown is refused, whatever its token is.
+        let form = |mechanism: Option<Mechanism>| mechanism.unwrap_or(Mechanism::Plain);
+        let (outcome, form) = match exchange.pending.take() {
             Some(pending) => {
-                let is_raw = pending.is_raw();
+                let form = pending.mechanism();
                 let Ok(answer) = self.conn.receive()?.string() else {
                     // Not a token: the client chooses again.
                     return Ok(false);
                 };
-                let answer = decoded(answer, is_raw);
-                (pending.step(policy, &answer, &self.sasl_users(), &seed), is_raw)
+                let answer = form.decode_token(answer);
+                let users = self.sasl_users(&exchange.settings);
+                (pending.step(policy, &answer, &users, &seed), form)
             }
             None => {
                 let (name, first) = self.read_choice()?;
-                let is_raw = is_raw(&name);
-                let first = first.map(|first| decoded(&first, is_raw));
+                let mechanism = Mechanism::named(&name);
+                let form = form(mechanism);
+                let first = first.map(|first| form.decode_token(&first));
                 // Without a token the name is that of the tunnel.
-                let is_external = Mechanism::named(&name) == Some(Mechanism::External);
-                let first = first.or_else(|| is_external.then(Vec::new));
-                let users = self.sasl_users();
+                let first = first.or_else(|| (mechanism == Some(Mechanism::External)).then(Vec::new));
+                let users = self.sasl_users(&exchange.settings);
                 let outcome = Exchange::begin(policy, &name, first.as_deref(), &users, &seed);
-                (outcome, is_raw)
+                (outcome, form)
             }
         };
         match outcome {
             Outcome::Challenge(challenge, pending) => {
-                let challenge = encoded(&challenge, is_raw);
+                let challenge = form.encode_token(&challenge);
                 AuthAnswer::Step(&challenge).write(self.conn.out());
                 exchange.pending = Some(pending);
                 Ok(false)
@@ -139,7 +143,7 @@ impl RepoSession {
                     self.refuse("Couldn't obtain the authenticated username");
                     return Ok(false);
                 }
-                let last = accepted.token.map(|last| encoded(&last, is_raw));
+                let last = accepted.token.map(|last| form.encode_token(&last));
                 AuthAnswer::Success(last.as_deref()).write(self.conn.out());
                 if let Some(layer) = accepted.layer {
                     self.conn.protect(layer)?;
@@ -153,9 +157,10 @@ impl RepoSession {
         }
     }
 
-    fn sasl_users(&self) -> SaslUsers<'_> {
+    fn sasl_users<'a>(&'a self, settings: &'a SaslSettings) -> SaslUsers<'a> {
         SaslUsers {
             access: &self.access,
+            settings,
             waiting: self.conn.stream().hook_waiting(),
         }
     }
@@ -164,17 +169,14 @@ impl RepoSession {
 /// The users of a repository's realm.
 struct SaslUsers<'a> {
     access: &'a RepoAccess,
+    settings: &'a SaslSettings,
     /// How the thread waits for a daemon.
     waiting: HookWait,
 }
 
 impl SaslUsers<'_> {
-    fn settings(&self) -> Option<&SaslSettings> {
-        Some(&self.access.repo.sasl.as_ref()?.settings)
-    }
-
     /// Asks the daemon.
-    fn ask_daemon(&self, settings: &SaslSettings, user: &str, password: &[u8]) -> Result<(), Denied> {
+    fn ask_daemon(&self, user: &str, password: &[u8]) -> Result<(), Denied> {
         let question = Question {
             user,
             password,
@@ -182,12 +184,12 @@ impl SaslUsers<'_> {
         };
         let mut response = Ok(false);
         self.waiting
-            .run(&mut || response = question.ask(&settings.saslauthd));
+            .run(&mut || response = question.ask(&self.settings.saslauthd));
         match response {
             Ok(true) => Ok(()),
             Ok(false) => Err(Denied::WrongPassword),
             Err(e) => {
-                let error = Error::io("Can't ask saslauthd at", &settings.saslauthd, &e);
+                let error = Error::io("Can't ask saslauthd at", &self.settings.saslauthd, &e);
                 self.access.log_error(&error);
                 Err(Denied::Unavailable)
             }
@@ -195,12 +197,12 @@ impl SaslUsers<'_> {
     }
 
     /// Returns the user's password in `sasldb2`.
-    fn in_sasldb(&self, settings: &SaslSettings, user: &str) -> Result<Vec<u8>, Denied> {
+    fn in_sasldb(&self, user: &str) -> Result<Vec<u8>, Denied> {
         let users = self
             .access
             .service
             .config
-            .sasldb(&settings.sasldb)
+            .sasldb(&self.settings.sasldb)
             .map_err(|error| {
                 self.access.log_error(&error);
                 Denied::Unavailable
@@ -214,26 +216,20 @@ impl SaslUsers<'_> {
 
 impl Users for SaslUsers<'_> {
     fn password(&self, user: &str) -> Result<Vec<u8>, Denied> {
-        let Some(settings) = self.settings() else {
-            return Err(Denied::NoStore);
-        };
-        let known = settings.stores.iter().map(|store| match store {
-            UserStore::SaslDb => self.in_sasldb(settings, user),
+        let known = self.settings.stores.iter().map(|store| match store {
+            UserStore::SaslDb => self.in_sasldb(user),
             UserStore::Unknown(_) => Err(Denied::NoStore),
         });
         first_success(known)
     }
 
     fn check(&self, user: &str, password: &[u8]) -> Result<(), Denied> {
-        let Some(settings) = self.settings() else {
-            return Err(Denied::NoStore);
-        };
-        let checks = settings.password_checks.iter().map(|check| match check {
+        let checks = self.settings.password_checks.iter().map(|check| match check {
             PasswordCheck::Store => match same(&self.password(user)?, password) {
                 true => Ok(()),
                 false => Err(Denied::WrongPassword),
             },
-            PasswordCheck::Daemon => self.ask_daemon(settings, user, password),
+            PasswordCheck::Daemon => self.ask_daemon(user, password),
             PasswordCheck::Any => Ok(()),
             PasswordCheck::Unknown(_) => Err(Denied::NoStore),
         });
@@ -251,20 +247,6 @@ fn first_success<T>(results: impl Iterator<Item = Result<T, Denied>>) -> Result<
         }
     }
     last
-}
-
-fn encoded(bytes: &[u8], is_raw: bool) -> Vec<u8> {
-    match is_raw {
-        true => bytes.to_vec(),
-        false => token::encode(bytes),
-    }
-}
-
-fn decoded(text: &[u8], is_raw: bool) -> Vec<u8> {
-    match is_raw {
-        true => text.to_vec(),
-        false => token::decode(text),
-    }
 }
 
 /// Returns random bytes of the system.

@@ -291,11 +291,6 @@ impl AwaitedProof {
         let layer = |protection| Box::new(Layer::new(protection, &self.hash, false, self.maxbuf));
         Ok(self.protection.map(layer))
     }
-
-    /// Returns the strength of the layer to come, bits of a key.
-    pub(super) fn strength(&self) -> u32 {
-        self.protection.map_or(0, Protection::strength)
-    }
 }
 
 /// The fields that both peers hash.
@@ -334,15 +329,15 @@ impl SessionFields {
             a2.extend_from_slice(b":00000000000000000000000000000000");
         }
         let parts = [
-            hex(hash).as_bytes(),
+            base::checksum::Md5(*hash).to_string().as_bytes(),
             &self.nonce,
             &self.count,
             &self.cnonce,
             &self.qop,
-            hex(&Md5::digest(a2).into()).as_bytes(),
+            base::checksum::Md5(Md5::digest(a2).into()).to_string().as_bytes(),
         ]
         .join(&b':');
-        hex(&Md5::digest(parts).into())
+        base::checksum::Md5(Md5::digest(parts).into()).to_string()
     }
 }
 
@@ -355,10 +350,6 @@ fn latin1(text: &[u8]) -> Vec<u8> {
 
 fn number(digits: &[u8]) -> Option<usize> {
     std::str::from_utf8(digits).ok()?.parse().ok()
-}
-
-fn hex(bytes: &[u8; 16]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

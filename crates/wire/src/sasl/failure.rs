@@ -41,11 +41,6 @@ impl Failure {
     pub(super) fn bad_protocol(detail: impl Into<String>) -> Failure {
         Failure::new(FailureKind::BadProtocol, detail)
     }
-
-    /// Returns whether the client gave a wrong name or password, rather than that the server or the client is at fault.
-    pub fn is_about_password(&self) -> bool {
-        matches!(self.result, FailureKind::WrongPassword | FailureKind::UnknownUser)
-    }
 }
 
 impl fmt::Display for Failure {

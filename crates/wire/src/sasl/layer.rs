@@ -83,16 +83,6 @@ pub(super) enum Protection {
     Confidentiality(CipherName),
 }
 
-impl Protection {
-    /// Returns the strength, bits of a key; 1 for checksums only.
-    pub(super) fn strength(self) -> u32 {
-        match self {
-            Protection::Integrity => 1,
-            Protection::Confidentiality(cipher) => cipher.strength(),
-        }
-    }
-}
-
 /// A block that is not the next one that the peer protected. The connection must end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BrokenBlock;
@@ -134,6 +124,24 @@ impl Layer {
                 pending: Vec::new(),
             },
         }
+    }
+}
+
+impl Layer {
+    /// Replaces the text that a connection is about to send by blocks.
+    pub fn seal_output(&mut self, output: &mut Vec<u8>) {
+        let mut sealed = Vec::with_capacity(output.len() + output.len() / 256 + 64);
+        self.sealer.seal(output, &mut sealed);
+        *output = sealed;
+    }
+
+    /// Replaces what a connection has received, from byte `start` of `input` on, by the text of the blocks that are whole.
+    ///
+    /// # Errors
+    /// As [`Opener::open`].
+    pub fn open_input(&mut self, input: &mut Vec<u8>, start: usize) -> Result<(), BrokenBlock> {
+        let received = input.split_off(start);
+        self.opener.open(&received, input)
     }
 }
 
@@ -201,11 +209,6 @@ impl Opener {
         }
         self.pending.drain(..start);
         Ok(())
-    }
-
-    /// Returns whether the last block is not whole.
-    pub fn has_pending(&self) -> bool {
-        !self.pending.is_empty()
     }
 }
 
@@ -425,7 +428,7 @@ mod tests {
                     prop_assert_eq!(opener.open(part, &mut text), Ok(()));
                 }
                 prop_assert_eq!(&text, &texts.concat());
-                prop_assert!(!opener.has_pending());
+                prop_assert!(opener.pending.is_empty());
             }
         }
 

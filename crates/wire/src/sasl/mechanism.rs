@@ -1,6 +1,7 @@
 //! The mechanisms, and what each is able to protect.
 
 use super::scram::Hash;
+use super::token;
 
 /// A way in which a client proves who it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,9 +70,20 @@ impl Mechanism {
         }
     }
 
-    /// Returns whether the tokens travel as they are, not in base64.
-    pub fn is_raw(self) -> bool {
-        self == Mechanism::CramMd5
+    /// Returns the form of a token on the wire: those of CRAM-MD5 travel as they are.
+    pub fn encode_token(self, token: &[u8]) -> Vec<u8> {
+        match self {
+            Mechanism::CramMd5 => token.to_vec(),
+            _ => token::encode(token),
+        }
+    }
+
+    /// Returns the bytes of a token on the wire.
+    pub fn decode_token(self, text: &[u8]) -> Vec<u8> {
+        match self {
+            Mechanism::CramMd5 => text.to_vec(),
+            _ => token::decode(text),
+        }
     }
 }
 

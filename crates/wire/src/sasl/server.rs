@@ -229,9 +229,9 @@ impl Exchange {
         Ok(Outcome::Challenge(challenge, Exchange { mechanism, awaited }))
     }
 
-    /// Returns whether the tokens of the exchange travel as they are, not in base64.
-    pub fn is_raw(&self) -> bool {
-        self.mechanism.is_raw()
+    /// Returns the mechanism, which gives the tokens their form.
+    pub fn mechanism(&self) -> Mechanism {
+        self.mechanism
     }
 
     /// Takes the client's next token.
